@@ -1,0 +1,42 @@
+# orcalike: from a fresh clone, `make demo` and `make test` need only CPython 3.11+, a C compiler and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
+
+.PHONY: build demo test check unit bench clean help
+
+help:            ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+build: $(VENV)/built  ## make the environment and compile
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+$(VENV)/built: $(VENV)/ready $(SOURCES)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+demo: build      ## the travelling salesman on 4 processes, to the proven optimum
+	$(BIN)/orcalike run -n 4 examples/tsp.py
+
+check: build     ## lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: build      ## the tests alone
+	$(BIN)/python -m pytest -q
+
+test: check unit ## everything that must pass
+
+bench: build     ## the first measurements, as ratios
+	$(BIN)/python bench/invocations.py
+
+clean:           ## remove what was built
+	rm -rf build dist *.egg-info $(VENV)
+	find runtime transport -name '*.so' -delete

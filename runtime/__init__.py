@@ -1,0 +1,1 @@
+"""Shared objects: replicas, guards, invocations, state. It knows no sockets."""

@@ -1,0 +1,63 @@
+"""What shared objects raise. `orcalike.errors` draws the whole tree."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from orcalike.transport.errors import OrcalikeError
+
+
+class DeclarationError(OrcalikeError):
+    """A shared class that cannot keep its promises: file, line, and the remedy."""
+
+
+class NotSerializable(OrcalikeError):
+    """A value that cannot travel, with the path to it (`argument 2 of Queue.put, ["a"][3]`)."""
+
+
+class ClassMismatch(OrcalikeError):
+    """A name that is shared with another class, or with another version of the class."""
+
+
+class NestedWrite(OrcalikeError):
+    """An operation that used another shared object, or the group, from inside."""
+
+
+class GuardFalse(OrcalikeError):
+    """A guard that does not hold, where nobody could make it hold: the object is not shared."""
+
+
+class ObjectDropped(OrcalikeError):
+    """The object was ended with `group.drop`."""
+
+
+class WindowFull(OrcalikeError):
+    """Too many invocations are not yet ordered; `await group.drain()` waits for room."""
+
+
+class BlockingInLoop(OrcalikeError):
+    """A call that would wait, on the thread of a running event loop: use `.aio`."""
+
+
+class InvocationTimeout(OrcalikeError, TimeoutError):
+    """The time limit of an invocation passed.
+
+    `outcome` is "withdrawn" (it did not run and never will) or "unknown" (the group is
+    blocked, or this member was expelled, so nobody could say).
+    """
+
+    def __init__(self, message: str, outcome: Literal["withdrawn", "unknown"]) -> None:
+        super().__init__(message)
+        self.outcome: Literal["withdrawn", "unknown"] = outcome
+
+
+class InvocationCancelled(OrcalikeError):
+    """The invocation was withdrawn by `cancel()`, or because its member left."""
+
+
+class ReplicaDivergence(OrcalikeError):
+    """This replica is not like the others any more, and stopped serving."""
+
+
+class GroupClosed(OrcalikeError):
+    """The group was left; its objects show their last state and take no more calls."""

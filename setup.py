@@ -1,0 +1,43 @@
+"""Compiles every .pyx under orcalike/; all else is in pyproject.toml."""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG = bool(os.environ.get("ORCALIKE_DEBUG"))
+
+
+def modules() -> list[Extension]:
+    """One extension for each .pyx, named by its import path (glob does not follow links)."""
+    found = sorted(Path(root) / file for top in ("orcalike/runtime", "orcalike/transport")
+                   for root, _, files in os.walk(top) for file in files
+                   if file.endswith(".pyx"))  # fmt: skip
+    return [
+        Extension(
+            str(path.with_suffix("")).replace("/", "."),
+            [str(path)],
+            include_dirs=["orcalike/runtime", "orcalike/transport"],
+            extra_compile_args=["-O2", "-Wall", "-Wno-unused-function"],
+        )
+        for path in found
+    ]
+
+
+setup(
+    ext_modules=cythonize(
+        modules(),
+        build_dir="build",
+        annotate=DEBUG,
+        nthreads=int(os.environ.get("ORCALIKE_BUILD_JOBS", "2")),
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": DEBUG,
+            "wraparound": False,
+            "cdivision": True,
+            "binding": False,
+            "embedsignature": False,
+        },
+    )
+)

@@ -1,0 +1,1 @@
+"""Group communication: layers, stacks, total order, views, drivers. It knows no objects."""

@@ -1,0 +1,50 @@
+"""What group communication raises. `orcalike.errors` draws the whole tree.
+
+Each error says what happened, to which member or layer, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class OrcalikeError(Exception):
+    """The root of everything that orcalike raises on purpose."""
+
+
+class StackError(OrcalikeError):
+    """A stack string that cannot be read, or whose layers lack what they need from below."""
+
+
+class ProtocolError(OrcalikeError):
+    """A frame that arrived and cannot be believed; it names the sender and what was wrong."""
+
+
+class ConfigMismatch(OrcalikeError):
+    """A joiner asked for options that the group was not made with."""
+
+
+class NotPrimary(OrcalikeError):
+    """The view may not go on writing; it names the members that are missed."""
+
+
+class NotEnoughMembers(NotPrimary):
+    """The view has fewer members with replicas than the resilience degree needs."""
+
+
+class Expelled(OrcalikeError):
+    """The group goes on without this member, which was taken for dead."""
+
+
+class DataLossPossible(OrcalikeError):
+    """More members were lost than the resilience degree covers."""
+
+
+class AuthenticationError(OrcalikeError):
+    """The peer does not have this group's key."""
+
+
+class InsecureConfig(OrcalikeError):
+    """An address beyond Unix sockets and loopback, and no key."""
+
+
+class JoinFailed(OrcalikeError):
+    """No member of the group could be reached in time, or the group refused."""

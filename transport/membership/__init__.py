@@ -1,0 +1,1 @@
+"""Membership: views, the agreement on them, and the quorum."""

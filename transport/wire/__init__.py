@@ -1,0 +1,1 @@
+"""The wire: messages with headers pushed and popped in one buffer."""
