@@ -1,0 +1,18 @@
+"""What a stack is configured with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class StackConfig:
+    """The part of a group's configuration that the protocol core needs."""
+
+    group: str = "default"
+    """The group's name: each name is a group with an order of its own (A66)."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """What all members must agree on; a joiner's None means "as the group has it"."""
+    epoch: int = 0
+    """Nanoseconds between the driver's monotonic clock and the wall clock."""

@@ -1,0 +1,85 @@
+"""The uniform interface of layers (Horus, tables 1 and 2; H16 to H49), and the core they share."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.transport.wire.message cimport Message
+
+cdef enum:
+    NEVER = 0x7FFFFFFFFFFFFFFF      # a deadline that does not come
+
+
+cdef struct Outgoing:
+    int link
+    void* message                   # owned
+
+
+cdef class Outbox:
+    """What is to be sent: filled by COM, emptied by the driver after each input."""
+    cdef Outgoing* items
+    cdef Py_ssize_t count, capacity
+    cdef readonly list connects     # addresses that a link is wanted to
+    cdef readonly list closes       # links that are not wanted any more
+    cdef int put(self, int link, Message message) except -1
+    cdef void clear(self) noexcept
+
+
+cdef class Core:
+    """What the layers of one stack share: the time of this input, the outbox, the dice."""
+    cdef readonly int64_t now       # ns, monotonic; set at each input
+    cdef readonly int64_t wall      # ns since the epoch; set at each input
+    cdef readonly Outbox out
+    cdef readonly list todo         # layers that go on once the upcalls have returned
+    cdef uint64_t seed
+    cdef readonly object me         # this endpoint, a Member
+    cpdef uint64_t random(self)
+    cpdef again(self, Layer layer)
+
+
+cdef class Layer:
+    cdef readonly Core core
+    cdef public Layer above, below
+    cdef public int64_t deadline
+    cdef bint waiting               # is in core.todo
+
+    # downcalls
+    cpdef start(self)
+    cpdef join(self, str address)
+    cpdef join_granted(self, object request)
+    cpdef join_denied(self, object request, str why)
+    cpdef view(self, object view)
+    cpdef merge(self, str address)
+    cpdef cast(self, Message message)
+    cpdef send(self, Message message, tuple members)
+    cpdef contact(self, Message message, str address)
+    cpdef ack(self, Message message)
+    cpdef stable(self, Message message)
+    cpdef credit(self, bint given)
+    cpdef leave(self)
+    cpdef flush(self, object failed)
+    cpdef flush_ok(self, bytes report)
+    cpdef holds(self)
+    cpdef destroy(self)
+    cpdef object focus(self, str name)
+    cpdef dict dump(self)
+    # upcalls
+    cpdef up_join_request(self, object request)
+    cpdef up_join_failed(self, str why)
+    cpdef up_join_denied(self, str why)
+    cpdef up_flush(self, object failed)
+    cpdef bytes up_flush_ok(self, dict reports)
+    cpdef bint up_cut(self, bytes cut)
+    cpdef up_view(self, object view, bytes cut)
+    cpdef up_cast(self, Message message)
+    cpdef up_send(self, Message message)
+    cpdef up_leave(self, object member)
+    cpdef up_destroy(self)
+    cpdef up_lost_message(self, str why)
+    cpdef up_stable(self, object matrix)
+    cpdef up_problem(self, object member, str why)
+    cpdef up_system_error(self, str why)
+    cpdef up_exit(self, str why)
+    cpdef object up_give_state(self)
+    cpdef up_take_state(self, bytes piece)
+    # from the core
+    cpdef expire(self)
+    cpdef proceed(self)

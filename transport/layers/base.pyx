@@ -1,0 +1,266 @@
+"""The uniform interface of layers (Horus, tables 1 and 2; H16 to H49), and the core they share.
+
+A layer is a room: one protocol, in one file. It is written by overriding the calls that it
+changes; each passes through by default. Downcalls go to `below`, upcalls (`up_...`) to `above`.
+
+- What stands above the stack makes no downcall while an upcall runs; it queues. A layer may send
+  messages of its own meanwhile. What a layer wants to do once the upcalls of an input have
+  returned it does in `proceed`, which `core.again(self)` asks for.
+- A layer reads no clock: `core.now` and `core.wall` are the times of this input. A layer that
+  waits for a time sets `deadline`; `expire` is called when it has come.
+- `needs` and `gives` name the properties that the layer needs from below and gives to those
+  above; what is below stays true above unless the layer takes it away.
+"""
+
+from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
+from libc.stdlib cimport free, realloc
+
+
+cdef class Outbox:
+    """What is to be sent: filled by COM, emptied by the driver after each input."""
+
+    def __cinit__(self):
+        self.connects = []
+        self.closes = []
+
+    def __dealloc__(self):
+        self.clear()
+        free(self.items)
+
+    cdef int put(self, int link, Message message) except -1:
+        """Queue `message` for `link`; the same message may go to many links."""
+        cdef void* items
+        if self.count == self.capacity:
+            items = realloc(self.items, (2 * self.capacity + 16) * sizeof(Outgoing))
+            if items is NULL:
+                raise MemoryError
+            self.items = <Outgoing*>items
+            self.capacity = 2 * self.capacity + 16
+        Py_INCREF(message)
+        self.items[self.count].link = link
+        self.items[self.count].message = <void*>message
+        self.count += 1
+        return 0
+
+    cdef void clear(self) noexcept:
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            Py_DECREF(<object>self.items[i].message)
+        self.count = 0
+
+    def take(self):
+        """All that is to be sent, as (link, frame) pairs; the outbox is empty then."""
+        cdef Py_ssize_t i
+        frames = [(self.items[i].link, (<Message>self.items[i].message).body)
+                  for i in range(self.count)]
+        self.clear()
+        return frames
+
+    def take_connects(self):
+        """The addresses that a link is wanted to; each is asked for once."""
+        connects, self.connects = self.connects, []
+        return connects
+
+    def take_closes(self):
+        """The links that are not wanted any more."""
+        closes, self.closes = self.closes, []
+        return closes
+
+
+cdef class Core:
+    """What the layers of one stack share: the time of this input, the outbox, the dice."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.out = Outbox()
+        self.todo = []
+
+    cpdef uint64_t random(self):
+        """The next number of this stack's own splitmix64."""
+        cdef uint64_t z
+        self.seed += 0x9E3779B97F4A7C15u
+        z = self.seed
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu
+        return z ^ (z >> 31)
+
+    cpdef again(self, Layer layer):
+        """Have `layer.proceed()` called when the upcalls of this input have returned."""
+        if not layer.waiting:
+            layer.waiting = True
+            self.todo.append(layer)
+
+
+cdef class Layer:
+    """One protocol of a stack. Override what you change; the rest passes through."""
+
+    name = "LAYER"
+    needs = frozenset()
+    gives = frozenset()
+
+    def __cinit__(self, *args, **kwargs):
+        self.deadline = NEVER
+
+    def __init__(self, Core core):
+        self.core = core
+
+    cpdef start(self):
+        """The stack stands: called from the bottom to the top, once."""
+
+    # Downcalls.
+
+    cpdef join(self, str address):
+        """Become a member of the group that the endpoint at `address` is in ("" makes one)."""
+        self.below.join(address)
+
+    cpdef join_granted(self, object request):
+        """Let the one who asked in."""
+        self.below.join_granted(request)
+
+    cpdef join_denied(self, object request, str why):
+        """Refuse the one who asked."""
+        self.below.join_denied(request, why)
+
+    cpdef view(self, object view):
+        """From here on `view` is the group: links and indexes follow it."""
+        self.below.view(view)
+
+    cpdef merge(self, str address):
+        """Merge with the view that the endpoint at `address` is in."""
+        self.below.merge(address)
+
+    cpdef cast(self, Message message):
+        """Multicast to the view."""
+        self.below.cast(message)
+
+    cpdef send(self, Message message, tuple members):
+        """Send to a subset of the view, given by their places in it."""
+        self.below.send(message, members)
+
+    cpdef contact(self, Message message, str address):
+        """Send to an endpoint that need not be in the view."""
+        self.below.contact(message, address)
+
+    cpdef ack(self, Message message):
+        """The application has seen `message`, whatever it means by that."""
+        self.below.ack(message)
+
+    cpdef stable(self, Message message):
+        """`message` is stable."""
+        self.below.stable(message)
+
+    cpdef credit(self, bint given):
+        """False: what is delivered from now on is not applied yet, so senders must wait."""
+        self.below.credit(given)
+
+    cpdef leave(self):
+        """Leave the group; EXIT comes up when it is done."""
+        self.below.leave()
+
+    cpdef flush(self, object failed):
+        """Remove the `failed` members and flush."""
+        self.below.flush(failed)
+
+    cpdef flush_ok(self, bytes report):
+        """Go along with the flush: `report` says what is held here."""
+        self.below.flush_ok(report)
+
+    cpdef holds(self):
+        """All of the cut that was asked for is held here now."""
+        self.below.holds()
+
+    cpdef destroy(self):
+        """Clean up the endpoint."""
+        self.below.destroy()
+
+    cpdef object focus(self, str name):
+        """The layer with that name, here or below; None where there is none."""
+        if self.name == name:
+            return self
+        return None if self.below is None else self.below.focus(name)
+
+    cpdef dict dump(self):
+        """What the layer knows, for people."""
+        return {}
+
+    # Upcalls.
+
+    cpdef up_join_request(self, object request):
+        """Somebody asks to join."""
+        self.above.up_join_request(request)
+
+    cpdef up_join_failed(self, str why):
+        """Nobody could be reached."""
+        self.above.up_join_failed(why)
+
+    cpdef up_join_denied(self, str why):
+        """The group refused."""
+        self.above.up_join_denied(why)
+
+    cpdef up_flush(self, object failed):
+        """A flush of the view has started: freeze, then `flush_ok` with what is held."""
+        self.above.up_flush(failed)
+
+    cpdef bytes up_flush_ok(self, dict reports):
+        """All have frozen; their reports by place. Returns the cut: what belongs to the view."""
+        return self.above.up_flush_ok(reports)
+
+    cpdef bint up_cut(self, bytes cut):
+        """Is all of `cut` held here? If not, `holds()` comes down when it is."""
+        return self.above.up_cut(cut)
+
+    cpdef up_view(self, object view, bytes cut):
+        """`view` is installed, after all of `cut`."""
+        self.above.up_view(view, cut)
+
+    cpdef up_cast(self, Message message):
+        """A multicast has arrived."""
+        self.above.up_cast(message)
+
+    cpdef up_send(self, Message message):
+        """A message to a subset has arrived."""
+        self.above.up_send(message)
+
+    cpdef up_leave(self, object member):
+        """`member` asks to leave."""
+        self.above.up_leave(member)
+
+    cpdef up_destroy(self):
+        """The endpoint is gone."""
+        self.above.up_destroy()
+
+    cpdef up_lost_message(self, str why):
+        """A message was lost for good."""
+        self.above.up_lost_message(why)
+
+    cpdef up_stable(self, object matrix):
+        """The stability matrix has changed."""
+        self.above.up_stable(matrix)
+
+    cpdef up_problem(self, object member, str why):
+        """Communication with `member` is in trouble."""
+        self.above.up_problem(member, why)
+
+    cpdef up_system_error(self, str why):
+        """Something is wrong that no protocol mends."""
+        self.above.up_system_error(why)
+
+    cpdef up_exit(self, str why):
+        """This endpoint is out of the group."""
+        self.above.up_exit(why)
+
+    cpdef object up_give_state(self):
+        """The state as it stands now, for joiners: an iterator of pieces, taken bit by bit."""
+        return self.above.up_give_state()
+
+    cpdef up_take_state(self, bytes piece):
+        """A piece of the state, in the order in which it was given."""
+        self.above.up_take_state(piece)
+
+    # From the core.
+
+    cpdef expire(self):
+        """The deadline has come; set another, or NEVER."""
+        self.deadline = NEVER
+
+    cpdef proceed(self):
+        """The upcalls of this input have returned: go on with what had to wait."""

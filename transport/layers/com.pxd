@@ -1,0 +1,40 @@
+"""COM: links to peers, as reliable FIFO channels."""
+
+from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.wire.message cimport Message
+
+cdef enum:
+    FRAME_HEADER = 8        # length of the rest (4), magic, version, kind, zero
+    FRAME_MAX = 16777216 + 4096
+    MAGIC = 0x4F
+    VERSION = 1
+
+
+cdef class Peer:
+    cdef readonly str address
+    cdef readonly object incarnation    # None until it has greeted
+    cdef readonly int link              # -1 until there is one
+    cdef readonly int place             # in the view, or -1
+    cdef readonly bint greeted
+    cdef list queue                     # messages that wait for the link
+    cdef Py_ssize_t queued
+
+
+cdef class Com(Layer):
+    cdef readonly object me
+    cdef readonly str group
+    cdef dict peers                     # by address
+    cdef list links                     # peer by link, or None
+    cdef list places                    # peer by place in the view; None for this member
+    cdef readonly dict counters         # what was dropped, by reason
+    cpdef link_up(self, int link, str address)
+    cpdef link_down(self, int link, str why)
+    cpdef receive(self, int link, Message frame)
+
+    cdef greet(self, int link, Peer peer, Message frame)
+    cdef Peer peer(self, str address)
+    cdef want(self, Peer peer)
+    cdef settle(self, Peer peer)
+    cdef int route(self, Peer peer, Message message, int kind, bint* pushed) except -1
+    cdef int transmit(self, int link, Message message, int kind) except -1
+    cdef refuse(self, int link, str why)

@@ -1,0 +1,275 @@
+"""COM: links to peers, as reliable FIFO channels (Horus 4.1: H56, H59).
+
+Promises: what is sent to a peer arrives whole, once, and in order, or the link goes down. A cast
+goes to all others of the view: who casts has the message already. Any size to 16 MiB.
+
+COM runs no protocol but a greeting: the first frame of each link says which group, which
+endpoint and which incarnation speaks. The driver makes the links: `out.connects` names the
+addresses that one is wanted to. What is sent to a peer whose link is not up yet waits for it,
+within a bound. Of two links to one peer, the first that greets carries all that is sent there.
+
+A frame is  length of the rest (4) | magic | version | kind | 0 | body.  Nothing of it is believed
+before length, magic, version and kind are checked, and nothing but a greeting from a stranger.
+"""
+
+import msgpack
+
+from orcalike.transport.errors import ProtocolError
+
+from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.wire.bytes cimport load32, store32
+from orcalike.transport.wire.message cimport Message
+
+cdef enum:
+    HELLO = 1       # the greeting
+    CAST = 2        # to the view
+    SEND = 3        # to some of the view
+    CONTACT = 4     # to an endpoint that need not be in the view
+    QUEUED_MAX = 67108864       # bytes that wait for one link
+    GREETING_MAX = 2048
+    LINKS_MAX = 4096
+
+
+cdef class Peer:
+    """An endpoint that there is, was, or will be a link to."""
+
+    def __cinit__(self, str address):
+        self.address = address
+        self.link = -1
+        self.place = -1
+        self.queue = []
+
+
+def greeting_of(const unsigned char[::1] frame):
+    """(group, address, incarnation) of a greeting; raises ProtocolError for anything else."""
+    if frame.shape[0] < FRAME_HEADER or frame.shape[0] > GREETING_MAX:
+        raise ProtocolError(f"a greeting of {frame.shape[0]} bytes")
+    if frame[4] != MAGIC:
+        raise ProtocolError("the first bytes are not orcalike's")
+    if frame[5] != VERSION:
+        raise ProtocolError(f"wire version {frame[5]}; this is version {VERSION}")
+    if frame[6] != HELLO:
+        raise ProtocolError(f"a frame of kind {frame[6]} before the greeting")
+    try:
+        fields = msgpack.unpackb(bytes(frame[FRAME_HEADER:]), max_ext_len=0)
+    except Exception:
+        raise ProtocolError("a greeting that is not msgpack") from None
+    match fields:
+        case [str(group), str(address), int(incarnation)] if 0 <= incarnation < 1 << 64:
+            return group, address, incarnation
+    raise ProtocolError(f"a greeting with other fields: {fields!r:.100}")
+
+
+cdef class Com(Layer):
+    """Links to peers, as reliable FIFO channels."""
+
+    name = "COM"
+    gives = frozenset({"FIFO", "ANY_SIZE"})
+
+    def __init__(self, Core core, config, me):
+        super().__init__(core)
+        self.me = me
+        self.group = config.group
+        self.peers = {}
+        self.links = []
+        self.places = []
+        self.counters = {}
+
+    # What the driver tells.
+
+    cpdef link_up(self, int link, str address):
+        """A link stands: to `address` where this end asked for it, else from a stranger ("")."""
+        if not 0 <= link < LINKS_MAX:
+            self.core.out.closes.append(link)
+            return
+        while len(self.links) <= link:
+            self.links.append(None)
+        self.links[link] = self.peer(address) if address else Peer("")
+        body = msgpack.packb([self.group, self.me.address, self.me.incarnation])
+        self.transmit(link, Message(body), HELLO)
+
+    cpdef link_down(self, int link, str why):
+        """The link is gone, and what was under way on it."""
+        cdef Peer peer = self.links[link] if 0 <= link < len(self.links) else None
+        if peer is None:
+            return
+        self.links[link] = None
+        if peer.link == link:
+            peer.link = -1
+        elif peer.greeted:
+            return                      # a second link to a peer that still has its first
+        peer.queue, peer.queued = [], 0
+        if peer.greeted or peer.address:
+            self.above.up_problem(peer, why)
+
+    def connect_failed(self, str address, str why):
+        """No link to `address` could be made."""
+        cdef Peer peer = self.peers.get(address)
+        if peer is not None and peer.link < 0:
+            peer.queue, peer.queued = [], 0
+            self.above.up_problem(peer, why)
+
+    cpdef receive(self, int link, Message frame):
+        """One whole frame; its length was checked by whoever cut it from the stream."""
+        cdef Peer peer = self.links[link] if 0 <= link < len(self.links) else None
+        cdef unsigned char* header
+        if peer is None:
+            self.refuse(link, "a frame on no link")
+            return
+        if not peer.greeted:
+            self.greet(link, peer, frame)
+            return
+        header = frame.pop(FRAME_HEADER)
+        if header is NULL or header[4] != MAGIC or header[5] != VERSION:
+            self.refuse(link, "a frame with a wrong header")
+            return
+        frame.link = link
+        if header[6] == CAST or header[6] == SEND:
+            frame.source = peer.place
+            if header[6] == CAST:
+                self.above.up_cast(frame)
+            else:
+                self.above.up_send(frame)
+        elif header[6] == CONTACT:
+            frame.source = -1
+            self.above.up_send(frame)
+        elif header[6] != HELLO:
+            self.refuse(link, f"a frame of unknown kind {header[6]}")
+
+    cdef greet(self, int link, Peer peer, Message frame):
+        """The first frame of a link: who is it?"""
+        cdef Peer known
+        try:
+            group, address, incarnation = greeting_of(frame.body)
+            if group != self.group:
+                raise ProtocolError(f"it speaks for group {group!r}, this is {self.group!r}")
+            if peer.address and address and address != peer.address:
+                raise ProtocolError(f"{address} answers where {peer.address} should be")
+        except ProtocolError as error:
+            self.refuse(link, str(error))
+            return
+        if not peer.address:            # a stranger, known by its address from here on
+            known = self.peer(address or f"link:{link}:{incarnation}")
+            self.links[link] = peer = known
+        if peer.greeted and peer.link >= 0 and peer.incarnation != incarnation:
+            self.refuse(link, f"a second endpoint claims {peer.address}")
+            return
+        peer.incarnation = incarnation
+        peer.greeted = True
+        if peer.link < 0:
+            peer.link = link
+            self.settle(peer)
+            for kind, message in peer.queue:
+                self.transmit(link, message, kind)
+            peer.queue, peer.queued = [], 0
+
+    # Downcalls.
+
+    cpdef view(self, object view):
+        """Links and places follow the view; the younger of two members makes the link."""
+        cdef Peer peer
+        cdef int mine = view.place(self.me.incarnation)
+        for peer in self.places:
+            if peer is not None:
+                peer.place = -1
+        self.places = []
+        for place, member in enumerate(view.members):
+            if place == mine:
+                self.places.append(None)
+                continue
+            peer = self.peer(member.address)
+            if not peer.greeted:
+                peer.incarnation = member.incarnation
+            peer.place = place if peer.incarnation == member.incarnation else -1
+            self.places.append(peer)
+            if peer.link < 0 and place < mine:
+                self.want(peer)
+
+    cpdef cast(self, Message message):
+        """To all others of the view."""
+        cdef Peer peer
+        cdef bint pushed = False
+        for peer in self.places:
+            if peer is not None:
+                self.route(peer, message, CAST, &pushed)
+
+    cpdef send(self, Message message, tuple members):
+        """To some of the view."""
+        cdef bint pushed = False
+        cdef Peer peer
+        for place in members:
+            peer = self.places[place]
+            if peer is None:
+                raise ValueError("a message to oneself")
+            self.route(peer, message, SEND, &pushed)
+
+    cpdef contact(self, Message message, str address):
+        """To an endpoint that need not be in the view; a link is made where there is none."""
+        cdef Peer peer = self.peer(address)
+        cdef bint pushed = False
+        if peer.link < 0:
+            self.want(peer)
+        self.route(peer, message, CONTACT, &pushed)
+
+    def peer_at(self, int link):
+        """The peer at the other end of a link; None where the link is gone."""
+        return self.links[link] if 0 <= link < len(self.links) else None
+
+    # Within.
+
+    cdef Peer peer(self, str address):
+        cdef Peer peer = self.peers.get(address)
+        if peer is None:
+            peer = self.peers[address] = Peer(address)
+        return peer
+
+    cdef want(self, Peer peer):
+        if not peer.address.startswith("link:") and peer.address not in self.core.out.connects:
+            self.core.out.connects.append(peer.address)
+
+    cdef settle(self, Peer peer):
+        """Find the place of a peer that greeted after the view was installed."""
+        for place, other in enumerate(self.places):
+            if other is peer:
+                peer.place = place
+
+    cdef int route(self, Peer peer, Message message, int kind, bint* pushed) except -1:
+        """Send now, or keep for a link that is still to come."""
+        if peer.link >= 0:
+            if pushed[0]:
+                self.core.out.put(peer.link, message)
+            else:
+                pushed[0] = True
+                self.transmit(peer.link, message, kind)
+            return 0
+        peer.queued += message.size()
+        if peer.queued > QUEUED_MAX:
+            raise ProtocolError(f"{peer.address} is not reached, and {QUEUED_MAX} bytes wait for it")
+        if pushed[0]:
+            message = message.copy()
+            message.pop(FRAME_HEADER)
+        else:
+            message = message.copy()
+        peer.queue.append((kind, message))
+        return 0
+
+    cdef int transmit(self, int link, Message message, int kind) except -1:
+        cdef unsigned char* header = message.push(FRAME_HEADER)
+        store32(header, <unsigned int>(message.size() - 4))
+        header[4] = MAGIC
+        header[5] = VERSION
+        header[6] = <unsigned char>kind
+        header[7] = 0
+        self.core.out.put(link, message)
+        return 0
+
+    cdef refuse(self, int link, str why):
+        """Close a link whose other end cannot be believed, and say so."""
+        if why in self.counters or len(self.counters) < 256:
+            self.counters[why] = self.counters.get(why, 0) + 1
+        self.core.out.closes.append(link)
+        self.above.up_system_error(f"link {link} refused: {why}")
+
+    cpdef dict dump(self):
+        return {"peers": {address: peer.link for address, peer in self.peers.items()},
+                "refused": dict(self.counters)}

@@ -1,0 +1,26 @@
+"""PACK: many small messages in one packet."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.wire.message cimport Message
+
+
+cdef class Pack(Layer):
+    cdef Message packet             # the open one, or None
+    cdef Py_ssize_t packed          # messages in it
+    cdef object closed              # deque of packets that are full
+    cdef readonly uint64_t ticket   # the next message's number: this member's own count
+    cdef readonly uint64_t returned # of these, how many were delivered here
+    cdef readonly Py_ssize_t under_way  # bytes that were cast and not delivered here yet
+    cdef readonly Py_ssize_t size   # a packet is closed at this size
+    cdef readonly Py_ssize_t window_messages, window_bytes
+    cdef int place                  # this member's place in the view
+    cdef bint ready                 # there is something to cast
+
+    cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
+    cdef int commit(self, unsigned char* stop) except -1
+    cdef bint is_full(self) noexcept
+    cdef int close(self) except -1
+    cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1
+    cpdef cast_packets(self)

@@ -1,0 +1,39 @@
+"""XFER: a joiner gets the state as it stood at the view that admits it."""
+
+from libc.stdint cimport uint32_t
+
+from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.wire.message cimport Message
+
+
+cdef class Gift:
+    """State on its way to one joiner."""
+    cdef object joiner              # its incarnation
+    cdef uint32_t epoch             # the number of the view as of which the state is
+    cdef object pieces              # iterator of what is still to give
+    cdef bytes waiting              # who else waited at that view; goes with the last piece
+    cdef object sent                # deque of (number, kind, bytes) not acknowledged yet
+    cdef uint32_t next              # number of the next piece
+    cdef bint over                  # the last piece was given
+
+
+cdef class Xfer(Layer):
+    cdef readonly object view       # as far as it was passed up
+    cdef readonly bint complete     # this member's state is
+    cdef dict donors                # incarnation that waits for state -> its donor's incarnation
+    cdef dict gifts                 # incarnation -> Gift, where this member is the donor
+    cdef bint leaves                # the application left while gifts are under way
+    # Joining.
+    cdef uint32_t epoch             # number of the view whose state is awaited
+    cdef uint32_t wanted            # number of the next piece
+    cdef list pieces
+    cdef list buffered              # views and casts since, to apply on top
+
+    cdef admit(self, object view)
+    cdef hand_out(self)
+    cdef give(self, Gift gift)
+    cdef tell(self, Gift gift, uint32_t number, int kind, bytes body)
+    cdef acknowledged(self, int source, Message message)
+    cdef take(self, int source, Message message)
+    cdef begin_again(self, uint32_t epoch)
+    cdef finish(self, bytes waiting)

@@ -1,0 +1,23 @@
+"""Stack: the layers of one endpoint, driven from outside."""
+
+from libc.stdint cimport int64_t
+
+from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.layers.com cimport Com
+from orcalike.transport.layers.pack cimport Pack
+from orcalike.transport.wire.message cimport Message
+
+
+cdef class Stack(Core):
+    cdef readonly tuple layers      # top first
+    cdef readonly Layer top
+    cdef readonly Com bottom
+    cdef readonly Pack pack         # the top layer, where it is PACK
+    cdef readonly object config
+    cdef readonly list faults       # what was wrong with what arrived, for the driver's log
+
+    cdef int enter(self, int64_t now) except -1
+    cdef int settle(self) except -1
+    cdef int receive_frame(self, int link, Message frame, int64_t now) except -1
+    cdef int64_t next_deadline(self) noexcept
+    cpdef flush_packets(self, int64_t now)

@@ -1,0 +1,161 @@
+"""Stack: the layers of one endpoint, driven from outside (Horus, section 3: H15, H16, H18).
+
+The protocol core is a deterministic machine: frames, calls and the time go in; frames to send,
+upcalls and the next deadline come out. It does no I/O and never reads a clock (RELIABILITY 5a).
+
+Inputs: `link_up`, `link_down`, `connect_failed`, `receive`, the downcalls, `expire`; each takes
+`now`, an integer of nanoseconds that never goes back. Upcalls to `above` are direct calls before
+the input returns, and make no downcall. After each input the driver empties `out` and reads
+`deadline`. One input runs at a time: the driver sees to that.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.transport.layers.base cimport NEVER, Core, Layer
+from orcalike.transport.layers.pack cimport Pack
+from orcalike.transport.wire.message cimport Message
+
+cdef enum:
+    FAULTS_MAX = 100
+
+
+cdef class Stack(Core):
+    """`Stack(layers, config, me, seed)`: layers as `parse_stack` gives them, top first.
+
+    `config` has `group` (its name), `options` (what all members must agree on) and `epoch` (ns
+    between `now` and the wall clock); `me` is this endpoint, a `Member`.
+    """
+
+    def __init__(self, layers, config, me, uint64_t seed):
+        cdef Layer layer, upper
+        self.config = config
+        self.me = me
+        self.seed = seed
+        self.faults = []
+        self.layers = tuple([spec.make(self, config, me) for spec in layers])
+        for upper, layer in zip(self.layers, self.layers[1:]):
+            upper.below = layer
+            layer.above = upper
+        self.top = self.layers[0]
+        self.bottom = self.layers[len(self.layers) - 1]
+        self.pack = self.top if isinstance(self.top, Pack) else None
+        for layer in reversed(self.layers):
+            layer.start()
+
+    @property
+    def above(self):
+        """What stands on top and gets the upcalls."""
+        return self.top.above
+
+    @above.setter
+    def above(self, Layer upper):
+        self.top.above = upper
+
+    # Inputs.
+
+    cdef int enter(self, int64_t now) except -1:
+        self.now = now
+        self.wall = now + self.config.epoch
+        return 0
+
+    cdef int settle(self) except -1:
+        """Let the layers go on that waited for the upcalls to return."""
+        cdef Layer layer
+        while self.todo:
+            layer = self.todo.pop()
+            layer.waiting = False
+            layer.proceed()
+        return 0
+
+    def link_up(self, int link, str address, int64_t now):
+        """A link stands: to `address` where `out.connects` asked for it, else from a stranger ("")."""
+        self.enter(now)
+        self.bottom.link_up(link, address)
+        self.settle()
+
+    def link_down(self, int link, str why, int64_t now):
+        """A link is gone."""
+        self.enter(now)
+        self.bottom.link_down(link, why)
+        self.settle()
+
+    def connect_failed(self, str address, str why, int64_t now):
+        """The link that `out.connects` asked for cannot be made."""
+        self.enter(now)
+        self.bottom.connect_failed(address, why)
+        self.settle()
+
+    def receive(self, int link, frame, int64_t now):
+        """One whole frame."""
+        self.receive_frame(link, Message(frame), now)
+
+    cdef int receive_frame(self, int link, Message frame, int64_t now) except -1:
+        self.enter(now)
+        self.bottom.receive(link, frame)
+        if self.todo:
+            self.settle()
+        return 0
+
+    def join(self, str address, int64_t now):
+        """Join through the endpoint at `address`, or make a group ("")."""
+        self.enter(now)
+        self.top.join(address)
+        self.settle()
+
+    def cast(self, Message message, int64_t now):
+        """Multicast to the view."""
+        self.enter(now)
+        self.top.cast(message)
+        self.settle()
+
+    def send(self, Message message, tuple members, int64_t now):
+        """Send to a subset of the view, by place."""
+        self.enter(now)
+        self.top.send(message, members)
+        self.settle()
+
+    def leave(self, int64_t now):
+        """Leave the group; EXIT comes up when it is done."""
+        self.enter(now)
+        self.top.leave()
+        self.settle()
+
+    def expire(self, int64_t now):
+        """The deadline has come."""
+        cdef Layer layer
+        self.enter(now)
+        for layer in self.layers:
+            if layer.deadline <= now:
+                layer.expire()
+        self.settle()
+
+    cpdef flush_packets(self, int64_t now):
+        """Cast what the application has put into PACK by itself."""
+        self.enter(now)
+        self.pack.cast_packets()
+        if self.todo:
+            self.settle()
+
+    # Outputs.
+
+    cdef int64_t next_deadline(self) noexcept:
+        cdef int64_t least = NEVER
+        cdef Layer layer
+        for layer in self.layers:
+            if layer.deadline < least:
+                least = layer.deadline
+        return least
+
+    @property
+    def deadline(self):
+        """When `expire` is due, in ns; None where nothing waits for the time."""
+        cdef int64_t least = self.next_deadline()
+        return None if least == NEVER else least
+
+    def focus(self, str name):
+        """The layer with that name (H33), or None."""
+        return self.top.focus(name)
+
+    def dump(self):
+        """What each layer knows (H34), by name."""
+        return {layer.name: layer.dump() for layer in self.layers}

@@ -1,0 +1,104 @@
+"""Views: the numbered list of members, oldest first, that a group agrees on (H02).
+
+A view's identity is (lineage, number, ballot), RELIABILITY H1. What is here is data: the
+agreement on views is in `membership/`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from orcalike.transport.errors import ProtocolError
+
+MEMBERS_MAX = 1024
+"""The largest view: a place in it fits the wire, and the list of it a control message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One process's endpoint in a group."""
+
+    address: str
+    """Where it listens: `unix:PATH`, `tcp:HOST:PORT`, `sim:NAME`, or "" where it does not."""
+    incarnation: int
+    """64 random bits, drawn anew by each start: a restarted process is another member."""
+    rank: int | None = None
+    """Its lasting number in the program; None for a witness, or where it is not given yet."""
+    witness: bool = False
+    """It orders and keeps, and has no replicas."""
+
+    def pack(self) -> list[Any]:
+        """As a list that msgpack can carry."""
+        return [self.address, self.incarnation, self.rank, self.witness]
+
+    @classmethod
+    def unpack(cls, data: object) -> Member:
+        """From what `pack` made; raises ProtocolError where it is anything else."""
+        match data:
+            case [str(address), int(incarnation), int() | None as rank, bool(witness)]:
+                if 0 <= incarnation < 1 << 64 and not isinstance(rank, bool):
+                    return cls(address, incarnation, rank, witness)
+        raise ProtocolError(f"not a member: {data!r:.100}")
+
+    def __str__(self) -> str:
+        who = "witness" if self.witness else f"rank {self.rank}"
+        return f"{who} ({self.address or 'in this process'})"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A list of members, oldest first; none where all left at once. The first is the sequencer."""
+
+    lineage: int
+    number: int
+    ballot: int
+    members: tuple[Member, ...]
+    primary: bool = True
+
+    @property
+    def identity(self) -> tuple[int, int, int]:
+        """(lineage, number, ballot)."""
+        return (self.lineage, self.number, self.ballot)
+
+    @property
+    def sequencer(self) -> Member:
+        """The member that orders."""
+        return self.members[0]
+
+    @property
+    def replicas(self) -> tuple[Member, ...]:
+        """The members with replicas and a rank, by rank."""
+        ranked = [member for member in self.members if not member.witness]
+        return tuple(sorted(ranked, key=lambda member: member.rank or 0))
+
+    @property
+    def others(self) -> tuple[Member, ...]:
+        """The members without a rank: witnesses."""
+        return tuple(member for member in self.members if member.witness)
+
+    def place(self, incarnation: int) -> int:
+        """The place of the member with that incarnation; -1 where it is not in this view."""
+        for place, member in enumerate(self.members):
+            if member.incarnation == incarnation:
+                return place
+        return -1
+
+    def pack(self) -> list[Any]:
+        """As a list that msgpack can carry."""
+        members = [member.pack() for member in self.members]
+        return [self.lineage, self.number, self.ballot, members, self.primary]
+
+    @classmethod
+    def unpack(cls, data: object) -> View:
+        """From what `pack` made; raises ProtocolError where it is anything else."""
+        match data:
+            case [int(lineage), int(number), int(ballot), [*members], bool(primary)]:
+                small = max(lineage, ballot) < 1 << 12 and 0 < number < 1 << 32
+                if small and len(members) <= MEMBERS_MAX and min(lineage, ballot) >= 0:
+                    packed = tuple(Member.unpack(member) for member in members)
+                    return cls(lineage, number, ballot, packed, primary)
+        raise ProtocolError(f"not a view: {data!r:.100}")
+
+    def __str__(self) -> str:
+        return f"view {self.number} of {len(self.members)} members"

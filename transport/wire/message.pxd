@@ -1,0 +1,37 @@
+"""A message: one buffer, with room in front for the headers that layers push."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+cdef enum:
+    HEADROOM = 80               # what all layers of a deep stack push together
+    MESSAGE_MAX = 16777216      # 16 MiB: the largest message that may travel (S9)
+
+
+cdef class Message:
+    cdef unsigned char* base    # the memory; of the message itself, or borrowed from a driver
+    cdef Py_ssize_t start       # where the outermost header (or the body) begins
+    cdef Py_ssize_t stop        # one past the last byte
+    cdef Py_ssize_t capacity
+    cdef bint borrowed          # valid only during the upcall: keep a copy()
+    # What layers learn about it on the way up.
+    cdef public int source      # the sender's place in the view, or -1
+    cdef public int link        # the link that it arrived by, or -1
+    cdef public uint32_t index  # its place in its packet
+    cdef public uint64_t seqno  # its packet's place in the total order
+    cdef public uint64_t stamp  # the sequencer's clock, ns since the epoch, never less than before
+    cdef public uint64_t ticket # the sender's own count of its messages
+
+    @staticmethod
+    cdef Message new(Py_ssize_t room)
+    @staticmethod
+    cdef Message view(unsigned char* data, Py_ssize_t size)
+    cdef unsigned char* push(self, Py_ssize_t size) except NULL
+    cdef unsigned char* pop(self, Py_ssize_t size) noexcept
+    cdef unsigned char* room(self, Py_ssize_t size) except NULL
+    cpdef Message copy(self)
+
+    cdef inline Py_ssize_t size(self) noexcept:
+        return self.stop - self.start
+
+    cdef inline unsigned char* data(self) noexcept:
+        return self.base + self.start

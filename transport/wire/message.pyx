@@ -1,0 +1,133 @@
+"""A message: one buffer, with room in front for the headers that layers push.
+
+A layer's header costs no copy (Horus, section 3): going down it is pushed in front of what is
+there, going up it is popped. A message that a driver hands up borrows the driver's receive
+buffer and is valid only until the upcall returns; whoever keeps it takes a `copy()`.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memmove
+
+
+@cython.freelist(64)
+@cython.final
+cdef class Message:
+    """A body and its headers. `Message(b"...")` holds a copy of the body, with headroom."""
+
+    def __cinit__(self):
+        self.source = -1
+        self.link = -1
+
+    def __init__(self, const unsigned char[::1] body=b""):
+        cdef Py_ssize_t size = body.shape[0]
+        allocate(self, size)
+        if size:
+            memcpy(self.base + self.start, &body[0], size)
+        self.stop += size
+
+    def __dealloc__(self):
+        if not self.borrowed:
+            free(self.base)
+
+    @staticmethod
+    cdef Message new(Py_ssize_t room):
+        """An empty message with `room` bytes to fill, and headroom."""
+        cdef Message self = Message.__new__(Message)
+        allocate(self, room)
+        return self
+
+    @staticmethod
+    cdef Message view(unsigned char* data, Py_ssize_t size):
+        """A message that borrows `size` bytes of a driver's buffer."""
+        cdef Message self = Message.__new__(Message)
+        self.borrowed = True
+        self.base = data
+        self.stop = self.capacity = size
+        return self
+
+    cdef unsigned char* push(self, Py_ssize_t size) except NULL:
+        """Room for a header of `size` bytes in front of what is there."""
+        cdef Py_ssize_t missing
+        if self.start < size:
+            if self.borrowed:
+                raise ValueError("a borrowed message has no headroom: push on a copy()")
+            missing = size + HEADROOM
+            resize(self, self.capacity + missing)
+            memmove(self.base + self.start + missing, self.base + self.start,
+                    self.stop - self.start)
+            self.start += missing
+            self.stop += missing
+        self.start -= size
+        return self.base + self.start
+
+    cdef unsigned char* pop(self, Py_ssize_t size) noexcept:
+        """The header of `size` bytes, taken off; NULL where the message is shorter."""
+        if self.stop - self.start < size:
+            return NULL
+        self.start += size
+        return self.base + self.start - size
+
+    cdef unsigned char* room(self, Py_ssize_t size) except NULL:
+        """At least `size` free bytes behind what is there; the caller moves `stop`."""
+        if self.capacity - self.stop < size:
+            if self.borrowed:
+                raise ValueError("a borrowed message does not grow: fill a copy()")
+            resize(self, max(2 * self.capacity, self.stop + size))
+        return self.base + self.stop
+
+    cpdef Message copy(self):
+        """A message of its own with the same bytes and marks, and headroom."""
+        cdef Py_ssize_t size = self.stop - self.start
+        cdef Message other = Message.new(size)
+        memcpy(other.base + other.start, self.base + self.start, size)
+        other.stop += size
+        other.source = self.source
+        other.link = self.link
+        other.index = self.index
+        other.seqno = self.seqno
+        other.stamp = self.stamp
+        other.ticket = self.ticket
+        return other
+
+    def push_header(self, const unsigned char[::1] header):
+        """Push `header` in front: what a layer that is written in Python does going down."""
+        if header.shape[0]:
+            memcpy(self.push(header.shape[0]), &header[0], header.shape[0])
+
+    def pop_header(self, Py_ssize_t size):
+        """Take a header of `size` bytes off; raises ValueError where the message is shorter."""
+        cdef unsigned char* header = self.pop(size) if size >= 0 else NULL
+        if header is NULL:
+            raise ValueError(f"a header of {size} bytes from a message of {len(self)}")
+        return PyBytes_FromStringAndSize(<char*>header, size)
+
+    @property
+    def body(self):
+        """The bytes that are there now, without the headers popped so far."""
+        return PyBytes_FromStringAndSize(<char*>self.base + self.start, self.stop - self.start)
+
+    def __len__(self):
+        return self.stop - self.start
+
+    def __repr__(self):
+        return f"<Message of {len(self)} bytes>"
+
+
+cdef int allocate(Message self, Py_ssize_t room) except -1:
+    self.base = <unsigned char*>malloc(HEADROOM + room)
+    if self.base is NULL:
+        raise MemoryError
+    self.start = self.stop = HEADROOM
+    self.capacity = HEADROOM + room
+    return 0
+
+
+cdef int resize(Message self, Py_ssize_t capacity) except -1:
+    cdef void* base = realloc(self.base, capacity)
+    if base is NULL:
+        raise MemoryError
+    self.base = <unsigned char*>base
+    self.capacity = capacity
+    return 0
