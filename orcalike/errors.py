@@ -1,28 +1,28 @@
 """The tree of errors, split by whose fault it is.
 
-    OrcalikeError
-    ├── DeclarationError        a class that cannot be shared
-    ├── NotSerializable         a value that cannot travel
-    ├── ClassMismatch           a name shared with another class
-    ├── NestedWrite             an operation that used another object
-    ├── GuardFalse              a guard that nobody could make true
-    ├── ObjectDropped           the object was ended
-    ├── GroupClosed             the group was left
-    ├── WindowFull              too much is under way: drain
-    ├── BlockingInLoop          a waiting call on a running loop's thread
-    ├── InvocationTimeout       a time limit passed (also a TimeoutError)
-    ├── InvocationCancelled     it was withdrawn
-    ├── ReplicaDivergence       this replica stopped serving
-    ├── ConfigMismatch          the group has other options
-    ├── JoinFailed              no member answered, or the group refused
-    ├── NotPrimary              the view may not go on writing
-    │   └── NotEnoughMembers    too few replicas for the resilience degree
-    ├── Expelled                the group goes on without this member
-    ├── DataLossPossible        more was lost than the degree covers
-    ├── StackError              layers that do not hold together
-    ├── ProtocolError           a frame that cannot be believed
-    ├── AuthenticationError     a peer without the key
-    └── InsecureConfig          an open address without a key
+OrcalikeError
+├── DeclarationError        a class that cannot be shared
+├── NotSerializable         a value that cannot travel
+├── ClassMismatch           a name shared with another class
+├── NestedWrite             an operation that used another object
+├── GuardFalse              a guard that nobody could make true
+├── ObjectDropped           the object was ended
+├── GroupClosed             the group was left
+├── WindowFull              too much is under way: drain
+├── BlockingInLoop          a waiting call on a running loop's thread
+├── InvocationTimeout       a time limit passed (also a TimeoutError)
+├── InvocationCancelled     it was withdrawn
+├── ReplicaDivergence       this replica stopped serving
+├── ConfigMismatch          the group has other options
+├── JoinFailed              no member answered, or the group refused
+├── NotPrimary              the view may not go on writing
+│   └── NotEnoughMembers    too few replicas for the resilience degree
+├── Expelled                the group goes on without this member
+├── DataLossPossible        more was lost than the degree covers
+├── StackError              layers that do not hold together
+├── ProtocolError           a frame that cannot be believed
+├── AuthenticationError     a peer without the key
+└── InsecureConfig          an open address without a key
 """
 
 from orcalike.runtime.errors import (

@@ -9,6 +9,8 @@ the input returns, and make no downcall. After each input the driver empties `ou
 `deadline`. One input runs at a time: the driver sees to that.
 """
 
+from orcalike.transport.errors import ProtocolError
+
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
@@ -91,7 +93,10 @@ cdef class Stack(Core):
 
     cdef int receive_frame(self, int link, Message frame, int64_t now) except -1:
         self.enter(now)
-        self.bottom.receive(link, frame)
+        try:
+            self.bottom.receive(link, frame)
+        except ProtocolError as error:
+            self.bottom.refuse(link, str(error))
         if self.todo:
             self.settle()
         return 0

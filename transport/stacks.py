@@ -15,6 +15,7 @@ from typing import Any
 from orcalike.transport.errors import StackError
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.com import Com
+from orcalike.transport.layers.drop import Drop
 from orcalike.transport.layers.mbrship import Mbrship
 from orcalike.transport.layers.pack import Pack
 from orcalike.transport.layers.total import Total
@@ -71,7 +72,7 @@ def register(cls: type[Layer]) -> type[Layer]:
     return cls
 
 
-for _layer in (Pack, Xfer, Total, Mbrship, Com):
+for _layer in (Pack, Xfer, Total, Mbrship, Com, Drop):
     register(_layer)
 
 

@@ -37,7 +37,8 @@ class Member:
         """From what `pack` made; raises ProtocolError where it is anything else."""
         match data:
             case [str(address), int(incarnation), int() | None as rank, bool(witness)]:
-                if 0 <= incarnation < 1 << 64 and not isinstance(rank, bool):
+                ranked = rank is None or (0 <= rank < MEMBERS_MAX and not isinstance(rank, bool))
+                if 0 <= incarnation < 1 << 64 and ranked:
                     return cls(address, incarnation, rank, witness)
         raise ProtocolError(f"not a member: {data!r:.100}")
 
@@ -96,8 +97,9 @@ class View:
             case [int(lineage), int(number), int(ballot), [*members], bool(primary)]:
                 small = max(lineage, ballot) < 1 << 12 and 0 < number < 1 << 32
                 if small and len(members) <= MEMBERS_MAX and min(lineage, ballot) >= 0:
-                    packed = tuple(Member.unpack(member) for member in members)
-                    return cls(lineage, number, ballot, packed, primary)
+                    listed = tuple(Member.unpack(member) for member in members)
+                    if len({member.incarnation for member in listed}) == len(listed):
+                        return cls(lineage, number, ballot, listed, primary)
         raise ProtocolError(f"not a view: {data!r:.100}")
 
     def __str__(self) -> str:

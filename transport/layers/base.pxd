@@ -72,6 +72,7 @@ cdef class Layer:
     cpdef up_cast(self, Message message)
     cpdef up_send(self, Message message)
     cpdef up_leave(self, object member)
+    cpdef bint up_may_leave(self)
     cpdef up_destroy(self)
     cpdef up_lost_message(self, str why)
     cpdef up_stable(self, object matrix)

@@ -224,6 +224,10 @@ cdef class Layer:
         """`member` asks to leave."""
         self.above.up_leave(member)
 
+    cpdef bint up_may_leave(self):
+        """May this member's wish to leave go on? If not, `leave` comes down again when it may."""
+        return self.above is None or self.above.up_may_leave()
+
     cpdef up_destroy(self):
         """The endpoint is gone."""
         self.above.up_destroy()
@@ -249,7 +253,10 @@ cdef class Layer:
         self.above.up_exit(why)
 
     cpdef object up_give_state(self):
-        """The state as it stands now, for joiners: an iterator of pieces, taken bit by bit."""
+        """The state as it stands now, for joiners: an iterator of pieces, taken bit by bit.
+
+        An empty piece says that the next one is not there yet.
+        """
         return self.above.up_give_state()
 
     cpdef up_take_state(self, bytes piece):

@@ -26,6 +26,7 @@ cdef class Com(Layer):
     cdef dict peers                     # by address
     cdef list links                     # peer by link, or None
     cdef list places                    # peer by place in the view; None for this member
+    cdef object installed               # the view that they follow, or None
     cdef readonly dict counters         # what was dropped, by reason
     cpdef link_up(self, int link, str address)
     cpdef link_down(self, int link, str why)

@@ -173,6 +173,7 @@ cdef class Com(Layer):
             if peer is not None:
                 peer.place = -1
         self.places = []
+        self.installed = view
         for place, member in enumerate(view.members):
             if place == mine:
                 self.places.append(None)
@@ -229,8 +230,9 @@ cdef class Com(Layer):
 
     cdef settle(self, Peer peer):
         """Find the place of a peer that greeted after the view was installed."""
-        for place, other in enumerate(self.places):
-            if other is peer:
+        if self.installed is not None:
+            place = self.installed.place(peer.incarnation)
+            if place >= 0 and self.places[place] is peer:
                 peer.place = place
 
     cdef int route(self, Peer peer, Message message, int kind, bint* pushed) except -1:

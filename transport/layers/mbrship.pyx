@@ -87,10 +87,11 @@ cdef class Mbrship(Layer):
         self.below.send(message, members)
 
     cpdef leave(self):
-        """Ask the leader for a view without this member."""
+        """Ask the leader for a view without this member; who is still joining is let in first."""
         self.leaves = True
         if self.view is None:
-            self.exit("left")
+            if not self.seed:
+                self.exit("left")
         elif len(self.view.members) == 1:
             self.exit("the last member left")
         elif self.place == 0:
@@ -138,7 +139,7 @@ cdef class Mbrship(Layer):
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast):
         """A message of another view: too old is dropped, too new waits."""
-        if key & ~CONTROL <= self.key:
+        if key & ~CONTROL <= self.key or (self.view is None and not self.seed):
             self.stale += 1
             return
         self.early_bytes += message.size()
@@ -184,7 +185,9 @@ cdef class Mbrship(Layer):
             case ["JOIN", [*packed], dict(options)]:
                 self.requested(Member.unpack(packed), options)
             case ["DENIED", str(why)]:
-                if self.view is None:
+                if self.view is None and self.leaves:
+                    self.exit("left")
+                elif self.view is None:
                     self.deadline = NEVER
                     self.above.up_join_denied(why)
             case ["INSTALL", [*packed], bytes(cut)]:
@@ -212,12 +215,18 @@ cdef class Mbrship(Layer):
 
     cdef decided(self, object view, bytes cut):
         """INSTALL: the next view of this member, or its first."""
-        if self.view is not None and view.number != self.view.number + 1:
+        if self.view is None:
+            if view.place(self.me.incarnation) >= 0:
+                self.above.up_cut(cut)          # raises where it cannot be read
+                self.install(view, cut)
+        elif view.number != self.view.number + 1:
             self.stale += 1
-        elif self.view is not None and self.agreement.departs(self.me.incarnation):
+        elif self.agreement.proposal != (view, cut):
+            raise ProtocolError(f"it installs {view}, which was not accepted here")
+        elif self.agreement.departs(self.me.incarnation):
             self.above.up_view(view, cut)       # so that it has all that came before
             self.exit("left")
-        elif view.place(self.me.incarnation) >= 0:
+        else:
             self.install(view, cut)
 
     # The agreement's port.
@@ -260,8 +269,8 @@ cdef class Mbrship(Layer):
         early, self.early, self.early_bytes = self.early, [], 0
         for key, is_cast, message in early:
             self.replay(key, is_cast, message)
-        if self.leaves:                         # the leader that was asked is gone, or did not hear
-            self.leave()
+        if self.leaves and self.above.up_may_leave():
+            self.leave()                        # who was asked is gone, or did not hear
         self.core.again(self)                   # who asked meanwhile is served now
 
     cdef replay(self, uint64_t key, bint is_cast, Message message):
@@ -269,7 +278,7 @@ cdef class Mbrship(Layer):
         if key & ~CONTROL != self.key:
             self.elsewhere(message, key, is_cast)
             return
-        peer = self.below.peer_at(message.link)
+        peer = self.below.focus("COM").peer_at(message.link)
         message.source = -1 if peer is None else peer.place
         if message.source < 0:
             self.stale += 1
@@ -286,7 +295,7 @@ cdef class Mbrship(Layer):
         self.place = -1
         self.seed = None
         self.deadline = NEVER
-        self.early = []
+        self.early, self.early_bytes = [], 0
         self.above.up_exit(why)
 
     cdef complain(self, Message message, str why):

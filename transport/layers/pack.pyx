@@ -30,6 +30,7 @@ from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     HEADER = 12
+    SPARE = 1024            # room behind a packet's size, so that the last message seldom moves it
 
 
 cdef class Pack(Layer):
@@ -58,7 +59,7 @@ cdef class Pack(Layer):
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL:
         """Room for a message of up to `size` bytes in the open packet."""
         if self.packet is None:
-            self.packet = Message.new(max(self.size, size) + HEADER + VARINT_MAX)
+            self.packet = Message.new(max(self.size + SPARE, size) + HEADER + VARINT_MAX)
             self.packet.room(HEADER)
             store64(self.packet.data(), self.ticket)
             self.packet.stop += HEADER

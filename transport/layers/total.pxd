@@ -9,7 +9,7 @@ from orcalike.transport.wire.message cimport Message
 cdef class Sent:
     """A packet of this member: kept until it is stable (D13)."""
     cdef Message message
-    cdef Py_ssize_t start           # where its body begins, before any header was pushed
+    cdef Py_ssize_t size            # of its body, which ends where the message ends
     cdef uint64_t counter
     cdef uint64_t seqno             # 0 until it is ordered
 

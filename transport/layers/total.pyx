@@ -39,6 +39,8 @@ cdef enum:
     # the number is the seqno of an ordered packet, and else what its sender expects.
     HEADER = 40
 
+cdef uint64_t SEQNO_MAX = 1ull << 63
+
 
 cdef class Total(Layer):
     """One order through a sequencer. `TOTAL(packets=N, bytes=N)` bounds what is under way."""
@@ -73,7 +75,7 @@ cdef class Total(Layer):
         cdef Sent sent = Sent.__new__(Sent)
         self.counter += 1
         sent.message = message
-        sent.start = message.start
+        sent.size = message.size()
         sent.counter = self.counter
         self.unordered.append(sent)
         if not self.frozen and self.place >= 0:
@@ -144,22 +146,23 @@ cdef class Total(Layer):
     cdef int number(self, int place, uint64_t counter, Message message) except -1:
         """Give one packet its seqno, cast it as it is, and deliver it here."""
         cdef Message here = message
-        cdef Py_ssize_t start = message.start
+        cdef Py_ssize_t size = message.size()
         cdef uint64_t seqno = self.seqno
         if counter != <uint64_t>self.last[place] + 1:
-            raise ProtocolError(f"member {place} sent its packet {counter} after "
-                                f"{self.last[place]}")
+            self.complain(place, f"it sent its packet {counter} after {self.last[place]}")
+            return 0
         self.seqno += 1
-        self.sizes.append(message.size())
-        self.unstable += message.size()
+        self.sizes.append(size)
+        self.unstable += size
         if self.core.wall > <int64_t>self.stamp:
             self.stamp = self.core.wall
         if len(self.last) > 1:
-            here = Message.view(message.base + start, message.size())
             store_header(message, ORDERED, place, counter, seqno)
             store64(message.data() + 24, self.stamp)
             store64(message.data() + 32, self.floor)
             self.below.cast(message)
+            # Where the headers took more than the headroom, the body lies elsewhere now.
+            here = Message.view(message.base + message.stop - size, size)
         self.deliver(here, place, counter, seqno, self.floor)
         if self.has_credit:
             self.expect[0] = self.next
@@ -213,6 +216,10 @@ cdef class Total(Layer):
         if counter != <uint64_t>self.last[place] + 1:
             self.complain(0, f"packet {counter} of member {place} after {self.last[place]}")
             return 0
+        if place == self.place and (not self.unordered
+                                    or (<Sent>self.unordered[0]).counter != counter):
+            self.complain(0, f"packet {counter} of this member, which it did not send")
+            return 0
         self.stamp = stamp
         return self.deliver(message, place, counter, seqno, stable)
 
@@ -256,15 +263,15 @@ cdef class Total(Layer):
         """The cut: all that the sequencer numbered, and what a joiner must know to go on."""
         cdef uint64_t cut = self.next
         for report in reports.values():
-            cut = max(cut, *msgpack.unpackb(report))
+            cut = max(cut, *unpack_report(report))
         self.note_counters()
         return msgpack.packb([cut, self.stamp, list(self.counters.items())])
 
     cpdef bint up_cut(self, bytes cut):
-        self.cut = msgpack.unpackb(cut)[0]
-        if self.held() < self.cut:
+        cdef uint64_t last = unpack_cut(cut)[0]
+        if self.view is not None and self.held() < last:
+            self.cut = last
             return False
-        self.cut = 0
         return True
 
     cdef uint64_t held(self):
@@ -288,8 +295,7 @@ cdef class Total(Layer):
         self.log.clear()
         self.note_counters()
         if self.view is None and cut:   # a joiner begins where the view begins
-            self.next, self.stamp, counters = msgpack.unpackb(cut)
-            self.counters = dict(counters)
+            self.next, self.stamp, self.counters = unpack_cut(cut)
         self.view = view
         self.place = view.place(self.me.incarnation)
         if self.place < 0:
@@ -330,6 +336,37 @@ cdef int store_header(Message message, int kind, int place, uint64_t counter,
     return 0
 
 
+cdef object unpack_report(bytes report):
+    """(held up to, numbered up to) of a member's report; raises ProtocolError."""
+    match unpack(report):
+        case [int(held), int(numbered)] if 0 <= held < SEQNO_MAX and 0 <= numbered < SEQNO_MAX:
+            return held, numbered
+    raise ProtocolError("a report that TOTAL did not make")
+
+
+cdef object unpack_cut(bytes cut):
+    """(cut, stamp, counter by incarnation); raises ProtocolError."""
+    match unpack(cut):
+        case [int(last), int(stamp), [*pairs]] if 0 < last < SEQNO_MAX and 0 <= stamp < SEQNO_MAX:
+            counters = {}
+            for pair in pairs:
+                match pair:
+                    case [int(incarnation), int(counter)] if 0 <= counter < SEQNO_MAX:
+                        counters[incarnation] = counter
+                    case _:
+                        break
+            else:
+                return last, stamp, counters
+    raise ProtocolError("a cut that TOTAL did not make")
+
+
+cdef object unpack(bytes data):
+    try:
+        return msgpack.unpackb(data, max_ext_len=0)
+    except Exception:
+        raise ProtocolError("a report or cut that is not msgpack") from None
+
+
 cdef inline int load_place(const unsigned char* header):
     return load16(header + 2)
 
@@ -337,4 +374,4 @@ cdef inline int load_place(const unsigned char* header):
 cdef Message body_of(Sent sent):
     """The packet without the headers of the view in which it was sent first."""
     cdef Message whole = sent.message
-    return Message.view(whole.base + sent.start, whole.stop - sent.start).copy()
+    return Message.view(whole.base + whole.stop - sent.size, sent.size).copy()

@@ -18,6 +18,8 @@ from collections import deque
 
 import msgpack
 
+from orcalike.transport.errors import ProtocolError
+
 from libc.stdint cimport uint32_t
 
 from orcalike.transport.layers.base cimport Core, Layer
@@ -70,9 +72,17 @@ cdef class Xfer(Layer):
             self.below.leave()
 
     cpdef proceed(self):
+        for gift in list(self.gifts.values()):
+            self.give(gift)
         if self.leaves and not self.gifts:
             self.leaves = False
             self.below.leave()
+
+    cpdef bint up_may_leave(self):
+        if not self.gifts:
+            return True
+        self.leaves = True              # it became a donor after it had asked to leave
+        return False
 
     cpdef up_cast(self, Message message):
         cdef unsigned char* kind
@@ -117,6 +127,8 @@ cdef class Xfer(Layer):
             return
         self.above.up_view(view, cut)
         self.hand_out()
+        if self.leaves:                 # whom it gave to may be gone
+            self.core.again(self)
 
     cdef admit(self, object view):
         """Who waits for state in `view`, and from whom; all whose state is complete agree."""
@@ -156,6 +168,8 @@ cdef class Xfer(Layer):
         """The next pieces, as far ahead as may be."""
         while not gift.over and len(gift.sent) < AHEAD:
             piece = next(gift.pieces, None)
+            if piece == b"":
+                return                  # nothing now: `again` has this layer go on
             gift.over = piece is None
             kind = LAST if gift.over else PIECE
             body = gift.waiting if gift.over else piece
@@ -203,22 +217,24 @@ cdef class Xfer(Layer):
 
     cdef begin_again(self, uint32_t epoch):
         """Another donor gives the state as of a later view: forget what was before that."""
+        for start, event in enumerate(self.buffered):
+            if isinstance(event, tuple) and event[0].number == epoch:
+                break
+        else:
+            raise ProtocolError(f"state as of view {epoch}, which was not installed here")
         self.epoch = epoch
         self.wanted = 0
         self.pieces.clear()
-        while self.buffered:
-            event = self.buffered[0]
-            if isinstance(event, tuple) and event[0].number == epoch:
-                return
-            del self.buffered[0]
+        del self.buffered[:start]
 
     cdef finish(self, bytes waiting):
         """The state is whole: hand it up, then what was buffered on top of it."""
         cdef Message done = Message.new(0)
+        donors = unpack_waiting(waiting)
         pieces, self.pieces = self.pieces, []
         buffered, self.buffered = self.buffered, []
         self.complete = True
-        self.donors = dict(msgpack.unpackb(waiting))
+        self.donors = donors
         for piece in pieces:
             self.above.up_take_state(piece)
         self.view, cut = buffered[0]
@@ -235,6 +251,17 @@ cdef class Xfer(Layer):
     cpdef dict dump(self):
         return {"complete": self.complete, "waiting": len(self.donors),
                 "giving": len(self.gifts), "buffered": len(self.buffered)}
+
+
+cdef dict unpack_waiting(bytes waiting):
+    """Donor by who waits for state; raises ProtocolError."""
+    try:
+        donors = dict(msgpack.unpackb(waiting, max_ext_len=0))
+    except Exception:
+        raise ProtocolError("state that ends in no list of who waits") from None
+    if all(isinstance(incarnation, int) for pair in donors.items() for incarnation in pair):
+        return donors
+    raise ProtocolError("state that ends in no list of who waits")
 
 
 cdef int store_header(Message message, int kind, uint32_t epoch, uint32_t number) except -1:

@@ -115,8 +115,15 @@ class Agreement:
                 taken.add(rank)
                 member = Member(member.address, member.incarnation, rank)
             members.append(member)
-        view = self.view
-        return View(view.lineage, view.number + 1, self.ballot, tuple(members))
+        return View(*self._next_identity(), tuple(members))
+
+    def _next_identity(self) -> tuple[int, int, int]:
+        assert self.view is not None
+        return self.view.lineage, self.view.number + 1, self.ballot
+
+    def _awaits(self, place: int) -> bool:
+        """Whether the report of the member at `place` is still to come."""
+        return self._changing and self.proposal is None and place not in self._reports
 
     def _flushed(self, place: int, report: bytes) -> None:
         assert self.view is not None
@@ -124,11 +131,19 @@ class Agreement:
         if len(self._reports) < len(self.view.members):
             return
         # Whoever asked until now comes along; later ones wait for the change after this one.
+        if all(member.incarnation in self.leaving for member in self.view.members):
+            self._turn_away()
         view, cut = self._next_view(), self.port.cut_of(self._reports)
         self.joining, self.leaving = {}, set()
         for other in range(1, len(self.view.members)):
             self.port.tell(other, ["PROPOSE", view.pack(), cut])
         self._propose(view, cut)
+
+    def _turn_away(self) -> None:
+        """All leave at once: nobody is left who could give a joiner its state."""
+        for member in self.joining.values():
+            self.port.contact_with(member.address, ["DENIED", "the group has ended"])
+        self.joining = {}
 
     def _accept(self, place: int) -> None:
         assert self.view is not None
@@ -140,10 +155,14 @@ class Agreement:
         install = ["INSTALL", view.pack(), cut]
         for other in range(1, len(self.view.members)):
             self.port.tell(other, install)
+        self._tell_joiners(view, cut)
+        self.port.install(view, cut)
+
+    def _tell_joiners(self, view: View, cut: bytes) -> None:
+        assert self.view is not None
         for member in view.members:
             if self.view.place(member.incarnation) < 0:
-                self.port.contact_with(member.address, install)
-        self.port.install(view, cut)
+                self.port.contact_with(member.address, ["INSTALL", view.pack(), cut])
 
     # What every member does.
 
@@ -173,21 +192,32 @@ class Agreement:
 
     def installed(self, view: View) -> None:
         """A new view: ballots begin anew."""
+        if self.view is not None and self.proposal is not None and self._takes_over(view):
+            # The old leader left, and perhaps ended before a joiner had its word.
+            self._tell_joiners(*self.proposal)
         self.view = view
         self.ballot = 0
         self.proposal = None
         self._changing = False
+
+    def _takes_over(self, view: View) -> bool:
+        assert self.view is not None
+        gone = view.place(self.view.sequencer.incarnation) < 0
+        return gone and view.place(self.me.incarnation) == 0
 
     def receive(self, place: int, message: list[Any]) -> None:
         """A control message of the member at `place`; raises ProtocolError where it makes none."""
         match message:
             case ["FLUSH", int(ballot)] if place == 0 and ballot > self.ballot:
                 self.promise(ballot)
-            case ["FLUSH_OK", int(ballot), bytes(report)] if self._changing:
+            case ["FLUSH_OK", int(ballot), bytes(report)] if self._awaits(place):
                 if ballot == self.ballot:
                     self._flushed(place, report)
             case ["PROPOSE", [*packed], bytes(cut)] if place == 0:
-                self._propose(View.unpack(packed), cut)
+                view = View.unpack(packed)
+                if self.view is None or view.identity != self._next_identity():
+                    raise ProtocolError(f"it proposed {view}, which does not come next")
+                self._propose(view, cut)
             case ["ACCEPT", int(ballot)] if self._changing and self.proposal:
                 if ballot == self.ballot:
                     self._accept(place)

@@ -1,0 +1,133 @@
+"""orcalike: ordinary Python objects, shared by processes, in one order (DESIGN, section 4).
+
+    import orcalike as orca
+
+    @orca.shared
+    class Counter: ...
+
+    with orca.join() as group:
+        hits = group.share(Counter, "hits")
+
+Reads run on the local replica; writes are ordered, and run at every replica in that order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from orcalike._version import __version__
+from orcalike.declare import atomic, local, read, shared, write
+from orcalike.errors import (
+    AuthenticationError,
+    BlockingInLoop,
+    ClassMismatch,
+    ConfigMismatch,
+    DataLossPossible,
+    DeclarationError,
+    Expelled,
+    GroupClosed,
+    GuardFalse,
+    InsecureConfig,
+    InvocationCancelled,
+    InvocationTimeout,
+    JoinFailed,
+    NestedWrite,
+    NotEnoughMembers,
+    NotPrimary,
+    NotSerializable,
+    ObjectDropped,
+    OrcalikeError,
+    ProtocolError,
+    ReplicaDivergence,
+    StackError,
+    WindowFull,
+)
+from orcalike.group import Group, Joining
+from orcalike.plan import make_plan
+from orcalike.runtime.extension_types import register
+from orcalike.runtime.moment import now, random
+from orcalike.runtime.invocation import Invocation
+from orcalike.transport.view import Member, View
+
+logging.getLogger("orcalike").addHandler(logging.NullHandler())
+
+
+def join(
+    name: str | None = None,
+    *,
+    seeds: str | Sequence[str] | None = None,
+    listen: str | None = None,
+    size: int | None = None,
+    resilience: int = 0,
+    blocked: str = "wait",
+    stack: str | None = None,
+    timeout: float | None = None,
+) -> Joining[Group]:
+    """Join a group: `with join() as group:`, or `async with join() as group:`.
+
+    In a launched program it is the program's group, and all ranks that have not ended are waited
+    for. With `seeds` it is the group that one of these addresses is in, tried until `timeout`
+    (seconds). With `listen="unix:PATH"` or `"tcp:HOST:PORT"` it is a new group that others can join
+    through `group.address`. Else it is a group of one, in the process. `size` waits until so many
+    members are in. Each `name` is a group with an order of its own.
+
+    Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
+    contradict each other.
+    """
+
+    def make() -> Group:
+        plan = make_plan(
+            name,
+            seeds=seeds,
+            listen=listen,
+            size=size,
+            resilience=resilience,
+            blocked=blocked,
+            stack=stack,
+            timeout=timeout,
+        )
+        return Group(plan)
+
+    return Joining(make)
+
+
+__all__ = [
+    "AuthenticationError",
+    "BlockingInLoop",
+    "ClassMismatch",
+    "ConfigMismatch",
+    "DataLossPossible",
+    "DeclarationError",
+    "Expelled",
+    "Group",
+    "GroupClosed",
+    "GuardFalse",
+    "InsecureConfig",
+    "Invocation",
+    "InvocationCancelled",
+    "InvocationTimeout",
+    "JoinFailed",
+    "Member",
+    "NestedWrite",
+    "NotEnoughMembers",
+    "NotPrimary",
+    "NotSerializable",
+    "ObjectDropped",
+    "OrcalikeError",
+    "ProtocolError",
+    "ReplicaDivergence",
+    "StackError",
+    "View",
+    "WindowFull",
+    "__version__",
+    "atomic",
+    "join",
+    "local",
+    "now",
+    "random",
+    "read",
+    "register",
+    "shared",
+    "write",
+]

@@ -1,0 +1,58 @@
+"""The `orcalike` command. Each verb is a file here, read only when it is used."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from orcalike._version import __version__
+
+#: Verb by verb: the module that has a command of the same name.
+VERBS = ("run", "examples", "stacks", "doctor")
+
+
+class Verbs(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs, the most used first."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb's command, or None where there is no such verb."""
+        if cmd_name not in VERBS:
+            return None
+        command = getattr(importlib.import_module(f"orcalike.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, and say which verb was meant."""
+        if args[0] not in VERBS and args[0].isalpha():
+            from orcalike.cli.common import did_you_mean
+
+            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], VERBS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ORCALIKE"},
+)
+@click.version_option(__version__, prog_name="orcalike", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Share Python objects between processes: local reads, one order of writes.
+
+    \b
+    orcalike run -n 4 prog.py          run a program on 4 processes
+    orcalike examples run tsp -n 4     see it work
+    orcalike doctor                    look at what this machine offers
+    """
+
+
+def main() -> None:
+    """The entry point of the `orcalike` command."""
+    cli(prog_name="orcalike")

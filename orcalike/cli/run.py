@@ -1,0 +1,219 @@
+"""`orcalike run`: start a program on several processes of this machine."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from orcalike.cli.common import Refusal, did_you_mean, duration
+from orcalike.launch.job import LaunchError, Options, cores
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def processes(text: str | int) -> int:
+    """A number of processes, an option's type; `auto` and `cpu` are the number of cores.
+
+    Raises click.BadParameter where it is none of these.
+    """
+    if text in ("auto", "cpu"):
+        return cores()
+    number = int(text) if str(text).isdecimal() else 0
+    if number < 1:
+        raise click.BadParameter(f"{text!r} is not a number of processes, auto or cpu")
+    return number
+
+
+_OPTIONS = [
+    click.option(
+        "-n",
+        "-np",
+        "--nprocs",
+        type=processes,
+        metavar="N|auto|cpu",
+        default="auto",
+        show_default=True,
+        help="How many processes; auto and cpu: one for each core.",
+    ),
+    click.option(
+        "--unix",
+        "scheme",
+        flag_value="unix",
+        default="unix",
+        help="Over Unix sockets (the default).",
+    ),
+    click.option("--tcp", "scheme", flag_value="tcp", help="Over TCP on the loopback interface."),
+    click.option(
+        "--sequencer",
+        type=click.Choice(["witness", "rank"]),
+        default="witness",
+        show_default=True,
+        help="Who orders the writes: a process of its own, or the oldest rank.",
+    ),
+    click.option(
+        "--timeout",
+        type=duration,
+        metavar="DURATION",
+        help="End after so long, with all stacks: 10m.",
+    ),
+    click.option(
+        "--grace",
+        type=duration,
+        metavar="DURATION",
+        default="5s",
+        show_default=True,
+        help="How long a rank may take to end before a stronger signal.",
+    ),
+    click.option("--no-prefix", is_flag=True, help="Show lines without the rank."),
+    click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="Colored ranks; auto: on a terminal (NO_COLOR, FORCE_COLOR).",
+    ),
+    click.option(
+        "-x",
+        "--env",
+        "environment",
+        multiple=True,
+        metavar="K[=V]",
+        help="Set a variable for the ranks, or check that it is set.",
+    ),
+    click.option(
+        "-C",
+        "--chdir",
+        "directory",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Run in this directory.",
+    ),
+    click.option(
+        "--seed", type=click.IntRange(min=0), envvar="ORCALIKE_SEED", help="The run's seed."
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="No startup line, no closing line."),
+]
+
+
+def run_options(command: F) -> F:
+    """The options of a run, for each verb that starts one."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    options_metavar="[OPTIONS]",
+    short_help="Run a program on several processes.",
+)
+@run_options
+@click.option("-m", "--module", is_flag=True, help="PROG is a module's name, as in python -m.")
+@click.argument("program", metavar="PROG")
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) -> None:
+    """Run PROG on several processes of this machine that form one group.
+
+    Each line of output is marked with the rank that printed it. If a rank fails, its traceback
+    is shown, the others are stopped, and its exit code is the command's. Ctrl-C ends the ranks
+    gracefully, a second one at once. kill -USR1 shows what the ranks are doing.
+
+    \b
+    orcalike run -n 4 prog.py --prog-option
+    orcalike run -n 4 -m package.module
+    orcalike run -n 8 --tcp --timeout 10m prog.py
+
+    \b
+    Exit codes: the first failing rank's own (128 + S for signal S), 2 usage,
+    124 time limit, 130 Ctrl-C, 143 SIGTERM, 70 internal error.
+    """
+    start(program, arguments, module=module, **options)
+
+
+def start(
+    program: str,
+    arguments: Sequence[str],
+    *,
+    module: bool,
+    no_prefix: bool,
+    color: str,
+    environment: Sequence[str],
+    directory: Path | None,
+    **options: Any,
+) -> None:
+    """Start the launcher with the options of `run_options`, and exit with its code."""
+    if module:
+        _check_module(program, directory or Path.cwd())
+    else:
+        _check_file(program, directory or Path.cwd())
+    from orcalike.launch.engine import launch
+
+    try:
+        code = launch(
+            Options(
+                program=program,
+                module=module,
+                arguments=tuple(arguments),
+                prefix=not no_prefix,
+                color=None if color == "auto" else color == "always",
+                environment=_parse_environment(environment),
+                directory=directory,
+                **options,
+            )
+        )
+    except LaunchError as error:
+        raise Refusal(str(error), error.code) from error
+    sys.exit(code)
+
+
+def _check_file(program: str, directory: Path) -> None:
+    """Refuse a program that is not a file that can be read."""
+    path = directory / program
+    if path.is_dir():
+        raise Refusal(f"{program!r} is a directory, not a program")
+    if not path.exists():
+        folder = path.parent
+        known = [file.name for file in folder.glob("*.py")] if folder.is_dir() else []
+        hint = did_you_mean(path.name, known)
+        if not hint and _module_exists(program, directory):
+            hint = f"; there is a module of that name: orcalike run -m {program}"
+        raise Refusal(f"there is no program {program!r}{hint}")
+    if not os.access(path, os.R_OK):
+        raise Refusal(f"{program!r} cannot be read: permission denied")
+
+
+def _check_module(module: str, directory: Path) -> None:
+    """Refuse a module whose package does not exist; the ranks look for what is inside."""
+    if not _module_exists(module, directory):
+        known = [path.stem for path in directory.iterdir() if path.is_dir() or path.suffix == ".py"]
+        raise Refusal(f"no module named {module!r}{did_you_mean(module, known)}")
+
+
+def _module_exists(module: str, directory: Path) -> bool:
+    top = module.partition(".")[0]
+    try:
+        return bool(
+            importlib.machinery.PathFinder.find_spec(top, [str(directory)])
+            or importlib.util.find_spec(top)
+        )
+    except ValueError:  # a name that is no module's, or a module without a spec
+        return False
+
+
+def _parse_environment(settings: Sequence[str]) -> dict[str, str]:
+    """What `-x K=V` sets; `-x K` takes the launcher's own value."""
+    environment = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            if name not in os.environ:
+                raise Refusal(f"-x {name}: {name} is not set; give it a value: -x {name}=VALUE")
+            value = os.environ[name]
+        environment[name] = value
+    return environment

@@ -1,0 +1,82 @@
+"""`orcalike stacks`: the layers there are, and whether a stack of them holds together."""
+
+from __future__ import annotations
+
+import click
+
+from orcalike.cli.common import Refusal, echo_json, echo_table
+
+
+@click.group(invoke_without_command=True, short_help="List the layers, check a stack.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_context
+def stacks(context: click.Context, as_json: bool) -> None:
+    """List the layers of group communication, or check a stack of them.
+
+    \b
+    orcalike stacks
+    orcalike stacks check 'PACK:XFER:TOTAL:MBRSHIP:COM:unix'
+    """
+    if context.invoked_subcommand is None:
+        _list(as_json)
+
+
+@stacks.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def list_layers(as_json: bool) -> None:
+    """List the layers: what each promises, and what it needs from below."""
+    _list(as_json)
+
+
+@stacks.command("check")
+@click.argument("stack")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def check(stack: str, as_json: bool) -> None:
+    """Say whether STACK holds together, layers top first.
+
+    Exit code 1 where it does not.
+    """
+    from orcalike.transport.errors import StackError
+    from orcalike.transport.stacks import parse_stack
+
+    try:
+        layers = [str(layer) for layer in parse_stack(stack)]
+    except StackError as error:
+        if as_json:
+            echo_json({"ok": False, "stack": stack, "error": str(error)})
+            raise click.exceptions.Exit(1) from None
+        raise Refusal(str(error), 1) from None
+    if as_json:
+        echo_json({"ok": True, "stack": stack, "layers": layers})
+    else:
+        click.echo(f"ok  {':'.join(layers)}")
+
+
+def _list(as_json: bool) -> None:
+    from orcalike.transport.stacks import layers
+
+    if as_json:
+        echo_json(
+            [
+                {
+                    "name": layer.name,
+                    "promises": sorted(layer.promises),
+                    "needs": sorted(layer.needs),
+                    "doc": layer.doc,
+                }
+                for layer in layers()
+            ]
+        )
+        return
+    echo_table(
+        ("NAME", "PROMISES", "NEEDS", ""),
+        (
+            (
+                layer.name,
+                ", ".join(sorted(layer.promises)) or "-",
+                ", ".join(sorted(layer.needs)) or "-",
+                layer.doc.partition("\n")[0].removeprefix(f"{layer.name}: "),
+            )
+            for layer in layers()
+        ),
+    )

@@ -1,0 +1,362 @@
+"""A group: what `join` yields (DESIGN, Sharing).
+
+Whatever goes through the order can be called in three ways: `group.share(...)` waits,
+`await group.share.aio(...)` is for coroutines, `group.share.nowait(...)` returns an `Invocation`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from queue import SimpleQueue
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from orcalike.endpoint import Endpoint
+from orcalike.errors import GroupClosed, OrcalikeError
+from orcalike.plan import Plan
+from orcalike.runtime import classes
+from orcalike.runtime.arguments import constructor_arguments
+from orcalike.runtime.assemble import follow_declarations, make_runtime
+from orcalike.runtime.dispatch import Runtime, refuse_inside
+from orcalike.runtime.manager import Code
+from orcalike.runtime.invocation import Invocation
+from orcalike.transport.stack import Stack
+from orcalike.transport.view import Member, View
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_log = logging.getLogger("orcalike")
+
+
+class Group:
+    """A set of processes that share objects. `join` makes it; leaving its block ends it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._endpoint = Endpoint(plan, self._make_runtime)
+        self._runtime.driver = self._endpoint.pump
+        self._endpoint.on_lost = self._runtime.fail_all
+        self._forget = follow_declarations(self._runtime, self._endpoint.pump.call)
+        self._closed = False
+
+    def _make_runtime(self, stack: Stack, endpoint: Endpoint) -> Runtime:
+        self._runtime = make_runtime(stack, stack.me.incarnation, endpoint)
+        return self._runtime
+
+    # Who is in it.
+
+    @property
+    def name(self) -> str:
+        """The group's name: each name is a group with an order of its own."""
+        return self._endpoint.plan.name
+
+    @property
+    def view(self) -> View:
+        """The view that is installed here; `view.others` are the witnesses."""
+        view = self._endpoint.view
+        if view is None:
+            raise GroupClosed("the group was not joined, or was left")
+        return view
+
+    @property
+    def me(self) -> Member:
+        """This member."""
+        return self.view.members[self.view.place(self._runtime.incarnation)]
+
+    @property
+    def rank(self) -> int:
+        """This member's lasting number in its program."""
+        rank = self.me.rank
+        assert rank is not None
+        return rank
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members with a rank, by rank."""
+        return self.view.replicas
+
+    @property
+    def size(self) -> int:
+        """How many members have a rank."""
+        return len(self.members)
+
+    @property
+    def address(self) -> str:
+        """What others name to join through this member; "" for a group of one without a socket."""
+        return self._endpoint.address
+
+    def views(self) -> Iterator[View]:
+        """The views to come, one after the other, in this thread."""
+        queue: SimpleQueue[View] = SimpleQueue()
+        self._endpoint.on_view.append(queue.put)
+        try:
+            while True:
+                yield queue.get()
+        finally:
+            self._endpoint.on_view.remove(queue.put)
+
+    async def aviews(self) -> AsyncIterator[View]:
+        """The views to come, in a coroutine."""
+        queue: asyncio.Queue[View] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def put(view: View) -> None:
+            loop.call_soon_threadsafe(queue.put_nowait, view)
+
+        self._endpoint.on_view.append(put)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._endpoint.on_view.remove(put)
+
+    # Objects.
+
+    @property
+    def share(self) -> Share:
+        """`share(cls, name, *args)`: the object of that name; the first in the order creates it."""
+        return Share(self._runtime)
+
+    @property
+    def find(self) -> Find:
+        """`find(cls, name)`: the object of that name, as soon as somebody has shared it."""
+        return Find(self._runtime)
+
+    @property
+    def drop(self) -> Drop:
+        """`drop(obj)` ends a shared object: whoever still uses it gets ObjectDropped."""
+        return Drop(self._runtime)
+
+    @property
+    def fence(self) -> Whole:
+        """`fence()` returns when all that was ordered before it has been applied here."""
+        return Whole(self._runtime, Code.FENCE)
+
+    @property
+    def barrier(self) -> Whole:
+        """`barrier()` returns when all members with a rank have called it.
+
+        All are those of the view in which the first arrival is ordered, less those who leave.
+        """
+        return Whole(self._runtime, Code.BARRIER)
+
+    async def drain(self) -> None:
+        """Wait until this member may invoke more, after WindowFull."""
+        await self._runtime.room()
+
+    # Leaving.
+
+    def _leave(self, *, orderly: bool) -> None:
+        if self._closed:
+            return
+        if orderly and self._runtime.failure is None:
+            self._guarded(lambda: self._fence_for_leaving().result(timeout=None))
+        self._withdraw_own()
+        self._endpoint.leave(1.0 if not orderly else 5.0)
+        self._end()
+
+    async def _leave_on_loop(self, *, orderly: bool) -> None:
+        if self._closed:
+            return
+        if orderly and self._runtime.failure is None:
+            try:
+                await self._fence_for_leaving()
+            except OrcalikeError as error:
+                _log.warning("left without an answer: %s", error)
+        self._withdraw_own()
+        await self._endpoint.leave_on_loop(1.0 if not orderly else 5.0)
+        self._end()
+
+    def _fence_for_leaving(self) -> Invocation[None]:
+        return self.fence.nowait()
+
+    @staticmethod
+    def _guarded(wait: Callable[[], object]) -> None:
+        try:
+            wait()
+        except OrcalikeError as error:
+            _log.warning("left without an answer: %s", error)
+
+    def _withdraw_own(self) -> None:
+        """What still waits for a guard is withdrawn when the member leaves."""
+        mine = [
+            call.function.title
+            for (source, _), call in self._runtime.waiting.items()
+            if source == self._runtime.incarnation
+        ]
+        if mine:
+            _log.warning("withdrawn, since its member leaves: %s", ", ".join(sorted(mine)))
+
+    def _end(self) -> None:
+        self._closed = True
+        self._forget()
+        self._runtime.fail_all(GroupClosed(f"the group {self.name!r} was left"))
+        for replica in self._runtime.replicas:
+            if replica is not None:
+                replica.let_go()
+
+    def __repr__(self) -> str:
+        view = self._endpoint.view
+        return f"<Group {self.name!r}: {view or 'not joined'}>"
+
+
+class Share:
+    """`group.share`, in three ways."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def __call__(
+        self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The object `name` of class `cls`; the first in the order makes it with these arguments.
+
+        The others bind to it: other arguments give one warning, another class ClassMismatch. What
+        `__init__` raises is raised, and the name stays free.
+        """
+        refuse_inside("share")
+        return self.nowait(cls, name, *args, **kwargs).result()
+
+    def aio(
+        self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[T]:
+        """The same, for coroutines."""
+        return self.nowait(cls, name, *args, **kwargs)
+
+    def nowait(
+        self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Invocation[T]:
+        """The same, without waiting."""
+        info = _info_of(cls)
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"the name of a shared object is a string, not {name!r}")
+        placed, named = constructor_arguments(info, args, kwargs)
+        arguments = self._runtime.codec.encode((*placed, named), f"share of {name!r}")
+        what = (name, info.name, info.digest, arguments)
+        invocation: Invocation[T] = self._runtime.invoke_group(Code.CREATE, what, f"share {name!r}")
+        return invocation
+
+
+class Find:
+    """`group.find`, in three ways."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def __call__(self, cls: Callable[..., T], name: str, /, *, timeout: float | None = None) -> T:
+        """The object `name`; waits until somebody shares it, or raises TimeoutError."""
+        refuse_inside("find")
+        return self.nowait(cls, name).result(timeout)
+
+    def aio(self, cls: Callable[..., T], name: str, /) -> Awaitable[T]:
+        """The same, for coroutines."""
+        return self.nowait(cls, name)
+
+    def nowait(self, cls: Callable[..., T], name: str, /) -> Invocation[T]:
+        """The same, without waiting."""
+        info = _info_of(cls)
+        what = (name, info.name, info.digest)
+        invocation: Invocation[T] = self._runtime.invoke_group(Code.FIND, what, f"find {name!r}")
+        return invocation
+
+
+class Drop:
+    """`group.drop`, in three ways."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def __call__(self, obj: object, /) -> None:
+        """End a shared object."""
+        refuse_inside("drop")
+        self.nowait(obj).result()
+
+    def aio(self, obj: object, /) -> Awaitable[None]:
+        """The same, for coroutines."""
+        return self.nowait(obj)
+
+    def nowait(self, obj: object, /) -> Invocation[None]:
+        """The same, without waiting."""
+        replica = self._runtime.replica_of(obj)
+        if replica is None or replica.invoker is not self._runtime:
+            raise TypeError(f"{obj!r} is not shared in this group")
+        invocation: Invocation[None] = self._runtime.invoke_group(
+            Code.DROP, (replica.number,), f"drop {replica.name!r}"
+        )
+        return invocation
+
+
+class Whole:
+    """What concerns the whole group and takes no arguments, in three ways."""
+
+    def __init__(self, runtime: Runtime, code: Code) -> None:
+        self._runtime = runtime
+        self._code = code
+
+    def __call__(self, *, timeout: float | None = None) -> None:
+        """Wait for it; `timeout`, in seconds, ends only the waiting (TimeoutError)."""
+        refuse_inside(self._code.name.lower())
+        self.nowait().result(timeout)
+
+    def aio(self) -> Awaitable[None]:
+        """The same, for coroutines."""
+        return self.nowait()
+
+    def nowait(self) -> Invocation[None]:
+        """The same, without waiting."""
+        what = self._code.name.lower()
+        invocation: Invocation[None] = self._runtime.invoke_group(self._code, (), what)
+        return invocation
+
+
+class Joining(Generic[T]):
+    """What `join` returns: a context manager, sync or async."""
+
+    def __init__(self, make: Callable[[], Group]) -> None:
+        self._make = make
+        self._group: Group | None = None
+
+    def __enter__(self) -> Group:
+        self._group = self._make()
+        self._group._endpoint.join()
+        _announce(self._group)
+        return self._group
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._group is not None:
+            self._group._leave(orderly=kind is None)
+
+    async def __aenter__(self) -> Group:
+        self._group = self._make()
+        await self._group._endpoint.join_on_loop()
+        _announce(self._group)
+        return self._group
+
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._group is not None:
+            await self._group._leave_on_loop(orderly=kind is None)
+
+
+def _info_of(cls: Any) -> classes.ClassInfo:
+    info = classes.lookup_class(cls)
+    if info is None:
+        raise TypeError(f"{cls!r} is not a shared class: decorate it with @orcalike.shared")
+    degrees = [info.resilience, *(operation.resilience for operation in info.operations)]
+    if any(degrees):
+        raise OrcalikeError(f"{info.name} asks for a resilience degree; this version has only 0")
+    return info
+
+
+def _announce(group: Group) -> None:
+    """One startup line, on the logger (USERS 2.7)."""
+    view, plan = group.view, group._endpoint.plan
+    sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
+    _log.info(
+        "%d members (%s) · rank %d · sequencer: %s · resilience %d",
+        len(view.replicas),
+        plan.how,
+        group.rank,
+        sequencer,
+        plan.resilience,
+    )

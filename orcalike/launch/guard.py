@@ -1,0 +1,80 @@
+"""A small process that outlives the launcher by a moment and cleans up after it.
+
+The kernel kills the ranks when the launcher is killed with -9, but not what the ranks have
+started, and it leaves the runtime directory behind. The guard is forked from the launcher
+before anything else, reads a pipe whose other end the launcher holds, and acts when that end
+closes, however the launcher came to its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import NoReturn
+
+
+class Guard:
+    """The launcher's side: it says which process groups there are."""
+
+    def __init__(self, directory: Path) -> None:
+        """Fork the guard; at the end it removes `directory`.
+
+        It must be called before threads, sockets and ranks exist, for the guard keeps none.
+        """
+        reader, self._writer = os.pipe()
+        #: The guard's process, a child of this one.
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become_guard(reader, directory)
+        os.close(reader)
+
+    def watch(self, group: int) -> None:
+        """Kill this process group at the end, if `forget` is not called before."""
+        self._tell(f"+{group}\n")
+
+    def forget(self, group: int) -> None:
+        """The group's leader was reaped: its number may come to mean another group."""
+        self._tell(f"-{group}\n")
+
+    def close(self) -> None:
+        """Let the guard clean up, and wait until it has."""
+        os.close(self._writer)
+        os.waitpid(self.pid, 0)
+
+    def _tell(self, line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # somebody killed the guard
+            os.write(self._writer, line.encode())
+
+
+def _become_guard(reader: int, directory: Path) -> NoReturn:
+    """Wait for the launcher's end, then kill and remove; never returns to the caller's code."""
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_IGN)
+        null = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):
+            os.dup2(null, standard)
+        os.closerange(3, reader)
+        os.closerange(reader + 1, os.sysconf("SC_OPEN_MAX"))
+        for group in _read_groups(reader):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        shutil.rmtree(directory, ignore_errors=True)
+    finally:
+        os._exit(0)
+
+
+def _read_groups(reader: int) -> set[int]:
+    """The groups that are left when the launcher's end of the pipe has closed."""
+    groups: set[int] = set()
+    with open(reader, encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("+"):
+                groups.add(int(line[1:]))
+            else:
+                groups.discard(int(line[1:]))
+    return groups

@@ -1,0 +1,152 @@
+"""The ranks' output: cut into lines, marked with the rank, and written without mixing lines.
+
+A `Stream` is one output of one rank; a `Destination` is where several of them end up. Rules:
+
+- A line goes out whole when its newline has come. What has come without a newline goes out
+  after `PARTIAL_SECONDS`, so that prompts and progress are seen.
+- A line that was shown in part goes on where it was. If another stream's line comes first, it
+  begins a new line, and the rest of the cut line gets its mark again.
+- Bytes stay as they are; nothing is decoded, nothing lost.
+- Nothing here blocks: a destination that cannot take more keeps a queue, and the launcher
+  stops reading the ranks while one is long.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+
+#: How long what has no newline yet is held back (USERS.md, row 12).
+PARTIAL_SECONDS = 0.2
+#: A line longer than this is shown in parts.
+LINE_MAX = 1 << 20
+#: The ranks are not read while more than this waits to be written.
+QUEUE_MAX = 1 << 18
+#: What a pipe that is writable takes without blocking (PIPE_BUF).
+WRITE_SIZE = 4096
+
+_COLORS = (36, 33, 32, 35, 34, 31)
+
+
+class Destination:
+    """One file that output goes to: the launcher's stdout, its stderr, or both in one."""
+
+    def __init__(self, fd: int, *, color: bool = False) -> None:
+        self.fd = fd
+        self.color = color
+        #: The reader has gone; what is written from then on is dropped.
+        self.broken = False
+        self._queue = bytearray()
+        self._unfinished: Stream | None = None
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLOUT)
+
+    def __len__(self) -> int:
+        """How many bytes wait to be written."""
+        return len(self._queue)
+
+    def put(self, stream: Stream, text: bytes) -> None:
+        """Queue whole lines of `stream`, or whole lines and the beginning of one more."""
+        goes_on = self._unfinished is stream
+        if not goes_on:
+            self.end_line()
+            if stream.cut and text.startswith(b"\n"):
+                text = text[1:]  # the cut line has been ended already
+            stream.cut = False
+            if not text:
+                return
+        ends = text.endswith(b"\n")
+        body = text[:-1] if ends else text
+        marked = body.replace(b"\n", b"\n" + stream.mark) if stream.mark else body
+        self._queue += marked if goes_on else stream.mark + marked
+        if ends:
+            self._queue += b"\n"
+        self._unfinished = None if ends else stream
+
+    def end_line(self) -> None:
+        """End the line that is shown in part, if there is one."""
+        if self._unfinished is not None:
+            self._queue += b"\n"
+            self._unfinished.cut = True
+            self._unfinished = None
+
+    def clear(self) -> None:
+        """Drop what waits to be written."""
+        self._queue.clear()
+
+    def drain(self) -> None:
+        """Write as much of the queue as can be written now."""
+        while self._queue and self._poll.poll(0):
+            try:
+                written = os.write(self.fd, self._queue[:WRITE_SIZE])
+            except OSError:  # the reader of a pipe, or the terminal, has gone
+                self.broken = True
+                written = len(self._queue)
+            del self._queue[:written]
+
+
+class Stream:
+    """One output of one rank, on its way from bytes to marked lines."""
+
+    def __init__(self, destination: Destination, mark: bytes = b"") -> None:
+        self.destination = destination
+        self.mark = mark
+        #: A line of this stream was shown in part and then ended by another stream's.
+        self.cut = False
+        #: When what has no newline yet is to be shown, or None.
+        self.deadline: float | None = None
+        self._partial = bytearray()
+
+    def feed(self, data: bytes, now: float) -> None:
+        """Take what was read from the rank; whole lines go on at once."""
+        end = data.rfind(b"\n") + 1
+        if end:
+            self.destination.put(self, bytes(self._partial) + data[:end])
+            self._partial = bytearray(data[end:])
+            self.deadline = now + PARTIAL_SECONDS if self._partial else None
+            return
+        self._partial += data
+        if len(self._partial) > LINE_MAX:
+            self.flush()
+        elif self.deadline is None and self._partial:
+            self.deadline = now + PARTIAL_SECONDS
+
+    def flush(self) -> None:
+        """Show what has no newline yet."""
+        self.deadline = None
+        if self._partial:
+            self.destination.put(self, bytes(self._partial))
+            self._partial.clear()
+
+
+def mark(label: str, *, color: bool) -> bytes:
+    """`[2] `, in the color of its number if colors are wanted."""
+    if not color:
+        return f"[{label}] ".encode()
+    number = _COLORS[int(label) % len(_COLORS)] if label.isdecimal() else 37
+    return f"\x1b[{number}m[{label}]\x1b[0m ".encode()
+
+
+def destinations(color: bool | None) -> tuple[Destination, Destination]:
+    """The launcher's stdout and stderr; one destination if they are the same file.
+
+    `color` forces colors on or off; None asks NO_COLOR, FORCE_COLOR and the terminal.
+    """
+    stdout = Destination(1, color=_wants_color(1, color))
+    if _same_file(1, 2):
+        return stdout, stdout
+    return stdout, Destination(2, color=_wants_color(2, color))
+
+
+def _wants_color(fd: int, color: bool | None) -> bool:
+    if color is not None:
+        return color
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.isatty(fd) and os.environ.get("TERM") != "dumb"
+
+
+def _same_file(one: int, other: int) -> bool:
+    return os.path.sameopenfile(one, other)

@@ -1,0 +1,188 @@
+"""Starting the ranks and the witness, and killing what they leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from orcalike.launch import rank as rank_program
+from orcalike.launch.job import Job
+
+#: What is kept of a traceback.
+REPORT_MAX = 1 << 20
+
+
+@dataclass(slots=True)
+class Child:
+    """A process of this run, in a session of its own, with pipes to the launcher.
+
+    In its own session a terminal's Ctrl-C does not reach it, the launcher's signals reach it
+    and what it started, and it may read the launcher's terminal without being stopped.
+    """
+
+    process: subprocess.Popen[bytes]
+    #: Readable when the process has ended. Epoll keeps the order in which several ended.
+    pidfd: int
+    stdout: BinaryIO
+    stderr: BinaryIO
+    #: A rank's: where its uncaught exception's traceback comes.
+    report: BinaryIO | None = None
+    #: What has come there.
+    reported: bytearray = field(default_factory=bytearray)
+    #: The witness's: what it is told.
+    control: BinaryIO | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process's number, which is its group's and session's too."""
+        return self.process.pid
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and all that it started.
+
+        It may be called only while the process is not reaped: its number is its own so long.
+        """
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def signal_alone(self, number: int) -> None:
+        """Send a signal to the process and to nothing that it started."""
+        self.process.send_signal(number)
+
+    def read_report(self) -> bool:
+        """Take what the rank has said of its uncaught exception; says whether more may come."""
+        data = self.report.read(REPORT_MAX) if self.report else b""
+        self.reported += (data or b"")[: REPORT_MAX - len(self.reported)]
+        return data != b""
+
+    def reap(self) -> int:
+        """Take the exit status of a process that has ended; negative for a signal."""
+        os.close(self.pidfd)
+        return self.process.wait()
+
+    def tell(self, line: str) -> None:
+        """Write a line to the witness; nothing happens where it has gone."""
+        if self.control is not None:
+            with contextlib.suppress(OSError):
+                self.control.write(line.encode())
+
+    def dismiss(self) -> None:
+        """Ask the witness to end, and close its control pipe."""
+        self.tell("quit\n")
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+
+
+def start_rank(job: Job, rank: int) -> Child:
+    """Start one rank. Rank 0 has the launcher's standard input, the others none.
+
+    Raises OSError where the system has no room for it.
+    """
+    reader, writer = os.pipe()
+    environment = job.rank_environment(rank) | {"ORCALIKE_REPORT_FD": str(writer)}
+    options = job.options
+    command = [sys.executable, rank_program.__file__, *(["-m"] if options.module else [])]
+    passed = [writer]
+    if "ORCALIKE_LISTEN_FD" in environment:
+        passed.append(int(environment["ORCALIKE_LISTEN_FD"]))
+    child = _start(
+        [*command, options.program, *options.arguments],
+        environment,
+        passed,
+        stdin=None if rank == 0 and _may_read_stdin() else subprocess.DEVNULL,
+        directory=options.directory,
+    )
+    os.close(writer)
+    os.set_blocking(reader, False)
+    child.report = os.fdopen(reader, "rb", buffering=0)
+    return child
+
+
+def start_witness(job: Job) -> Child:
+    """Start the member without replicas that orders, on the job's listening socket.
+
+    Raises OSError where the system has no room for it.
+    """
+    assert job.listener is not None
+    reader, writer = os.pipe()
+    listen = job.listener.fileno()
+    # -P: no file of the current directory stands in for a module that the witness imports.
+    command = [sys.executable, "-P", "-m", "orcalike.witness"]
+    command += ["--listen-fd", str(listen), "--control-fd", str(reader), "--address", job.address]
+    child = _start(command, job.base_environment(), [listen, reader], stdin=subprocess.DEVNULL)
+    os.close(reader)
+    os.set_blocking(writer, False)
+    child.control = os.fdopen(writer, "wb", buffering=0)
+    return child
+
+
+def _start(
+    command: list[str],
+    environment: Mapping[str, str],
+    passed: list[int],
+    *,
+    stdin: int | None,
+    directory: Path | None = None,
+) -> Child:
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        cwd=directory,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        pass_fds=passed,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    for pipe in (process.stdout, process.stderr):
+        os.set_blocking(pipe.fileno(), False)
+    return Child(process, os.pidfd_open(process.pid), process.stdout, process.stderr)  # type: ignore[arg-type]
+
+
+def _may_read_stdin() -> bool:
+    """A shell's background job may not take what is typed for the shell."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:  # not a terminal
+        return True
+
+
+def adopt_orphans() -> None:
+    """Make what the ranks leave behind this process's children, so that it finds them."""
+    rank_program.prctl(rank_program.SET_CHILD_SUBREAPER, 1)
+
+
+def kill_orphans(spared: Collection[int]) -> None:
+    """Kill and reap all children but the spared ones, and theirs, which come here then."""
+    while orphans := _children() - set(spared):
+        for pid in orphans:
+            pidfd = os.pidfd_open(pid)
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            ended = select.poll()
+            ended.register(pidfd, select.POLLIN)
+            has_ended = ended.poll(1000)
+            os.close(pidfd)
+            if not has_ended:  # stuck in the kernel: its end cannot be waited for
+                return
+            os.waitpid(pid, 0)
+
+
+def _children() -> set[int]:
+    try:
+        text = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text()
+    except OSError:  # a kernel without the list: the guard kills the ranks' groups
+        return set()
+    return {int(pid) for pid in text.split()}

@@ -1,0 +1,174 @@
+"""What runs first in each process that `orcalike run` starts; then it runs the program.
+
+It is started by its path and imports nothing but the standard library, so that an empty
+program costs little more than a bare interpreter. It sees to four things:
+
+- the process dies with the launcher, even when that is killed with -9;
+- SIGUSR1 prints stacks and waits (as `orcalike.diagnose.install` does);
+- an uncaught exception's traceback goes to the launcher, which shows that of the rank that
+  failed first and no other;
+- the program finds itself as `python PROGRAM` or `python -m MODULE` would have run it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import importlib.util
+import io
+import os
+import signal
+import sys
+from importlib.machinery import SourceFileLoader
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import NoReturn
+
+#: prctl's options, from <linux/prctl.h>.
+SET_PDEATHSIG = 1
+SET_CHILD_SUBREAPER = 36
+
+#: Errors that a rank raises because another one went away: never the first failure's cause.
+CONSEQUENCES = frozenset(
+    {"Expelled", "GroupClosed", "JoinFailed", "NotEnoughMembers", "NotPrimary"}
+)
+
+_OWN_FILES = (__file__, "<frozen importlib", "<frozen runpy")
+
+
+def prctl(option: int, value: int) -> None:
+    """Set one attribute of this process.
+
+    Raises OSError where the kernel refuses it.
+    """
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def die_with_parent(parent: int) -> None:
+    """Be killed when `parent` dies; if it has died already, be killed now."""
+    prctl(SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Set the process up by its environment, and run the program of its command line."""
+    die_with_parent(int(os.environ.pop("ORCALIKE_LAUNCHER")))
+    _take_signals()
+    report = int(os.environ.pop("ORCALIKE_REPORT_FD"))
+    os.set_inheritable(report, False)
+    _report_exceptions(report)
+    as_module = sys.argv[1] == "-m"
+    del sys.argv[: 2 if as_module else 1]
+    if as_module:
+        _run_module(sys.argv[0], report)
+    else:
+        _run_file(sys.argv[0])
+
+
+def _take_signals() -> None:
+    faulthandler.enable()
+    signal.signal(signal.SIGUSR1, _on_stacks_wanted)
+    faulthandler.register(signal.SIGUSR1, all_threads=True, chain=True)
+    # A shell's background job ignores SIGINT; here it comes from the launcher alone.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _on_stacks_wanted(signum: int, frame: FrameType | None) -> None:
+    if "orcalike" in sys.modules:
+        from orcalike.diagnose import write_waits
+
+        write_waits()
+
+
+def _report_exceptions(report: int) -> None:
+    """Send what would be printed for an uncaught exception to the launcher instead."""
+    pid = os.getpid()
+
+    def hook(
+        kind: type[BaseException], value: BaseException, traceback: TracebackType | None
+    ) -> None:
+        value.__traceback__ = _without_own_frames(traceback)
+        if os.getpid() != pid:  # a forked child is not this rank
+            sys.__excepthook__(kind, value, value.__traceback__)
+            return
+        consequence = kind.__module__.startswith("orcalike.") and kind.__name__ in CONSEQUENCES
+        stderr, sys.stderr = sys.stderr, io.StringIO()
+        try:
+            sys.__excepthook__(kind, value, value.__traceback__)
+            text = sys.stderr.getvalue()
+        finally:
+            sys.stderr = stderr
+        _send(report, "consequence" if consequence else "error", text)
+
+    sys.excepthook = hook
+
+
+def _send(report: int, kind: str, text: str) -> None:
+    data = f"{kind}\n{text}".encode(errors="backslashreplace")
+    while data:
+        data = data[os.write(report, data) :]
+
+
+def _without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the program's first frame on."""
+    while traceback and traceback.tb_frame.f_code.co_filename.startswith(_OWN_FILES):
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _run_file(program: str) -> None:
+    path = os.path.abspath(program)
+    _set_first_path(os.path.dirname(os.path.realpath(path)))
+    loader = SourceFileLoader("__main__", path)
+    main_module = _new_main(__file__=path, __loader__=loader, __spec__=None, __package__=None)
+    exec(loader.source_to_code(loader.get_data(path), path), main_module.__dict__)  # noqa: S102 - to run the program is its purpose
+
+
+def _run_module(name: str, report: int) -> None:
+    _set_first_path(os.getcwd())
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec and spec.submodule_search_locations is not None:
+            name += ".__main__"
+            spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if not error.name or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        spec = None
+    code: CodeType | None = None
+    if spec and spec.loader:
+        code = spec.loader.get_code(name)  # type: ignore[attr-defined]
+    if spec is None or code is None:
+        _refuse(report, f"no module named {name!r}")
+    sys.argv[0] = spec.origin or name
+    main_module = _new_main(
+        __file__=spec.origin,
+        __cached__=spec.cached,
+        __loader__=spec.loader,
+        __spec__=spec,
+        __package__=spec.parent,
+    )
+    exec(code, main_module.__dict__)  # noqa: S102 - to run the program is its purpose
+
+
+def _refuse(report: int, text: str) -> NoReturn:
+    _send(report, "usage", text)
+    sys.exit(2)
+
+
+def _set_first_path(directory: str) -> None:
+    if not sys.flags.safe_path:  # else Python put nothing there to be replaced
+        sys.path[0] = directory
+
+
+def _new_main(**attributes: object) -> ModuleType:
+    module = ModuleType("__main__")
+    module.__dict__.update(attributes, __builtins__=__builtins__)
+    sys.modules["__main__"] = module
+    return module
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""A runtime for a stack: the parts, put together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from orcalike.runtime import classes
+from orcalike.runtime.budget import Budget
+from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.errors import ObjectDropped
+from orcalike.runtime.manager import Manager
+from orcalike.runtime.marshal import Codec
+from orcalike.runtime.state import Donor
+from orcalike.transport.drivers.driver import clock
+from orcalike.transport.stack import Stack
+from orcalike.transport.view import Member, View
+
+
+class Events(Protocol):
+    """Who is told what happens to the group; none of these may block or invoke."""
+
+    def viewed(self, view: View) -> None:
+        """A view was installed."""
+
+    def lost(self, member: Member, why: str) -> None:
+        """A member of the view cannot be reached any more."""
+
+    def exited(self, why: str) -> None:
+        """This member is out of the group."""
+
+    def join_failed(self, why: str) -> None:
+        """The endpoint that was asked cannot be reached."""
+
+    def join_denied(self, why: str) -> None:
+        """The group refused this member."""
+
+    def system_error(self, why: str) -> None:
+        """Something arrived that cannot be believed, or orcalike itself failed."""
+
+    def ended(self, ranks: set[int]) -> None:
+        """These ranks of the program have ended."""
+
+    def failed(self, error: Exception) -> None:
+        """This replica stopped serving."""
+
+    def still_waiting(self, what: str) -> None:
+        """A call has been waiting for another 10 s."""
+
+
+def make_runtime(
+    stack: Stack,
+    incarnation: int,
+    events: Events,
+    *,
+    time: Callable[[], int] = clock,
+) -> Runtime:
+    """The runtime on top of `stack`; its driver is still to be set."""
+    runtime = Runtime(stack, _codec, incarnation)
+    runtime.manager = Manager(runtime)
+    runtime.donor = Donor(runtime)
+    runtime.budget = Budget(time)
+    runtime.events = events
+    runtime.start_thread = _start_thread
+    return runtime
+
+
+def _codec(runtime: Runtime) -> Codec:
+    def reference_of(value: object) -> int | None:
+        replica = runtime.replica_of(value)
+        if replica is None or replica.invoker is not runtime:
+            return None
+        number: int = replica.number
+        return number
+
+    def object_of(number: int) -> object:
+        replicas = runtime.replicas
+        replica = replicas[number] if 0 < number < len(replicas) else None
+        if replica is None or replica.object is None:
+            raise ObjectDropped(f"a reference to object {number}, which does not exist here")
+        return replica.object
+
+    return Codec(reference_of, object_of)
+
+
+def _start_thread(function: Callable[[], None]) -> None:
+    threading.Thread(target=function, name="orcalike pop-up", daemon=True).start()
+
+
+def follow_declarations(runtime: Any, call: Callable[..., None]) -> Callable[[], None]:
+    """Bring objects to life when their class is declared; `call` runs one input of the driver."""
+    return classes.on_declared(lambda info: call(lambda now: runtime.manager.declared(info)))

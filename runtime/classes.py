@@ -1,0 +1,108 @@
+"""What was declared: shared classes, their operations' places, and atomic functions.
+
+A class is known to the group by its name, and an operation by its place in the sorted list of its
+class's operations (features D11, D12). Only what is declared here can be invoked by a message
+(D18); a name that is not declared yet is waited for with `on_declared`, never imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from orcalike.runtime.source import update_digest
+
+if TYPE_CHECKING:
+    from orcalike.runtime.operation import Atomic, Operation
+
+DIGEST_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassInfo:
+    """A shared class as the group knows it."""
+
+    cls: type[Any]
+    name: str
+    """`module:qualname`, as `import_name` gives it."""
+    operations: tuple[Operation[Any, ..., Any], ...]
+    """By name; each one's `index` is its place here."""
+    digest: bytes
+    """Of all that must be the same at each member for its replicas to stay alike."""
+    resilience: int | None
+    """The class's own degree, or None for the group's."""
+    hooks: frozenset[str]
+    """Which of `member_left`, `member_joined`, `snapshot` and `restore` it defines."""
+    init: FunctionType | None
+    """Its `__init__`, or None when no class of its has one; see `constructor_arguments`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomicInfo:
+    """An atomic function as the group knows it."""
+
+    atomic: Atomic[..., Any]
+    name: str
+    """`module:qualname`, as `import_name` gives it."""
+
+    digest: bytes
+    """Of its options, body and guard; setting the guard declares the function anew."""
+
+
+def digest_of(words: list[str], functions: list[FunctionType]) -> bytes:
+    """16 bytes of BLAKE2b over some words and the syntax of some functions, in this order."""
+    digest = blake2b(digest_size=DIGEST_SIZE)
+    digest.update("\0".join(words).encode())
+    for function in functions:
+        update_digest(digest, function)
+    return digest.digest()
+
+
+_classes: dict[str, ClassInfo] = {}
+_by_class: dict[type[Any], ClassInfo] = {}
+_atomics: dict[str, AtomicInfo] = {}
+_listeners: list[Callable[[ClassInfo | AtomicInfo], None]] = []
+
+
+def declare(info: ClassInfo | AtomicInfo) -> None:
+    """Registers a class or an atomic function and tells those who wait for one.
+
+    A name that is declared again (a module that was reloaded, a class in a function that was
+    called again) means the newest from now on; objects of the older class keep their own.
+    """
+    if isinstance(info, ClassInfo):
+        _classes[info.name] = info
+        _by_class[info.cls] = info
+    else:
+        _atomics[info.name] = info
+        info.atomic.info = info
+    for listener in _listeners.copy():
+        listener(info)
+
+
+def lookup(name: str) -> ClassInfo | None:
+    """The shared class of this name, or None while it is not declared."""
+    return _classes.get(name)
+
+
+def lookup_class(cls: type[Any]) -> ClassInfo | None:
+    """What was declared of this very class; a subclass without `@shared` has nothing."""
+    return _by_class.get(cls)
+
+
+def lookup_atomic(name: str) -> AtomicInfo | None:
+    """The atomic function of this name, or None while it is not declared."""
+    return _atomics.get(name)
+
+
+def on_declared(listener: Callable[[ClassInfo | AtomicInfo], None]) -> Callable[[], None]:
+    """Calls the listener after each declaration, in the declaring thread, until cancelled.
+
+    Who waits for a name subscribes first and looks it up then, so that it is not missed.
+    Returns the function that ends the subscription.
+    """
+    _listeners.append(listener)
+    return lambda: _listeners.remove(listener)

@@ -1,0 +1,357 @@
+"""What travels beyond msgpack's own types, and what it looks like on the way.
+
+A value that msgpack does not know is told apart in one of two forms:
+
+- a *leaf*, an extension type whose payload is a few bytes (a UUID's 16, say);
+- a *tagged array*: an array whose first element is an empty extension type, the tag, and whose
+  other elements are what the value is made of (a set's elements, a dataclass's fields).
+
+`take_apart` gives the form of a value; `revive` and `rebuild` make the value of it again, and
+raise whatever the value's own constructor raises where the form is wrong. Enums and dataclasses
+are known by the names under which the program registered them: nothing is imported on the word
+of a message.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+import sys
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, Flag, IntEnum
+from math import prod
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+from uuid import UUID
+from zlib import crc32
+from zoneinfo import ZoneInfo
+
+from orcalike.runtime.errors import DeclarationError, NotSerializable
+from orcalike.transport.errors import ProtocolError
+
+
+class Code(IntEnum):
+    """The extension types. Leaves count from 1, tags from 64; numbers are never used again."""
+
+    BIG_INT = 1
+    COMPLEX = 2
+    DECIMAL = 3
+    UUID = 4
+    BYTEARRAY = 5
+    NUMPY_ARRAY = 6
+    NUMPY_SCALAR = 7
+    REFERENCE = 8
+
+    LIST = 64
+    SET = 65
+    FROZENSET = 66
+    DATE = 67
+    TIME = 68
+    DATETIME = 69
+    TIMEDELTA = 70
+    TIMEZONE = 71
+    ZONE = 72
+    ENUM = 73
+    FLAG = 74
+    DATACLASS = 75
+
+
+Form = tuple[int, bytes | tuple[Any, ...]]
+"""A code with a leaf's payload, or with the elements of a tagged array."""
+
+Registered = TypeVar("Registered", bound=type[Any])
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """A registered class: its name on the wire and, of a dataclass, the fields that travel."""
+
+    code: Code
+    cls: type[Any]
+    name: str
+    fields: tuple[str, ...]
+    fingerprint: int
+    """Of the fields' names: it tells two versions of the class apart."""
+
+
+_by_class: dict[type[Any], Record] = {}
+_by_name: dict[str, Record] = {}
+
+
+def register(cls: Registered) -> Registered:
+    """Let the values of an enum or a dataclass travel; also a decorator, above `@dataclass`.
+
+    A dataclass arrives as a new object with the same fields: `__init__` and `__post_init__` do
+    not run again, and attributes that are no fields stay behind. A class that is defined again
+    under the same name takes the place of the first.
+
+    Raises DeclarationError for any other class, and for a dataclass with a `__new__` of its own
+    (or from a base such as dict), whose objects cannot be made from their fields.
+    """
+    fields: tuple[str, ...] = ()
+    if issubclass(cls, Enum):
+        code = Code.FLAG if issubclass(cls, Flag) else Code.ENUM
+    elif not dataclasses.is_dataclass(cls):
+        raise DeclarationError(
+            f"{import_name(cls)} cannot be registered: only enums and dataclasses can; "
+            "where it is meant to be a dataclass, register stands above @dataclass"
+        )
+    elif cls.__new__ is not object.__new__:
+        raise DeclarationError(
+            f"{import_name(cls)} cannot be registered: it has a __new__ of its own or of a base "
+            "class; make it a dataclass that derives from plain classes alone"
+        )
+    else:
+        code = Code.DATACLASS
+        fields = tuple(field.name for field in dataclasses.fields(cls))
+    record = Record(code, cls, import_name(cls), fields, crc32(",".join(fields).encode()))
+    _by_class[cls] = _by_name[record.name] = record
+    return cls
+
+
+def import_name(cls: type[Any] | Callable[..., Any]) -> str:
+    """The name of a class or function in all processes, `module:qualified.name`.
+
+    `__main__` counts as the name that the program would have if it were imported.
+    """
+    module = cls.__module__
+    if module == "__main__":
+        main = sys.modules["__main__"]
+        spec = getattr(main, "__spec__", None)
+        file = getattr(main, "__file__", None)
+        module = spec.name if spec else Path(file).stem if file else module
+    return f"{module}:{cls.__qualname__}"
+
+
+def _record(name: str, code: Code) -> Record:
+    """The class that is registered under `name`, which must be one that travels as `code`."""
+    record = _by_name.get(name)
+    if record is None:
+        raise ProtocolError(
+            f"a value of {name} arrived, which is not registered in this process: import the "
+            "module that registers it before joining"
+        )
+    if record.code != code:
+        raise ProtocolError(f"a value of {name} arrived, which is another kind of class here")
+    return record
+
+
+def big_int(value: int) -> bytes:
+    """The payload of a BIG_INT: two's complement, the highest byte first."""
+    return value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+
+
+def take_apart(value: Any) -> Form:
+    """The form of a value that is neither msgpack's own nor a list, a set or a reference.
+
+    Raises NotSerializable with the reason and the remedy, without the path to the value.
+    """
+    kind = type(value)
+    if kind in _TAKE_APART:
+        return _TAKE_APART[kind](value)
+    if kind in _by_class:
+        return _registered_form(value, _by_class[kind])
+    form = _numpy_form(value)
+    if form is None:
+        raise NotSerializable(f"{kind!r} cannot travel; {_remedy(value)}")
+    return form
+
+
+def _registered_form(value: Any, record: Record) -> Form:
+    if record.code == Code.FLAG:
+        return Code.FLAG, (record.name, value.value)
+    if record.code == Code.ENUM:
+        return Code.ENUM, (record.name, value.name)
+    try:
+        fields = [getattr(value, field) for field in record.fields]
+    except AttributeError as error:
+        raise NotSerializable(f"a field is not set, and cannot travel: {error}") from None
+    return Code.DATACLASS, (record.name, record.fingerprint, *fields)
+
+
+def _zone_form(zone: ZoneInfo) -> Form:
+    if zone.key is None:
+        raise NotSerializable("a ZoneInfo without a key cannot travel; make it with ZoneInfo(key)")
+    return Code.ZONE, (zone.key,)
+
+
+_TAKE_APART: dict[type[Any], Callable[[Any], Form]] = {
+    complex: lambda it: (Code.COMPLEX, struct.pack(">dd", it.real, it.imag)),
+    Decimal: lambda it: (Code.DECIMAL, str(it).encode()),
+    UUID: lambda it: (Code.UUID, it.bytes),
+    bytearray: lambda it: (Code.BYTEARRAY, bytes(it)),
+    date: lambda it: (Code.DATE, (it.year, it.month, it.day)),
+    time: lambda it: (
+        Code.TIME,
+        (it.hour, it.minute, it.second, it.microsecond, it.fold, it.tzinfo),
+    ),
+    datetime: lambda it: (
+        Code.DATETIME,
+        (it.year, it.month, it.day, *_TAKE_APART[time](it.timetz())[1]),
+    ),
+    timedelta: lambda it: (Code.TIMEDELTA, (it.days, it.seconds, it.microseconds)),
+    timezone: lambda it: (Code.TIMEZONE, it.__getinitargs__()),
+    ZoneInfo: _zone_form,
+}
+
+
+def place(value: object, index: int) -> str:
+    """How the path to a value names element `index` of the form of what it lies in."""
+    record = _by_class.get(type(value))
+    if record and index >= 2:
+        return f".{record.fields[index - 2]}"
+    return ".tzinfo" if isinstance(value, (datetime, time)) else ""
+
+
+def _remedy(value: object) -> str:
+    """What to do about a value that cannot travel."""
+    if isinstance(value, Enum) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        return "register its class with orcalike.runtime.extension_types.register"
+    if isinstance(value, (type, ModuleType)) or callable(value):
+        return "pass its name, and let each process look it up"
+    for plain in (str, bytes, int, float, tuple, list, dict, set, frozenset, datetime):
+        if isinstance(value, plain):
+            return f"only a plain {plain.__name__} does: convert it to one"
+    if isinstance(value, memoryview):
+        return "pass bytes(value)"
+    if isinstance(value, Iterable):
+        return "pass list(value)"
+    return "pass plain data, a registered dataclass, or a shared object"
+
+
+def revive(code: int, payload: bytes) -> object:
+    """The value of a leaf."""
+    return _REVIVE[code](payload)
+
+
+def rebuild(code: int, elements: tuple[Any, ...]) -> object:
+    """The value of a tagged array, given its elements without the tag."""
+    return _REBUILD[code](elements)
+
+
+def _rebuild_time(elements: tuple[Any, ...]) -> time:
+    hour, minute, second, microsecond, fold, zone = elements
+    return time(hour, minute, second, microsecond, zone, fold=fold)
+
+
+def _rebuild_date(elements: tuple[Any, ...]) -> date:
+    year, month, day = elements
+    return date(year, month, day)
+
+
+def _rebuild_datetime(elements: tuple[Any, ...]) -> datetime:
+    return datetime.combine(_rebuild_date(elements[:3]), _rebuild_time(elements[3:]))
+
+
+def _rebuild_timedelta(elements: tuple[Any, ...]) -> timedelta:
+    days, seconds, microseconds = elements
+    return timedelta(days, seconds, microseconds)
+
+
+def _rebuild_zone(elements: tuple[Any, ...]) -> ZoneInfo:
+    (key,) = elements
+    return ZoneInfo(key)
+
+
+def _rebuild_enum(elements: tuple[Any, ...]) -> object:
+    name, member = elements
+    return _record(name, Code.ENUM).cls.__members__[member]
+
+
+def _rebuild_flag(elements: tuple[Any, ...]) -> object:
+    name, value = elements
+    return _record(name, Code.FLAG).cls(value)
+
+
+def _rebuild_dataclass(elements: tuple[Any, ...]) -> object:
+    name, fingerprint, *values = elements
+    record = _record(name, Code.DATACLASS)
+    if fingerprint != record.fingerprint or len(values) != len(record.fields):
+        raise ProtocolError(
+            f"a {name} arrived with other fields than {', '.join(record.fields)}: the processes "
+            "run different versions of the program"
+        )
+    made = object.__new__(record.cls)
+    for field, value in zip(record.fields, values, strict=True):
+        object.__setattr__(made, field, value)  # also where the dataclass is frozen
+    return made
+
+
+_REVIVE: dict[int, Callable[[bytes], object]] = {
+    Code.BIG_INT: lambda payload: int.from_bytes(payload, "big", signed=True),
+    Code.COMPLEX: lambda payload: complex(*struct.unpack(">dd", payload)),
+    Code.DECIMAL: lambda payload: Decimal(payload.decode("ascii")),
+    Code.UUID: lambda payload: UUID(bytes=payload),
+    Code.BYTEARRAY: bytearray,
+    Code.NUMPY_ARRAY: lambda payload: _numpy_array(payload),
+    Code.NUMPY_SCALAR: lambda payload: _numpy_array(payload)[()],
+}
+
+_REBUILD: dict[int, Callable[[tuple[Any, ...]], object]] = {
+    Code.LIST: list,
+    Code.SET: set,
+    Code.FROZENSET: frozenset,
+    Code.DATE: _rebuild_date,
+    Code.TIME: _rebuild_time,
+    Code.DATETIME: _rebuild_datetime,
+    Code.TIMEDELTA: _rebuild_timedelta,
+    Code.TIMEZONE: lambda elements: timezone(*elements),
+    Code.ZONE: _rebuild_zone,
+    Code.ENUM: _rebuild_enum,
+    Code.FLAG: _rebuild_flag,
+    Code.DATACLASS: _rebuild_dataclass,
+}
+
+
+# NumPy is never imported for this: a process that has no `numpy` yet has no arrays to send, and
+# one that is sent an array says that it must import it.
+
+_NUMPY_TYPES = frozenset(
+    ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+)
+
+
+def _numpy_form(value: Any) -> Form | None:
+    """The form of an array or a NumPy scalar: dtype and shape, then the items in C order."""
+    numpy = sys.modules.get("numpy")
+    scalar: Any = getattr(numpy, "generic", ())
+    if type(value) is getattr(numpy, "ndarray", None):
+        code = Code.NUMPY_ARRAY
+    elif isinstance(value, scalar) and type(value) is value.dtype.type:
+        code = Code.NUMPY_SCALAR
+    else:
+        return None
+    dtype = value.dtype.str
+    if dtype[1:] not in _NUMPY_TYPES:
+        raise NotSerializable(
+            f"NumPy's {value.dtype} cannot travel; convert it to a bool, integer, float or complex "
+            "type of at most 8 bytes a number"
+        )
+    head = struct.pack(f">4sB{value.ndim}Q", dtype.encode(), value.ndim, *value.shape)
+    return code, head + value.tobytes()
+
+
+def _numpy_array(payload: bytes) -> Any:
+    """A fresh, writable array in C order."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        raise ProtocolError(
+            "a NumPy array arrived in a process without NumPy: import numpy in each of them"
+        )
+    name, dimensions = struct.unpack_from(">4sB", payload)
+    shape = struct.unpack_from(f">{dimensions}Q", payload, 5)
+    start = 5 + 8 * dimensions
+    dtype = name.rstrip(b"\0").decode("ascii")
+    if dtype[:1] not in tuple("<>|") or dtype[1:] not in _NUMPY_TYPES:
+        raise ProtocolError(f"a NumPy array of type {dtype!r} arrived; such arrays do not travel")
+    if prod(shape) * int(dtype[2:]) != len(payload) - start:
+        raise ProtocolError(f"a NumPy array of shape {shape} arrived with other data than that")
+    if start == len(payload):
+        return numpy.empty(shape, dtype)
+    items = numpy.frombuffer(payload, dtype, offset=start).reshape(shape)
+    if dtype[1] == "b":  # a byte that is neither 0 nor 1 makes no bool
+        return items.view("u1") != 0
+    return items.copy()

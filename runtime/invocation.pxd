@@ -1,0 +1,48 @@
+"""Invocations: calls of operations that are under way, and who carries them out."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.transport.drivers.driver cimport Waitable
+from orcalike.transport.layers.base cimport Layer
+
+cdef enum Outcome:
+    UNDER_WAY = 0
+    RESULT = 1
+    ERROR = 2
+
+
+cdef class Invocation(Waitable):
+    cdef Invoker invoker            # who knows it by its ticket; None where nobody does
+    cdef readonly uint64_t ticket   # this member's own count of its messages
+    cdef readonly object operation  # an Operation, or the name of what the group does
+    cdef readonly object replica    # of the object that it is for, or None
+    cdef Outcome outcome
+    cdef object value               # the result, or the exception
+    cdef bint seen                  # somebody has the outcome
+    cdef readonly object withdrawn  # why its withdrawal was asked for; None where it was not
+    cdef list waiters               # (event loop, future) of the coroutines that await it
+
+    cdef int succeed(self, object result) except -1
+    cdef int fail(self, object error) except -1
+    cdef int settle(self) except -1
+    cdef object take(self)
+
+
+cdef class Invoker(Layer):
+    """What carries invocations out; `dispatch.Runtime` is one."""
+    cdef int forget(self, Invocation invocation) noexcept
+    cdef object invoke(self, object replica, object operation, PyObject* const* args,
+                       Py_ssize_t count, PyObject* names, int64_t timeout)
+    cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
+                                  Py_ssize_t count, PyObject* names)
+    cdef object read(self, object replica, object operation, PyObject* const* args,
+                     Py_ssize_t count, PyObject* names, int64_t timeout)
+    cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
+                                Py_ssize_t count, PyObject* names)
+    cdef object await_outcome(self, Invocation invocation, int64_t timeout, bint withdraw)
+    cdef int release(self, object replica) except -1
+    cpdef bint withdraw(self, Invocation invocation, str why)
+
+
+cdef int64_t nanoseconds(object seconds) except -1

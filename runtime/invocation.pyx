@@ -1,0 +1,185 @@
+"""Invocations: calls of operations that are under way (DESIGN, Invoking).
+
+An invocation is the one kind of future that there is: a thread waits for its `result`, a
+coroutine awaits it, or it is let go. A failure that nobody asks for is logged.
+"""
+
+import asyncio
+import logging
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from orcalike.runtime.errors import InvocationCancelled
+from orcalike.transport.drivers.driver cimport Waitable
+from orcalike.transport.layers.base cimport NEVER, Layer
+
+_log = logging.getLogger("orcalike")
+
+
+@cython.final
+cdef class Invocation(Waitable):
+    """One call of an operation, on its way: wait for it, await it, withdraw it, or let it go."""
+
+    def __dealloc__(self):
+        if not self.finished:
+            if self.invoker is not None:
+                self.invoker.forget(self)
+        elif self.outcome == ERROR and not self.seen:
+            complain(self.operation, self.value)
+
+    # What the runtime does.
+
+    cdef int succeed(self, object result) except -1:
+        self.outcome = RESULT
+        self.value = result
+        return self.settle()
+
+    cdef int fail(self, object error) except -1:
+        self.outcome = ERROR
+        self.value = error
+        return self.settle()
+
+    cdef int settle(self) except -1:
+        """It is done: wake the threads and the coroutines that wait for it."""
+        self.invoker = None
+        self.wake()
+        if self.waiters is not None:
+            waiters, self.waiters = self.waiters, None
+            running = asyncio._get_running_loop()
+            for loop, future in waiters:
+                if loop is running:
+                    resolve(future)
+                elif not loop.is_closed():
+                    loop.call_soon_threadsafe(resolve, future)
+        return 0
+
+    cdef object take(self):
+        """The result, or the exception raised."""
+        self.seen = True
+        if self.outcome == ERROR:
+            raise self.value
+        return self.value
+
+    def set_result(self, result):
+        """It has succeeded."""
+        self.succeed(result)
+
+    def set_error(self, error):
+        """It has failed."""
+        self.fail(error)
+
+    # What the program does.
+
+    def result(self, timeout=None):
+        """Wait for the result, or raise what the operation raised.
+
+        `timeout`, in seconds, only ends the waiting (TimeoutError): the invocation goes on.
+        """
+        if not self.finished:
+            if self.invoker is None:
+                raise RuntimeError("this invocation is nobody's")
+            return self.invoker.await_outcome(self, nanoseconds(timeout), False)
+        return self.take()
+
+    def exception(self):
+        """What the operation raised; None where it did not, or has not run yet."""
+        if self.outcome != ERROR:
+            return None
+        self.seen = True
+        return self.value
+
+    def done(self):
+        """Whether the outcome is here."""
+        return self.outcome != UNDER_WAY
+
+    def cancel(self):
+        """Ask for its withdrawal, which is ordered too; False where the outcome is here already.
+
+        Where it ran first, it ends with its result; else with InvocationCancelled.
+        """
+        if self.outcome != UNDER_WAY or self.invoker is None:
+            return False
+        return self.invoker.withdraw(self, "cancelled")
+
+    def __await__(self):
+        if self.outcome == UNDER_WAY:
+            loop = asyncio.get_running_loop()
+            future = loop.create_future()
+            if self.waiters is None:
+                self.waiters = []
+            self.waiters.append((loop, future))
+            try:
+                yield from future.__await__()
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+        return self.take()
+
+    def __repr__(self):
+        state = ("under way", "done", "failed")[<int>self.outcome]
+        name = getattr(self.operation, "name", self.operation)
+        return f"<Invocation {self.ticket} of {name}: {state}>"
+
+
+def resolve(future):
+    """End a coroutine's waiting; it takes the outcome itself."""
+    if not future.done():
+        future.set_result(None)
+
+
+def complain(operation, error):
+    """Log a failure that nobody asked for."""
+    if not isinstance(error, InvocationCancelled):
+        name = getattr(operation, "name", operation)
+        _log.warning("%s failed, and nobody asked: %r", name, error)
+
+
+cdef int64_t nanoseconds(object seconds) except -1:
+    """A span in ns; NEVER for None."""
+    if seconds is None:
+        return NEVER
+    if seconds < 0:
+        raise ValueError(f"a time limit of {seconds} seconds")
+    return <int64_t>min(seconds * 1e9, 9e18)
+
+
+cdef class Invoker(Layer):
+    """What carries invocations out; this one knows none."""
+
+    cdef int forget(self, Invocation invocation) noexcept:
+        """Nobody holds `invocation` any more."""
+        return 0
+
+    cdef object invoke(self, object replica, object operation, PyObject* const* args,
+                       Py_ssize_t count, PyObject* names, int64_t timeout):
+        """Send a write and wait for its outcome, for at most `timeout` ns."""
+        raise RuntimeError("no runtime")
+
+    cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
+                                  Py_ssize_t count, PyObject* names):
+        """Send a write."""
+        raise RuntimeError("no runtime")
+
+    cdef object read(self, object replica, object operation, PyObject* const* args,
+                     Py_ssize_t count, PyObject* names, int64_t timeout):
+        """Run a read that cannot run at once."""
+        raise RuntimeError("no runtime")
+
+    cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
+                                Py_ssize_t count, PyObject* names):
+        """Run a read when it can run, without waiting."""
+        raise RuntimeError("no runtime")
+
+    cdef object await_outcome(self, Invocation invocation, int64_t timeout, bint withdraw):
+        """Have this thread wait for an outcome; withdraw the invocation when the time is over."""
+        raise RuntimeError("no runtime")
+
+    cdef int release(self, object replica) except -1:
+        """The object's mutex is let go, and somebody waits for it."""
+        return 0
+
+    cpdef bint withdraw(self, Invocation invocation, str why):
+        """Ask, in the order, that `invocation` shall not run any more."""
+        return False

@@ -1,0 +1,438 @@
+"""What the group itself does, as object 0: create, find, drop, withdraw, fence, barrier, atomic.
+
+These are invocations like others: they have a place in the order, and every replica does the same
+at that place (A09). What they leave behind (names, the barrier, who has ended) is part of the state.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any
+
+from orcalike.runtime import classes
+from orcalike.runtime.errors import (
+    ClassMismatch,
+    InvocationCancelled,
+    InvocationTimeout,
+    ObjectDropped,
+)
+from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.replica import Replica
+from orcalike.runtime.task import Call, Task, go_on
+from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.view import Member, View
+
+LOCKED, QUEUED, DROPPED, UNDECLARED = 1, 2, 32, 64
+
+_log = logging.getLogger("orcalike")
+
+
+class Code(IntEnum):
+    """The group's own operations, as they travel."""
+
+    CREATE = 1
+    FIND = 2
+    DROP = 3
+    WITHDRAW = 4
+    FENCE = 5
+    BARRIER = 6
+    ATOMIC = 7
+    ENDED = 8
+
+
+class Hook:
+    """A function that runs as an operation of an object, at a place in the order."""
+
+    undo = False
+    guard = None
+
+    def __init__(self, function: Callable[..., object], title: str) -> None:
+        self.function = function
+        self.title = title
+
+
+class Manager:
+    """Object 0 of one group: the object table, and what belongs to no object."""
+
+    def __init__(self, runtime: Any) -> None:
+        self.runtime = runtime
+        self.names: dict[str, int] = {}
+        self.ended: set[int] = set()
+        self.expected: set[int] = set()
+        """Whom the barrier waits for; empty where nobody has arrived."""
+        self.arrived: dict[int, int] = {}
+        """Who has arrived at the barrier, and the ticket of the arrival."""
+        self._own: dict[int, tuple[Code, str, Invocation[Any]]] = {}
+        """This member's own finds and arrivals that wait, by ticket."""
+        self._operations: dict[int, Callable[..., None]] = {
+            Code.CREATE: self._create,
+            Code.FIND: self._find,
+            Code.DROP: self._drop,
+            Code.WITHDRAW: self._withdraw,
+            Code.FENCE: self._fence,
+            Code.BARRIER: self._barrier,
+            Code.ATOMIC: self._atomic,
+            Code.ENDED: self._end,
+        }
+
+    def dispatch(
+        self, source: int, ticket: int, code: int, raw: bytes, invocation: Invocation[Any] | None
+    ) -> None:
+        """Run one of the group's own operations; what it raises is its outcome."""
+        member = self.runtime.view.members[source]
+        try:
+            operation = self._operations.get(code)
+            if operation is None:
+                raise ProtocolError(f"the group has no operation {code}")
+            operation(member, ticket, invocation, *self.runtime.codec.decode(raw))
+        except (OrcalikeError, TypeError) as error:
+            if invocation is not None:
+                invocation.set_error(error)
+            elif not isinstance(error, ClassMismatch | ObjectDropped):
+                _log.error("operation %d of the group, from %s, failed: %s", code, member, error)
+
+    # Objects.
+
+    def _create(
+        self,
+        member: Member,
+        ticket: int,
+        invocation: Invocation[Any] | None,
+        name: str,
+        class_name: str,
+        digest: bytes,
+        arguments: bytes,
+    ) -> None:
+        number = self.names.get(name)
+        if number is not None:
+            self._bind(number, invocation, class_name, digest, arguments)
+            return
+        replica = Replica(
+            self.runtime, len(self.runtime.replicas), name, class_name, digest, arguments
+        )
+        self.runtime.replicas.append(replica)
+        self.names[name] = replica.number
+        info = classes.lookup(class_name)
+        if info is None or info.digest != digest:
+            replica.hold(UNDECLARED)
+            replica.pending = (*self.runtime.place_of(), member.incarnation, ticket)
+            return
+        self.make(replica, info, self.runtime.place_of(), member.incarnation, ticket, invocation)
+
+    def make(
+        self,
+        replica: Replica,
+        info: classes.ClassInfo,
+        place: tuple[int, ...],
+        source: int,
+        ticket: int,
+        invocation: Invocation[Any] | None,
+    ) -> None:
+        """Make the object of a replica, and run its `__init__` at its place in the order."""
+        shared = replica.object or info.cls.__new__(info.cls)
+        *args, named = self.runtime.codec.decode(replica.arguments)
+        failed: list[Exception] = []
+
+        def init() -> object:
+            try:
+                shared.__init__(*args, **named)
+            except Exception as error:
+                failed.append(error)
+                raise
+            return shared
+
+        replica.hold(0)
+        if replica.object is None:
+            replica.attach(shared, info)
+        call = Call(self.runtime, Hook(init, f"{info.cls.__name__}.__init__"), 0, None)
+        call.of(source, ticket, invocation).at(*place).run_held([replica])
+        if failed:
+            replica.detach()
+            self.runtime.replicas[replica.number] = None
+            del self.names[replica.name]
+        else:
+            self._found(replica)
+        go_on(replica)
+
+    def _found(self, replica: Replica) -> None:
+        for ticket, (code, name, invocation) in list(self._own.items()):
+            if code == Code.FIND and name == replica.name:
+                del self._own[ticket]
+                self._give(replica, invocation)
+
+    def _give(self, replica: Replica, invocation: Invocation[Any]) -> None:
+        if replica.info is None:
+            invocation.set_error(self._mismatch(replica, "this program's"))
+        else:
+            invocation.set_result(replica.object)
+
+    def _mismatch(self, replica: Replica, other: str) -> ClassMismatch:
+        return ClassMismatch(
+            f"{replica.name!r} is shared as {replica.class_name}, and {other} class is another, or "
+            "another version of it: all members must have the same source"
+        )
+
+    def _bind(
+        self,
+        number: int,
+        invocation: Invocation[Any] | None,
+        class_name: str,
+        digest: bytes,
+        arguments: bytes,
+    ) -> None:
+        replica = self.runtime.replicas[number]
+        if replica.class_name != class_name or replica.digest != digest:
+            raise self._mismatch(replica, f"{class_name} as asked for: that")
+        if invocation is not None:
+            if replica.arguments != arguments:
+                first, second = map(self.runtime.codec.decode, (replica.arguments, arguments))
+                _log.warning(
+                    "%r exists already, made with arguments %s; those given here, %s, are not used",
+                    replica.name,
+                    first,
+                    second,
+                )
+            self._give(replica, invocation)
+
+    def _find(
+        self, member: Member, ticket: int, invocation: Invocation[Any] | None, name: str
+    ) -> None:
+        if invocation is None:
+            return
+        number = self.names.get(name)
+        if number is None:
+            self._own[ticket] = (Code.FIND, name, invocation)
+        else:
+            self._give(self.runtime.replicas[number], invocation)
+
+    def _drop(
+        self, member: Member, ticket: int, invocation: Invocation[Any] | None, number: int
+    ) -> None:
+        if not 0 < number < len(self.runtime.replicas) or self.runtime.replicas[number] is None:
+            raise ObjectDropped("the object was ended already")
+        replica = self.runtime.replicas[number]
+        error = ObjectDropped(f"{replica.name!r} was ended with group.drop")
+
+        def drop() -> None:
+            replica.mark(DROPPED)
+            self.names.pop(replica.name, None)
+            for call in replica.waits():
+                self._take_out(call, error)
+
+        call = Call(self.runtime, Hook(drop, "drop"), 0, None)
+        call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
+        call.submit_for([replica])
+
+    def declared(self, info: classes.ClassInfo | classes.AtomicInfo) -> None:
+        """A class is declared in this process: objects of it that waited come to life."""
+        for replica in self.runtime.replicas:
+            if (
+                isinstance(info, classes.ClassInfo)
+                and replica is not None
+                and replica.has(UNDECLARED)
+                and (replica.class_name, replica.digest) == (info.name, info.digest)
+            ):
+                self.come_to_life(replica, info)
+
+    def come_to_life(self, replica: Replica, info: classes.ClassInfo) -> None:
+        """Make the object of a replica that is held since it had no class, and go on with it."""
+        pending, replica.pending = replica.pending, None
+        replica.unmark(UNDECLARED)
+        if isinstance(pending, bytes):
+            if replica.object is None:
+                replica.attach(info.cls.__new__(info.cls), info)
+            self.runtime.donor.set_state(replica, pending)
+            go_on(replica)
+        else:
+            *place, source, ticket = pending
+            self.make(replica, info, tuple(place), source, ticket, None)
+
+    # Withdrawal.
+
+    def send_withdrawal(self, number: int, ticket: int) -> None:
+        """Ask, in the order, that this member's invocation `ticket` shall not run any more."""
+        self.runtime.invoke_group(Code.WITHDRAW, (number, ticket), "withdrawal")
+
+    def withdraw_local(self, invocation: Invocation[Any]) -> bool:
+        """Withdraw a read that waits here; it was never in the order."""
+        replica = invocation.replica
+        if replica is None or not replica.remove_reader(invocation):
+            return False
+        invocation.set_error(withdrawal_error(invocation))
+        return True
+
+    def _withdraw(
+        self,
+        member: Member,
+        ticket: int,
+        invocation: Invocation[Any] | None,
+        number: int,
+        withdrawn: int,
+    ) -> None:
+        if number == 0:
+            waiting = self._own.pop(withdrawn, None) if self._is_me(member) else None
+            if self.arrived.get(member.incarnation) == withdrawn:
+                del self.arrived[member.incarnation]
+            if waiting is not None:
+                waiting[2].set_error(withdrawal_error(waiting[2]))
+            return
+        replica = self.runtime.replicas[number]
+
+        def withdraw() -> None:
+            call = self.runtime.waiting.get((member.incarnation, withdrawn))
+            if call is not None:
+                self._take_out(call, None)
+
+        if replica is not None:
+            call = Call(self.runtime, Hook(withdraw, "withdrawal"), 0, None)
+            call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
+            call.submit_for([replica])
+
+    def _take_out(self, call: Call, error: Exception | None) -> None:
+        """A call that waits for its guard never runs."""
+        self.runtime.waiting.pop((call.source, call.ticket), None)
+        for replica in call.replicas:
+            replica.remove_waiting(call)
+        if call.invocation is not None:
+            call.fail(error or withdrawal_error(call.invocation))
+
+    def _is_me(self, member: Member) -> bool:
+        return bool(member.incarnation == self.runtime.incarnation)
+
+    # The whole group.
+
+    def _fence(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
+        if invocation is None:
+            return
+        busy = [
+            replica
+            for replica in self.runtime.replicas
+            if replica is not None
+            and replica.has(LOCKED | QUEUED)
+            and not replica.has(UNDECLARED | DROPPED)
+        ]
+        call = Call(self.runtime, Hook(lambda: None, "fence"), 0, None)
+        call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
+        call.submit_for(busy)
+
+    def _barrier(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
+        if not self.arrived:
+            self.expected = {other.incarnation for other in self.runtime.view.replicas}
+        self.arrived[member.incarnation] = ticket
+        if invocation is not None:
+            self._own[ticket] = (Code.BARRIER, "", invocation)
+        self._open_barrier()
+
+    def _open_barrier(self) -> None:
+        if not self.arrived or not self.expected <= self.arrived.keys():
+            return
+        self.arrived, self.expected = {}, set()
+        for ticket, (code, _, invocation) in list(self._own.items()):
+            if code == Code.BARRIER:
+                del self._own[ticket]
+                invocation.set_result(None)
+
+    def _end(
+        self, member: Member, ticket: int, invocation: Invocation[Any] | None, *ranks: int
+    ) -> None:
+        self.ended.update(ranks)
+        self.runtime.events.ended(self.ended)
+
+    # Atomic functions.
+
+    def invoke_atomic(
+        self, atomic: Any, args: Sequence[object], named: dict[str, object]
+    ) -> Invocation[Any]:
+        """Invoke an atomic function; returns the invocation."""
+        info = atomic.info
+        what = (info.name, info.digest, len(args), *args, *([named] if named else []))
+        invocation: Invocation[Any] = self.runtime.invoke_group(Code.ATOMIC, what, atomic.name)
+        return invocation
+
+    def _atomic(
+        self,
+        member: Member,
+        ticket: int,
+        invocation: Invocation[Any] | None,
+        name: str,
+        digest: bytes,
+        count: int,
+        *values: Any,
+    ) -> None:
+        args = values[:count]
+        named = values[count] if len(values) > count else {}
+        info = classes.lookup_atomic(name)
+        if info is None or info.digest != digest:
+            raise ClassMismatch(
+                f"atomic {name} is not declared here, or in another version: this replica cannot "
+                "go on; declare it in a module that all members import before they join"
+            )
+        call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
+        call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
+        objects = [self.runtime.replica_of(value) for value in (*args, *named.values())]
+        call.submit_for([replica for replica in dict.fromkeys(objects) if replica is not None])
+
+    # The change of view.
+
+    def view_changed(self, before: View | None, view: View) -> None:
+        """What happens at a view's place in the order (DESIGN, Declaring; A09)."""
+        if before is not None:
+            left = [m for m in before.replicas if view.place(m.incarnation) < 0]
+            joined = [m for m in view.replicas if before.place(m.incarnation) < 0]
+            gone = {member.incarnation for member in left}
+            self.expected -= gone
+            self.arrived = {who: t for who, t in self.arrived.items() if who not in gone}
+            for replica in self.runtime.replicas:
+                if replica is not None and not replica.has(DROPPED):
+                    self._change_view(replica, left, joined)
+            self._open_barrier()
+
+    def _change_view(self, replica: Replica, left: list[Member], joined: list[Member]) -> None:
+        gone = {member.incarnation for member in left}
+
+        def change() -> None:
+            for call in replica.waits():
+                if call.source in gone:
+                    self._take_out(call, None)
+            for hook, members in (("member_left", left), ("member_joined", joined)):
+                if replica.info is not None and hook in replica.info.hooks:
+                    for member in members:
+                        self._run_hook(replica, hook, member)
+
+        task: Task = Call(self.runtime, Hook(change, "view"), 0, None).of(0, 0, None)
+        task.at(*self.runtime.place_of()).submit_for([replica])
+
+    def _run_hook(self, replica: Replica, hook: str, member: Member) -> None:
+        try:
+            getattr(replica.object, hook)(member)
+        except Exception as error:
+            _log.warning("%s of %r raised %r", hook, replica.name, error)
+
+    def fail_all(self, error: Exception) -> None:
+        """Nothing that waits here will have an outcome any more."""
+        own, self._own = self._own, {}
+        for _, _, invocation in own.values():
+            invocation.set_error(error)
+
+    # State.
+
+    def snapshot(self) -> tuple[object, ...]:
+        """What belongs to no object."""
+        return (self.names, list(self.ended), list(self.expected), self.arrived)
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Make it what `snapshot` gave."""
+        self.names, ended, expected, self.arrived = state
+        self.ended, self.expected = set(ended), set(expected)
+
+
+def withdrawal_error(invocation: Invocation[Any]) -> Exception:
+    """How a withdrawn invocation ends."""
+    operation = getattr(invocation.operation, "title", invocation.operation)
+    if invocation.withdrawn == "timeout":
+        return InvocationTimeout(
+            f"{operation}: the time limit passed; it did not run and never will", "withdrawn"
+        )
+    return InvocationCancelled(f"{operation} was withdrawn: it did not run and never will")

@@ -1,0 +1,515 @@
+"""Arguments, results and state as bytes: msgpack, with extension types for what Python passes.
+
+Most values on the hot path are small and simple: `put` and `get` (marshal.pxd) write and read
+those inline, byte for byte as the msgpack library does. The `Codec` does the rest with the
+library, and gives the same bytes for what is simple, so a receiver need not know which wrote it.
+
+A msgpack array is a *tuple*, since arguments are mostly scalars and short tuples of them: a
+tuple costs one byte and no call. Whatever else is made of elements is a tagged array (see
+`extension_types`), a list too: three bytes and a copy of its references, which is little beside
+the packing of its elements. So each arrives as what it was.
+
+Encoding has two steps. `flatten` goes through the value and gives it back made of msgpack's own
+types alone, where it had others; it knows the depth and the path, so an error names the place,
+and a value that contains itself ends at the depth limit. The library packs what comes out.
+Decoding has two as well: `skip` checks all lengths, counts, depths and extension codes against
+the bytes that are there before anything is made; then the library builds the value.
+
+Text must be valid Unicode: a lone surrogate is refused by both ways. Floats keep their bits.
+A dict keeps its order; a set travels in the order of its elements' bytes.
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_READ
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF as incref
+from cpython.tuple cimport PyTuple_New as new_tuple, PyTuple_SET_ITEM as fill_tuple
+from libc.stdint cimport uint64_t
+
+from msgpack import ExtType, Packer, unpackb
+
+from orcalike.runtime import extension_types
+from orcalike.runtime.errors import NotSerializable
+from orcalike.transport.errors import ProtocolError
+
+cdef int LAST_LEAF = extension_types.Code.REFERENCE
+cdef int FIRST_TAG = extension_types.Code.LIST
+cdef int LAST_TAG = extension_types.Code.DATACLASS
+cdef int REFERENCE = extension_types.Code.REFERENCE
+cdef int LIST = extension_types.Code.LIST
+cdef int SET = extension_types.Code.SET
+cdef int FROZENSET = extension_types.Code.FROZENSET
+cdef object BIG_INT = extension_types.Code.BIG_INT
+cdef object take_apart = extension_types.take_apart
+cdef object revive = extension_types.revive
+cdef object rebuild = extension_types.rebuild
+cdef object place = extension_types.place
+
+cdef enum:
+    PATH_MAX = 8    # the steps of a path that an error shows
+    NAME_MAX = 40   # the characters of a key in it
+
+
+cdef enum Fault:
+    TRUNCATED
+    TOO_DEEP
+    UNKNOWN
+
+cdef tuple FAULTS = (
+    "is cut short, or longer than it may be",
+    "is nested too deep",
+    "has a type that is not known",
+)
+
+
+class Misfit(Exception):
+    """A value that cannot travel, and the steps to it, the innermost first; never leaves here."""
+
+    def __init__(self, reason):
+        self.reason = reason
+        self.steps = []
+
+
+@cython.final
+cdef class Tag:
+    """The first element of a tagged array while it is decoded; no program ever sees one."""
+
+    cdef int code
+
+
+cdef dict packed_tags = {}   # by code: as the library packs it
+cdef dict tags = {}          # by code: as it is read
+
+
+cdef int make_tags() except -1:
+    cdef Tag tag
+    for code in range(FIRST_TAG, LAST_TAG + 1):
+        tag = Tag.__new__(Tag)
+        tag.code = code
+        tags[code] = tag
+        packed_tags[code] = ExtType(code, b"")
+    return 0
+
+
+make_tags()
+
+
+@cython.final
+cdef class Codec:
+    """Encodes and decodes values; one for each group, since references to objects are its own.
+
+    `reference_of(value)` gives the id of a shared object and None for any other value;
+    `object_of(id)` gives the object. Any thread may use it.
+    """
+
+    def __init__(self, reference_of, object_of, *, Py_ssize_t max_bytes=1 << 24, int max_depth=32):
+        if max_depth < 2:
+            raise ValueError("max_depth must be at least 2: tuples in tuples are always read")
+        self.reference_of = reference_of
+        self.object_of = object_of
+        self.max_bytes = max_bytes
+        self.max_depth = max_depth
+
+    def encode(self, values, str what):
+        """The encodings of all `values`, one after the other: the arguments of `what`.
+
+        Raises NotSerializable, with the path to the value that cannot travel.
+        """
+        return self.encode_slow(tuple(values), what)
+
+    def encode_value(self, value, str what):
+        """The encoding of one value, which errors call `what`. Raises NotSerializable."""
+        return within_limit(self, encode_named(self, value, what, False), what)
+
+    def encode_canonical(self, value, str what="the state"):
+        """As `encode_value`, of any size and with dicts sorted by the bytes of their keys.
+
+        Replicas of one state have the same bytes, whatever the order in which their dicts and
+        sets were filled; so digests of them can be compared (RELIABILITY I18).
+        """
+        return encode_named(self, value, what, True)
+
+    def decode(self, const unsigned char[::1] data):
+        """All values in `data`, which must hold whole ones and nothing else.
+
+        Raises ProtocolError for whatever is malformed or over a limit. Only MemoryError and
+        RecursionError, which are this process's own faults, pass through.
+        """
+        return self.decode_slow(&data[0] if data.shape[0] else NULL, data.shape[0])
+
+    cdef bytes encode_slow(self, tuple values, str what):
+        """`encode`, for the hot path where `put` gave up on one of `values`."""
+        cdef list parts = [
+            encode_named(self, value, f"argument {number} of {what}", False)
+            for number, value in enumerate(values, 1)
+        ]
+        return within_limit(self, b"".join(parts), f"the arguments of {what}")
+
+    cdef list decode_slow(self, const unsigned char* data, Py_ssize_t size):
+        """`decode`, for the hot path where `get` gave up on one of the values in `data`."""
+        cdef const unsigned char* p = data
+        cdef const unsigned char* end = data + size
+        cdef const unsigned char* after
+        cdef PyObject* simple
+        cdef Fault fault = TRUNCATED
+        cdef list values = []
+        if size > self.max_bytes:
+            raise ProtocolError(f"{size} bytes of values arrived; at most {self.max_bytes} may")
+        while p < end:
+            after = get(p, end, &simple)
+            if after is not NULL:
+                values.append(<object>simple)
+                Py_DECREF(simple)
+            else:
+                after = skip(p, end, self.max_depth, &fault)
+                if after is NULL:
+                    raise ProtocolError(
+                        f"the value at byte {p - data} of {size} {FAULTS[<int>fault]}"
+                    )
+                values.append(unpack(self, p, after - p))
+            p = after
+        return values
+
+    def _array(self, tuple items):
+        """What an array stands for; the library calls it, the innermost array first."""
+        cdef int code
+        if not items or type(items[0]) is not Tag:
+            return items
+        code = (<Tag>items[0]).code
+        if code == LIST:
+            elements = list(items)
+            del elements[0]
+            return elements
+        return rebuild(code, items[1:])
+
+    def _extension(self, int code, bytes payload):
+        """What an extension type stands for; the library calls it."""
+        if code >= FIRST_TAG:
+            return tags[code]
+        if code == REFERENCE:
+            return self.object_of(int.from_bytes(payload, "big"))
+        return revive(code, payload)
+
+
+cdef bytes encode_named(Codec codec, object value, str what, bint canonical):
+    try:
+        return pack(codec, flatten(codec, value, codec.max_depth, canonical))
+    except Misfit as misfit:
+        raise NotSerializable(f"{what}{path(misfit.steps)}: {misfit.reason}") from None
+
+
+cdef bytes within_limit(Codec codec, bytes data, str what):
+    if len(data) > codec.max_bytes:
+        raise NotSerializable(
+            f"{what}: {len(data)} bytes, and at most {codec.max_bytes} travel at once; "
+            "pass it in parts"
+        )
+    return data
+
+
+cdef bytes pack(Codec codec, object flat):
+    # Taken and given back, so that no two calls share one, and none is used after a failure.
+    cdef object packer = codec.packer
+    cdef bytes data
+    codec.packer = None
+    if packer is None:
+        packer = Packer(buf_size=4096)
+    try:
+        data = packer.pack(flat)
+    except (ValueError, OverflowError) as error:
+        raise Misfit(f"msgpack cannot hold it: {error}") from None
+    codec.packer = packer
+    return data
+
+
+cdef object flatten(Codec codec, object value, int room, bint canonical):
+    """`value`, made of msgpack's own types alone. `room` is how much deeper it may go."""
+    cdef type kind = type(value)
+    if value is None or kind is bool or kind is float or kind is bytes:
+        return value
+    if kind is str:
+        return valid_text(value)
+    if kind is int:
+        return value if fits(value) else ExtType(BIG_INT, extension_types.big_int(value))
+    if kind is tuple:
+        return flatten_items(codec, value, None, None, room, canonical)
+    if kind is list:
+        return flatten_items(codec, tuple(value), packed_tags[LIST], None, room, canonical)
+    if kind is dict:
+        return flatten_dict(codec, value, room, canonical)
+    if kind is set:
+        return flatten_set(codec, value, packed_tags[SET], room, canonical)
+    if kind is frozenset:
+        return flatten_set(codec, value, packed_tags[FROZENSET], room, canonical)
+    return flatten_other(codec, value, room, canonical)
+
+
+cdef tuple flatten_items(
+    Codec codec, tuple items, object tag, object owner, int room, bint canonical
+):
+    """The items as a tuple behind their tag, if any. `owner` is what they were taken from."""
+    cdef Py_ssize_t index = 0
+    cdef Py_ssize_t shift = tag is not None
+    cdef tuple flat = new_tuple(len(items) + shift)
+    cdef object item
+    require(room)
+    if shift:
+        incref(tag)
+        fill_tuple(flat, 0, tag)
+    try:
+        for index in range(len(items)):
+            item = flatten(codec, items[index], room - 1, canonical)
+            incref(item)
+            fill_tuple(flat, index + shift, item)
+    except Misfit as misfit:
+        misfit.steps.append(f"[{index}]" if owner is None else place(owner, index))
+        raise
+    return flat
+
+
+cdef dict flatten_dict(Codec codec, dict value, int room, bint canonical):
+    cdef dict flat = {}
+    cdef object key = None
+    cdef object flat_key = None
+    require(room)
+    try:
+        for key, item in value.items():
+            flat_key = None
+            flat_key = flatten(codec, key, room - 1, canonical)
+            flat[flat_key] = flatten(codec, item, room - 1, canonical)
+    except Misfit as misfit:
+        in_key = flat_key is None and key is not None
+        misfit.steps.append(f" key {shown(key)}" if in_key else f"[{shown(key)}]")
+        raise
+    if len(flat) != len(value):
+        raise Misfit("two keys of this dict are the same once they have travelled")
+    if canonical:
+        return {key: flat[key] for key in sorted_by_bytes(codec, list(flat))}
+    return flat
+
+
+cdef tuple flatten_set(Codec codec, object value, object tag, int room, bint canonical):
+    cdef list flat = []
+    cdef object item = None
+    require(room)
+    try:
+        for item in value:
+            flat.append(flatten(codec, item, room - 1, canonical))
+    except Misfit as misfit:
+        misfit.steps.append(f" element {shown(item)}")
+        raise
+    return (tag, *sorted_by_bytes(codec, flat))
+
+
+cdef list sorted_by_bytes(Codec codec, list flat):
+    # The position keeps two items with the same bytes from being compared themselves.
+    cdef list keyed = [(pack(codec, item), index) for index, item in enumerate(flat)]
+    keyed.sort()
+    return [flat[index] for _, index in keyed]
+
+
+cdef object flatten_other(Codec codec, object value, int room, bint canonical):
+    """A reference to a shared object, or the form of a value that msgpack does not know."""
+    try:
+        reference = codec.reference_of(value)
+        if reference is not None:
+            size = (reference.bit_length() + 7) // 8
+            return ExtType(REFERENCE, reference.to_bytes(max(1, size), "big"))
+        code, content = take_apart(value)
+    except NotSerializable as error:
+        raise Misfit(str(error)) from None
+    if type(content) is bytes:
+        return ExtType(code, content)
+    return flatten_items(codec, content, packed_tags[code], value, room, canonical)
+
+
+cdef object unpack(Codec codec, const unsigned char* data, Py_ssize_t size):
+    """The value in `data`, whose structure `skip` has found right."""
+    try:
+        # All max_*_len are the size of the data where none is given.
+        return unpackb(
+            PyMemoryView_FromMemory(<char*>data, size, PyBUF_READ),
+            use_list=False,
+            list_hook=codec._array,
+            ext_hook=codec._extension,
+            strict_map_key=False,
+        )
+    except (ProtocolError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        raise ProtocolError(
+            f"a value arrived that cannot be read: {type(error).__name__}: {error}"
+        ) from error
+
+
+cdef const unsigned char* skip(
+    const unsigned char* p, const unsigned char* end, int room, Fault* fault
+) noexcept nogil:
+    """The byte after the value at `p`, or NULL, and what is wrong with the value.
+
+    It goes by the bytes that are there: no length or count is believed that is larger.
+    """
+    cdef unsigned char tag
+    cdef Py_ssize_t width = 0
+    cdef uint64_t size
+    if p >= end:
+        fault[0] = TRUNCATED
+        return NULL
+    tag = p[0]
+    p += 1
+    if tag < 0x80 or tag >= 0xE0:
+        return p
+    if tag < 0x90:
+        return skip_items(p, end, 2 * (tag & 0x0F), room, fault)
+    if tag < 0xA0:
+        return skip_array(p, end, tag & 0x0F, room, fault)
+    if tag < 0xC0:
+        return skip_bytes(p, end, tag & 0x1F, fault)
+    if tag == 0xC1:
+        fault[0] = UNKNOWN
+        return NULL
+    if tag == 0xCA:
+        return skip_bytes(p, end, 4, fault)
+    if 0xD4 <= tag <= 0xD8:
+        return skip_extension(p, end, 1 << (tag - 0xD4), fault)
+    if 0xC7 <= tag <= 0xC9:
+        width = 1 << (tag - 0xC7)
+    elif tag >= 0xDC:
+        width = 4 if tag & 1 else 2
+    else:
+        width = operand_size(tag)
+    if end - p < width:
+        fault[0] = TRUNCATED
+        return NULL
+    size = load(p, width)
+    p += width
+    if 0xC7 <= tag <= 0xC9:
+        return skip_extension(p, end, size, fault)
+    if tag >= 0xDE:
+        return skip_items(p, end, 2 * size, room, fault)
+    if tag >= 0xDC:
+        return skip_array(p, end, size, room, fault)
+    if 0xC4 <= tag <= 0xC6 or tag >= 0xD9:
+        return skip_bytes(p, end, size, fault)
+    return p
+
+
+cdef const unsigned char* skip_array(
+    const unsigned char* p, const unsigned char* end, uint64_t count, int room, Fault* fault
+) noexcept nogil:
+    # A tag is right here alone, as an array's first element.
+    if count > 0 and end - p >= 3 and p[0] == 0xC7 and p[1] == 0:
+        if FIRST_TAG <= p[2] <= LAST_TAG:
+            p += 3
+            count -= 1
+    return skip_items(p, end, count, room, fault)
+
+
+cdef const unsigned char* skip_items(
+    const unsigned char* p, const unsigned char* end, uint64_t count, int room, Fault* fault
+) noexcept nogil:
+    if room == 0:
+        fault[0] = TOO_DEEP
+        return NULL
+    if count > <uint64_t>(end - p):
+        fault[0] = TRUNCATED
+        return NULL
+    while count > 0 and p is not NULL:
+        p = skip(p, end, room - 1, fault)
+        count -= 1
+    return p
+
+
+cdef const unsigned char* skip_extension(
+    const unsigned char* p, const unsigned char* end, uint64_t size, Fault* fault
+) noexcept nogil:
+    if p < end and not 1 <= p[0] <= LAST_LEAF:
+        fault[0] = UNKNOWN
+        return NULL
+    return skip_bytes(p, end, size + 1, fault)
+
+
+cdef const unsigned char* skip_bytes(
+    const unsigned char* p, const unsigned char* end, uint64_t size, Fault* fault
+) noexcept nogil:
+    if size > <uint64_t>(end - p):
+        fault[0] = TRUNCATED
+        return NULL
+    return p + size
+
+
+cdef int require(int room) except -1:
+    if room == 0:
+        raise Misfit("nested too deep, or it contains itself; flatten it, or pass parts of it")
+    return 0
+
+
+cdef bint fits(object value):
+    """Whether an int is one of msgpack's."""
+    cdef int overflow = 0
+    PyLong_AsLongLongAndOverflow(<PyObject*>value, &overflow)
+    return overflow == 0 or (overflow > 0 and value < 1 << 64)
+
+
+cdef object valid_text(str value):
+    cdef Py_ssize_t size
+    if PyUnicode_AsUTF8AndSize(<PyObject*>value, &size) is NULL:
+        PyErr_Clear()
+        raise Misfit(
+            "text with a lone surrogate cannot travel; pass bytes (os.fsencode, for a file's name)"
+        )
+    return value
+
+
+cdef str path(list steps):
+    """The steps from the outermost on; it begins with a comma where there are any."""
+    text = "".join(reversed(steps[max(0, len(steps) - PATH_MAX):]))
+    if len(steps) > PATH_MAX:
+        text += "..."
+    return f", {text.lstrip()}" if text else ""
+
+
+cdef str shown(object key):
+    """A key as a path shows it: no code of the program's runs for it."""
+    cdef type kind = type(key)
+    if kind is str:
+        text = ascii(key)
+        if '"' not in text:
+            text = f'"{text[1:len(text) - 1]}"'
+    elif kind in (int, float, bool, bytes) or key is None:
+        text = repr(key)
+    else:
+        return f"<{kind.__name__}>"
+    return text if len(text) <= NAME_MAX else text[:NAME_MAX] + "..."
+
+
+def put_bytes(value, Py_ssize_t room=4096):
+    """What `put` writes into `room` bytes, None where it gives up; for tests of the hot path."""
+    cdef unsigned char* data = <unsigned char*>PyMem_Malloc(room + 1)
+    cdef unsigned char* after
+    if data is NULL:
+        raise MemoryError
+    try:
+        after = put(data, data + room, <PyObject*>value)
+        return None if after is NULL else data[:after - data]
+    finally:
+        PyMem_Free(data)
+
+
+def get_value(bytes data):
+    """The simple value that `get` reads from `data`; for tests of the hot path.
+
+    Raises ValueError where `get` gives up, or leaves bytes over.
+    """
+    cdef const unsigned char* p = data
+    cdef PyObject* out
+    cdef const unsigned char* after = get(p, p + len(data), &out)
+    if after is NULL:
+        raise ValueError("not a simple value")
+    value = <object>out
+    Py_DECREF(out)
+    if after != p + len(data):
+        raise ValueError("bytes left over")
+    return value

@@ -1,0 +1,45 @@
+"""Operations: the descriptors that stand in a shared class."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
+
+cdef enum:
+    # What makes an operation more than a function to call.
+    READ = 1
+    GUARDED = 2
+    POPUP = 4
+    UNDO = 8
+
+
+cdef class Operation:
+    cdef vectorcallfunc vectorcall  # of this descriptor, as a call on an object finds it
+    cdef vectorcallfunc call        # of the function
+    cdef readonly object function
+    cdef readonly object guard
+    cdef unsigned int traits
+    cdef Py_ssize_t required        # positional arguments, without self
+    cdef Py_ssize_t accepts         # the most of them, -1 for any number
+    cdef bint keywords              # some argument without default can be given by name only
+    cdef readonly str name
+    cdef readonly object resilience
+    cdef public int index
+    cdef public object info
+    cdef bint fits(self, Py_ssize_t count) noexcept
+
+
+cdef class BoundOperation:
+    cdef object object
+    cdef Operation operation
+    cdef int64_t timeout
+
+
+cdef class Atomic:
+    cdef vectorcallfunc vectorcall
+    cdef readonly object function
+    cdef readonly object guard
+    cdef readonly bint undo
+    cdef readonly str name
+    cdef public object guard_declared
+    cdef public object info

@@ -1,0 +1,80 @@
+"""The types of what a decorated method becomes: descriptors, bound operations, invocations.
+
+They carry an operation's own parameters and result to its three ways of being called, so that a
+type checker needs no plugin. The class that has the operation (`_S_co`) is covariant: a subclass
+overrides an operation as it overrides a method, and is as right or wrong in doing so.
+"""
+
+from collections.abc import Awaitable, Callable
+from types import FunctionType
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
+
+from orcalike.runtime.classes import AtomicInfo, ClassInfo
+from orcalike.runtime.invocation import Invocation
+
+_S_co = TypeVar("_S_co", covariant=True)
+_P = ParamSpec("_P")
+_R_co = TypeVar("_R_co", covariant=True)
+
+class BoundOperation(Generic[_P, _R_co]):
+    """An operation of one object: call it, await its `aio`, or do not wait with `nowait`."""
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+    def aio(self, *args: _P.args, **kwargs: _P.kwargs) -> Awaitable[_R_co]: ...
+    def nowait(self, *args: _P.args, **kwargs: _P.kwargs) -> Invocation[_R_co]: ...
+    def options(self, *, timeout: float | None = None) -> BoundOperation[_P, _R_co]: ...
+
+class Operation(Generic[_S_co, _P, _R_co]):
+    """A method declared `@read` or `@write`: the descriptor that stands in the class."""
+
+    function: Any  # a FunctionType, which a type checker would bind to the operation
+    guard: Any  # a FunctionType or None
+    name: str
+    kind: Literal["read", "write"]
+    popup: bool
+    undo: bool
+    resilience: int | None
+    index: int
+    info: ClassInfo | None
+    title: str
+    __name__: str
+    __qualname__: str
+    __wrapped__: Any
+    def __init__(
+        self,
+        function: Callable[Concatenate[_S_co, _P], _R_co],
+        kind: Literal["read", "write"],
+        popup: bool = False,
+        undo: bool = False,
+        resilience: int | None = None,
+    ) -> None: ...
+    def when(
+        self, guard: Callable[Concatenate[_S_co, _P], bool], /
+    ) -> Callable[Concatenate[_S_co, _P], bool]: ...
+    @overload
+    def __get__(self, obj: None, owner: type[Any], /) -> Operation[_S_co, _P, _R_co]: ...
+    @overload
+    def __get__(self, obj: _S_co, owner: type[Any], /) -> BoundOperation[_P, _R_co]: ...  # type: ignore[misc]
+    def __call__(self, obj: _S_co, /, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...  # type: ignore[misc]
+
+class Atomic(Generic[_P, _R_co]):
+    """A function declared `@atomic`: one message for operations on several objects."""
+
+    function: Any  # a FunctionType, which a type checker would bind to the operation
+    guard: Any  # a FunctionType or None
+    name: str
+    kind: Literal["atomic"]
+    undo: bool
+    title: str
+    info: AtomicInfo | None
+    guard_declared: Callable[[FunctionType], None] | None
+    """Called by `when` with the guard before it is set; what it raises, `when` raises."""
+    __name__: str
+    __qualname__: str
+    __wrapped__: Any
+    def __init__(self, function: Callable[_P, _R_co], undo: bool = False) -> None: ...
+    def when(self, guard: Callable[_P, bool], /) -> Callable[_P, bool]: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+    def aio(self, *args: _P.args, **kwargs: _P.kwargs) -> Awaitable[_R_co]: ...
+    def nowait(self, *args: _P.args, **kwargs: _P.kwargs) -> Invocation[_R_co]: ...
+    def options(self, *, timeout: float | None = None) -> BoundOperation[_P, _R_co]: ...

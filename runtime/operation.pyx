@@ -1,0 +1,443 @@
+"""Operations: the descriptors that stand in a shared class (D11, D12; DESIGN, Invoking).
+
+A call of an operation on an object finds the descriptor, which is called with the object first and
+without a bound method in between. A read of a free object is then a test, two stores, and the call
+of the function. On an object that nobody shared, and from within the object's own operations, it
+is the call of the function alone.
+"""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from orcalike.runtime.arguments import arity, positional
+from orcalike.runtime.errors import GuardFalse, WindowFull
+
+from orcalike.runtime.invocation cimport Invocation, nanoseconds
+from orcalike.runtime.replica cimport HELD, PLAIN, Replica, begin, end
+from orcalike.transport.layers.base cimport NEVER
+
+cdef extern from "_vectorcall.h":
+    ctypedef PyObject* (*orcalike_fastcall)(PyObject*, PyObject* const*, Py_ssize_t,
+                                            PyObject*) noexcept
+    ctypedef struct PyTypeObject:
+        pass
+    ctypedef struct PyMethodDef:
+        pass
+    void orcalike_enable_vectorcall(PyTypeObject*, Py_ssize_t, int)
+    int orcalike_add_fastcall(PyTypeObject*, PyMethodDef*, const char*,
+                              orcalike_fastcall, const char*) except -1
+
+cdef extern from "Python.h":
+    ctypedef struct PyTupleObject:
+        PyObject* ob_item[1]
+    vectorcallfunc PyVectorcall_Function(PyObject*) noexcept
+    Py_ssize_t PyVectorcall_NARGS(size_t) noexcept
+    Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
+    PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t) noexcept
+    PyObject* PyObject_Vectorcall(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
+
+
+# A call whose result Cython counts, and whose NULL it takes for an exception.
+ctypedef object (*objectcall)(PyObject*, PyObject* const*, size_t, PyObject*)
+
+
+cdef class Operation:
+    """A method declared `@read` or `@write`: the descriptor that stands in the class."""
+
+    def __init__(self, function, str kind, bint popup=False, bint undo=False, resilience=None):
+        self.vectorcall = <vectorcallfunc>call_operation
+        self.function = function
+        self.call = PyVectorcall_Function(<PyObject*>function)
+        if self.call is NULL:
+            raise TypeError(f"{function!r} is not a plain function")
+        self.traits = ((READ if kind == "read" else 0) | (POPUP if popup else 0)
+                       | (UNDO if undo else 0))
+        self.required, self.accepts, self.keywords = arity(function)
+        self.name = function.__name__
+        self.resilience = resilience
+        self.index = -1
+
+    def when(self, guard):
+        """Declare the guard: the condition, in terms of the object and the arguments, to wait for."""
+        if self.guard is not None or self.info is not None:
+            raise TypeError(f"{self.name} has its guard already, or its class is complete")
+        self.guard = guard
+        self.traits |= GUARDED
+        return guard
+
+    def __get__(self, obj, owner):
+        cdef BoundOperation bound
+        if obj is None:
+            return self
+        bound = BoundOperation.__new__(BoundOperation)
+        bound.object = obj
+        bound.operation = self
+        bound.timeout = NEVER
+        return bound
+
+    cdef bint fits(self, Py_ssize_t count) noexcept:
+        """Whether that many positional arguments make a call."""
+        return (self.required <= count and (count <= self.accepts or self.accepts < 0)
+                and not self.keywords)
+
+    @property
+    def kind(self):
+        """"read" or "write"."""
+        return "read" if self.traits & READ else "write"
+
+    @property
+    def popup(self):
+        """Whether each replica runs it in a thread of its own."""
+        return bool(self.traits & POPUP)
+
+    @property
+    def undo(self):
+        """Whether an exception leaves the object as it was."""
+        return bool(self.traits & UNDO)
+
+    @property
+    def title(self):
+        """`Class.operation`, for people."""
+        return f"{self.info.cls.__name__}.{self.name}" if self.info else self.name
+
+    @property
+    def __name__(self):
+        return self.name
+
+    @property
+    def __qualname__(self):
+        return self.function.__qualname__
+
+    @property
+    def __doc__(self):
+        return self.function.__doc__
+
+    @property
+    def __wrapped__(self):
+        return self.function
+
+    def __repr__(self):
+        return f"<{self.kind} operation {self.function.__qualname__}>"
+
+
+cdef PyObject* call_operation(PyObject* self, PyObject* const* args, size_t flags,
+                              PyObject* names) noexcept:
+    """`object.operation(...)`: the object is the first argument.
+
+    It deals in bare pointers, so that an exception passes through as the function left it.
+    """
+    cdef Operation operation = <Operation>self
+    cdef PyObject* found = NULL
+    cdef PyObject* result
+    cdef int state
+    if operation.traits == READ and PyVectorcall_NARGS(flags) > 0:
+        state = begin(args[0], &found)
+        if state == HELD:
+            result = operation.call(<PyObject*>operation.function, args,
+                                    PyVectorcall_NARGS(flags), names)
+            end(<Replica>found)
+            if (<Replica>found).flags:
+                (<Replica>found).invoker.release(<Replica>found)
+            return result
+        if state == PLAIN:
+            return operation.call(<PyObject*>operation.function, args,
+                                  PyVectorcall_NARGS(flags), names)
+    return (<vectorcallfunc>call_slow)(self, args, flags, names)
+
+
+cdef object call_slow(PyObject* self, PyObject* const* args, size_t flags, PyObject* names):
+    if PyVectorcall_NARGS(flags) < 1:
+        raise TypeError(f"{(<Operation>self).name} needs an object to work on")
+    return invoke(<Operation>self, args, PyVectorcall_NARGS(flags), names, NEVER)
+
+
+cdef object invoke(Operation operation, PyObject* const* args, Py_ssize_t count, PyObject* names,
+                   int64_t timeout):
+    """Call an operation on the object `args[0]`, and wait for the outcome."""
+    cdef PyObject* found = NULL
+    cdef int state = begin(args[0], &found)
+    cdef Replica replica
+    if state == PLAIN:
+        if operation.guard is not None and found is NULL:
+            check_guard(operation, args, count, names)
+        return call_function(operation, args, count, names)
+    replica = <Replica>found
+    if state == HELD:
+        end(replica)                    # the runtime takes it in its own time
+    if operation.traits & READ:
+        return replica.invoker.read(replica, operation, args, count, names, timeout)
+    return replica.invoker.invoke(replica, operation, args, count, names, timeout)
+
+
+cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t count,
+                          PyObject* names):
+    return (<objectcall>operation.call)(<PyObject*>operation.function, args, count, names)
+
+
+cdef check_guard(Operation operation, PyObject* const* args, Py_ssize_t count, PyObject* names):
+    """Raise GuardFalse where the guard of an object that nobody shared does not hold."""
+    holds = (<objectcall>PyObject_Vectorcall)(<PyObject*>operation.guard, args, count, names)
+    if not holds:
+        raise GuardFalse(f"the guard of {operation.title} does not hold, and the object is not "
+                         "shared: nobody could make it hold while this waits")
+
+
+cdef class BoundOperation:
+    """An operation of one object: call it, await its `aio`, or do not wait with `nowait`."""
+
+    def __call__(self, *args, **kwargs):
+        """Wait for the outcome: the result, or what the operation raised."""
+        if self.timeout == NEVER:
+            return self.operation(self.object, *args, **kwargs)
+        return call_array(self, args, kwargs)
+
+    def aio(self, *args, **kwargs):
+        """The same as an awaitable, for coroutines."""
+        try:
+            invocation = self.nowait(*args, **kwargs)
+        except WindowFull:
+            return invoke_with_room(self, args, kwargs)
+        if self.timeout == NEVER or invocation.done():
+            return invocation
+        return within(invocation, self.timeout / 1e9)
+
+    def options(self, *, timeout=None):
+        """The same operation with a time limit, in seconds; None for none."""
+        cdef BoundOperation bound = BoundOperation.__new__(BoundOperation)
+        bound.object = self.object
+        bound.operation = self.operation
+        bound.timeout = nanoseconds(timeout)
+        return bound
+
+    def __repr__(self):
+        return f"<{self.operation.title} of {self.object!r}>"
+
+
+async def invoke_with_room(bound, args, kwargs):
+    """`aio` where too much is under way: wait for room first."""
+    group = group_of(bound)
+    while True:
+        await group.room()
+        try:
+            return await bound.nowait(*args, **kwargs)
+        except WindowFull:
+            continue
+
+
+def group_of(BoundOperation bound):
+    """The runtime that carries out the invocations of a bound operation."""
+    cdef PyObject* found = NULL
+    if begin(<PyObject*>bound.object, &found) == HELD:
+        end(<Replica>found)
+    return (<Replica>found).invoker
+
+
+async def within(Invocation invocation, seconds):
+    """Await an outcome for that long, then its withdrawal."""
+    import asyncio
+
+    waiting = asyncio.ensure_future(outcome_of(invocation))
+    done, _ = await asyncio.wait([waiting], timeout=seconds)
+    if not done and invocation.invoker is not None:
+        invocation.invoker.withdraw(invocation, "timeout")
+    return await waiting
+
+
+async def outcome_of(invocation):
+    """Await an invocation as a task of its own."""
+    return await invocation
+
+
+cdef object call_array(BoundOperation bound, tuple args, dict kwargs):
+    """Call with a time limit; the object becomes the first of the arguments."""
+    placed, named = (args, {}) if not kwargs else positional(bound.operation, args, kwargs)
+    values = (bound.object, *placed, *named.values())
+    names = tuple(named) or None
+    return invoke(bound.operation, array_of(values), 1 + len(placed), name_array(names),
+                  bound.timeout)
+
+
+cdef inline PyObject* const* array_of(tuple values) noexcept:
+    return &(<PyTupleObject*>values).ob_item[0]
+
+
+cdef inline PyObject* name_array(object names) noexcept:
+    return NULL if names is None else <PyObject*>names
+
+
+cdef object nowait(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names):
+    """`object.operation.nowait(...)`."""
+    cdef BoundOperation bound = <BoundOperation>self
+    cdef PyObject* array[16]
+    cdef PyObject* const* whole
+    cdef Py_ssize_t total = count + (PyTuple_GET_SIZE(names) if names is not NULL else 0)
+    cdef Py_ssize_t i
+    array[0] = <PyObject*>bound.object
+    if total < 16:
+        for i in range(total):
+            array[1 + i] = args[i]
+        return nowait_array(bound.operation, array, 1 + count, names)
+    values = (bound.object, *[<object>args[i] for i in range(total)])
+    return nowait_array(bound.operation, array_of(values), 1 + count, names)
+
+
+cdef object nowait_array(Operation operation, PyObject* const* args, Py_ssize_t count,
+                         PyObject* names):
+    cdef PyObject* found = NULL
+    cdef int state = begin(args[0], &found)
+    cdef Invocation invocation
+    cdef Replica replica
+    if state == PLAIN:
+        return done_at_once(operation, args, count, names, found is NULL)
+    replica = <Replica>found
+    if state == HELD:
+        end(replica)
+    if operation.traits & READ:
+        return replica.invoker.read_nowait(replica, operation, args, count, names)
+    return replica.invoker.invoke_nowait(replica, operation, args, count, names)
+
+
+cdef object done_at_once(Operation operation, PyObject* const* args, Py_ssize_t count,
+                         PyObject* names, bint unshared):
+    """The invocation of an operation that ran as a plain call."""
+    cdef Invocation invocation = Invocation.__new__(Invocation)
+    invocation.operation = operation
+    try:
+        if unshared and operation.guard is not None:
+            check_guard(operation, args, count, names)
+        invocation.succeed(call_function(operation, args, count, names))
+    except Exception as error:
+        invocation.fail(error)
+    return invocation
+
+
+cdef class Atomic:
+    """A function declared `@atomic`: one message for operations on several objects."""
+
+    kind = "atomic"
+
+    def __init__(self, function, bint undo=False):
+        self.function = function
+        self.undo = undo
+        self.name = function.__name__
+
+    def when(self, guard):
+        """Declare the guard, with the function's own parameters."""
+        if self.guard_declared is not None:
+            self.guard_declared(guard)
+        self.guard = guard
+        return guard
+
+    def __call__(self, *args, **kwargs):
+        """Wait for the outcome. The objects may all be unshared: then it is a plain call."""
+        return self.call(args, kwargs, None)
+
+    def call(self, args, kwargs, timeout):
+        """The call, with a time limit in seconds."""
+        invoker, placed, named = self.place(args, kwargs)
+        if invoker is None:
+            return self.run_plain(placed, named)
+        return invoker.invoke_atomic(self, placed, named).wait(timeout)
+
+    def nowait(self, *args, **kwargs):
+        """Do not wait: returns the invocation."""
+        cdef Invocation invocation
+        invoker, placed, named = self.place(args, kwargs)
+        if invoker is not None:
+            return invoker.invoke_atomic(self, placed, named)
+        invocation = Invocation.__new__(Invocation)
+        invocation.operation = self
+        try:
+            invocation.succeed(self.run_plain(placed, named))
+        except Exception as error:
+            invocation.fail(error)
+        return invocation
+
+    def aio(self, *args, **kwargs):
+        """The same as an awaitable, for coroutines."""
+        return self.nowait(*args, **kwargs)
+
+    def options(self, *, timeout=None):
+        """The same function with a time limit, in seconds."""
+        return BoundAtomic(self, timeout)
+
+    def place(self, args, kwargs):
+        """(what carries it out or None, positional arguments, keyword-only arguments)."""
+        placed, named = positional(self, args, kwargs)
+        invokers = []
+        for value in (*placed, *named.values()):
+            invoker = invoker_of(value)
+            if invoker is not None and invoker not in invokers:
+                invokers.append(invoker)
+        if len(invokers) > 1:
+            raise ValueError(f"{self.name} was given objects of different groups")
+        return (invokers[0] if invokers else None), placed, named
+
+    def run_plain(self, placed, named):
+        """Run on objects that nobody shared."""
+        if self.guard is not None and not self.guard(*placed, **named):
+            raise GuardFalse(f"the guard of {self.name} does not hold, and no object is shared")
+        return self.function(*placed, **named)
+
+    @property
+    def title(self):
+        """Its name, for people."""
+        return self.name
+
+    @property
+    def __name__(self):
+        return self.name
+
+    @property
+    def __qualname__(self):
+        return self.function.__qualname__
+
+    @property
+    def __doc__(self):
+        return self.function.__doc__
+
+    @property
+    def __wrapped__(self):
+        return self.function
+
+
+class BoundAtomic:
+    """An atomic function with a time limit."""
+
+    def __init__(self, atomic, timeout):
+        self.atomic = atomic
+        self.timeout = timeout
+
+    def __call__(self, *args, **kwargs):
+        """Wait for the outcome, for so long."""
+        return self.atomic.call(args, kwargs, self.timeout)
+
+    def nowait(self, *args, **kwargs):
+        """Do not wait; the limit is the caller's business then."""
+        return self.atomic.nowait(*args, **kwargs)
+
+    def aio(self, *args, **kwargs):
+        """The same as an awaitable, for coroutines."""
+        invocation = self.atomic.nowait(*args, **kwargs)
+        return invocation if self.timeout is None else within(invocation, self.timeout)
+
+
+cdef object invoker_of(object value):
+    cdef PyObject* found = NULL
+    cdef int state = begin(<PyObject*>value, &found)
+    if state == HELD:
+        end(<Replica>found)
+    return (<Replica>found).invoker if found is not NULL else None
+
+
+def _enable():
+    """Make the classes' instances callable without a tuple; once, at import."""
+    cdef Operation probe = Operation.__new__(Operation)
+    orcalike_enable_vectorcall(<PyTypeObject*>Operation,
+                               <char*>&probe.vectorcall - <char*><PyObject*>probe, True)
+    orcalike_add_fastcall(<PyTypeObject*>BoundOperation, &nowait_def, "nowait",
+                          <orcalike_fastcall>nowait, "Do not wait: returns the invocation.")
+
+
+cdef PyMethodDef nowait_def
+_enable()

@@ -1,0 +1,58 @@
+"""Replicas: what a member knows of one shared object."""
+
+from cpython.object cimport PyObject
+
+from orcalike.runtime.invocation cimport Invoker
+
+cdef enum:
+    # Why a replica is not free to run the next invocation at once.
+    LOCKED = 1          # an operation runs, or a task holds the object
+    QUEUED = 2          # the lock queue is not empty
+    WAITING = 4         # invocations or reads wait for their guard
+    SLEEPERS = 8        # threads wait for the mutex
+    UNPACKED = 16       # a snapshot is due before the next write
+    DROPPED = 32        # the object was ended
+    UNDECLARED = 64     # its class is not declared here yet
+    CLOSED = 128        # the group was left
+
+    # What `begin` answers.
+    PLAIN = 0           # not shared, or a call from within the object's own operation
+    HELD = 1            # the mutex is this thread's: run, then `end`
+    SLOW = 2            # it cannot run at once
+
+
+cdef class Replica:
+    cdef unsigned int flags
+    cdef void** owner               # the slot of the thread that holds the mutex, or NULL
+    cdef readonly Invoker invoker
+    cdef readonly object object     # the shared object itself
+    cdef readonly int number        # its place in the object table
+    cdef readonly str name
+    cdef readonly object info       # its ClassInfo; None where it is not declared here
+    cdef readonly str class_name
+    cdef readonly bytes digest      # of the class, as its creator knew it
+    cdef public object arguments    # of its creation, encoded
+    cdef list operations            # by index
+    cdef object queue               # deque of tasks: the lock queue
+    cdef list waiting               # tasks whose guard was false, oldest first
+    cdef list readers               # local reads whose guard was false
+    cdef list sleepers              # Waitables of threads that wait for the mutex
+    cdef public list snapshots      # snapshots that are due
+    cdef public object pending      # state that waits for the class to be declared
+    cdef object task                # what holds the mutex, where it has its own place in the order
+    cdef bint changed               # a write has run since the waiting list was tried
+    cdef public set promoted        # names of operations that run in pop-up threads here
+    cdef public object dice         # (place, Random) of orcalike.random()
+
+
+cdef Replica find(PyObject* object)
+cdef int bind(Replica replica) except -1
+cdef void** thread_slot() noexcept
+cdef int begin(PyObject* object, PyObject** replica) noexcept
+
+
+cdef inline void end(Replica replica) noexcept:
+    """Let the mutex go; the caller sees whether `flags` says that somebody waits for it."""
+    replica.flags &= ~<unsigned int>LOCKED
+    replica.owner[0] = NULL
+    replica.owner = NULL

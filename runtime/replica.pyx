@@ -1,0 +1,226 @@
+"""Replicas: what a member knows of one shared object (active messages 2 and 3; D02 to D05, D11).
+
+A shared object stays an instance of its own class, and nothing is added to it: a table finds the
+replica by the object's address. An object that is not in the table is a plain Python object.
+
+The mutex of a replica is a bit in `flags`; to hold it is to have set the bit under the
+interpreter lock. While nothing but a passing reader wants the object, taking and letting go cost a
+test and two stores. Each thread has a slot that names the replica whose operation it runs: so an
+operation's calls of its own object are plain calls, and those of others can be refused.
+"""
+
+import weakref
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport calloc, free
+
+cdef extern from *:
+    """
+    static __thread void *orcalike_running;
+    static void **orcalike_slot(void) { return &orcalike_running; }
+    """
+    void** orcalike_slot() noexcept nogil
+
+
+# The table: open addressing, linear probing, a power of two of slots, at most half of them taken.
+cdef struct Entry:
+    PyObject* object        # borrowed: the replica keeps it, or a weak reference cleans up
+    PyObject* replica       # owned
+
+cdef Entry* table = <Entry*>calloc(64, sizeof(Entry))
+cdef Py_ssize_t mask = 63
+cdef Py_ssize_t taken = 0
+
+
+cdef inline Py_ssize_t home(PyObject* object) noexcept:
+    return <Py_ssize_t>((<uintptr_t>object * 0x9E3779B97F4A7C15u) >> 20) & mask
+
+
+cdef inline PyObject* lookup(PyObject* object) noexcept:
+    cdef Py_ssize_t i = home(object)
+    while table[i].object is not NULL:
+        if table[i].object is object:
+            return table[i].replica
+        i = (i + 1) & mask
+    return NULL
+
+
+cdef Replica find(PyObject* object):
+    """The replica of a shared object; None for any other object."""
+    cdef PyObject* replica = lookup(object)
+    return <Replica>replica if replica is not NULL else None
+
+
+cdef void insert(PyObject* object, PyObject* replica) noexcept:
+    cdef Py_ssize_t i = home(object)
+    while table[i].object is not NULL:
+        i = (i + 1) & mask
+    table[i].object = object
+    table[i].replica = replica
+
+
+cdef int grow() except -1:
+    global table, mask
+    cdef Entry* old = table
+    cdef Py_ssize_t size = mask + 1
+    cdef Py_ssize_t i
+    table = <Entry*>calloc(2 * size, sizeof(Entry))
+    if table is NULL:
+        table = old
+        raise MemoryError
+    mask = 2 * size - 1
+    for i in range(size):
+        if old[i].object is not NULL:
+            insert(old[i].object, old[i].replica)
+    free(old)
+    return 0
+
+
+cdef int bind(Replica replica) except -1:
+    """Make the replica's object known as shared."""
+    global taken
+    if 2 * (taken + 1) > mask:
+        grow()
+    taken += 1
+    Py_INCREF(replica)
+    insert(<PyObject*>replica.object, <PyObject*>replica)
+    return 0
+
+
+cdef int unbind(uintptr_t address) except -1:
+    """The object at `address` is gone: take its entry out, and close the gap."""
+    global taken
+    cdef Py_ssize_t i = home(<PyObject*>address)
+    cdef Py_ssize_t j, ideal
+    while table[i].object is not <PyObject*>address:
+        if table[i].object is NULL:
+            return 0
+        i = (i + 1) & mask
+    replica = <object>table[i].replica
+    Py_DECREF(replica)
+    taken -= 1
+    table[i].object = NULL
+    j = (i + 1) & mask
+    while table[j].object is not NULL:
+        ideal = home(table[j].object)
+        if ((j - ideal) & mask) >= ((j - i) & mask):
+            table[i] = table[j]
+            table[j].object = NULL
+            i = j
+        j = (j + 1) & mask
+    return 0
+
+
+cdef void** thread_slot() noexcept:
+    """This thread's slot: the replica whose operation it runs, or NULL."""
+    return orcalike_slot()
+
+
+cdef int begin(PyObject* object, PyObject** replica) noexcept:
+    """Start an operation on `object`: PLAIN, HELD (then `replica` is set), or SLOW (likewise)."""
+    cdef PyObject* found = lookup(object)
+    cdef void** slot
+    if found is NULL:
+        return PLAIN
+    replica[0] = found
+    slot = orcalike_slot()
+    if (<Replica>found).flags == 0 and slot[0] is NULL:
+        (<Replica>found).flags = LOCKED
+        (<Replica>found).owner = slot
+        slot[0] = found
+        return HELD
+    return PLAIN if (<Replica>found).owner is slot else SLOW
+
+
+# Objects that a group has left and whose class allows no weak reference: kept for good.
+_kept = []
+
+
+cdef class Replica:
+    """What a member knows of one shared object."""
+
+    def __cinit__(self):
+        self.waiting = []
+        self.readers = []
+        self.sleepers = []
+        self.promoted = set()
+
+    def __init__(self, Invoker invoker, int number, str name, str class_name, bytes digest,
+                 arguments):
+        self.invoker = invoker
+        self.number = number
+        self.name = name
+        self.class_name = class_name
+        self.digest = digest
+        self.arguments = arguments
+
+    def attach(self, object, info):
+        """Give the replica its object, of a class that is declared here."""
+        self.object = object
+        self.info = info
+        self.operations = list(info.operations)
+        bind(self)
+
+    def detach(self):
+        """Take the object away again: it is plain from here on."""
+        unbind(<uintptr_t><PyObject*>self.object)
+        self.object = None
+
+    def hold(self, unsigned int why):
+        """Lock for good, or until `hand_on`: nothing runs, what comes is queued."""
+        self.flags |= LOCKED | why
+
+    def mark(self, unsigned int why):
+        """Set a flag."""
+        self.flags |= why
+
+    def unmark(self, unsigned int why):
+        """Clear a flag."""
+        self.flags &= ~why
+
+    def has(self, unsigned int flags):
+        """Whether one of these flags is set."""
+        return bool(self.flags & flags)
+
+    def waits(self):
+        """The calls whose guard was false, oldest first."""
+        return list(self.waiting)
+
+    def queued(self):
+        """The tasks in the lock queue, first in first."""
+        return list(self.queue or ())
+
+    def add_waiting(self, call):
+        """A call whose guard was false where the state comes from."""
+        self.waiting.append(call)
+        self.flags |= WAITING
+
+    def remove_waiting(self, call):
+        """A call is withdrawn."""
+        if call in self.waiting:
+            self.waiting.remove(call)
+
+    def remove_reader(self, invocation):
+        """A read that waits here is withdrawn; whether there was one."""
+        for reader in self.readers:
+            if reader.invocation is invocation:
+                self.readers.remove(reader)
+                return True
+        return False
+
+    def let_go(self):
+        """The group was left: the object's life is the program's business from here on."""
+        self.flags = CLOSED
+        if self.object is None:
+            return
+        address = <uintptr_t><PyObject*>self.object
+        try:
+            self.task = weakref.ref(self.object, lambda _: unbind(address))
+        except TypeError:
+            _kept.append(self.object)
+        self.object = None
+
+    def __repr__(self):
+        return f"<Replica {self.number} of {self.name!r}: {self.class_name}>"

@@ -1,0 +1,42 @@
+"""Tasks: what waits for objects' mutexes, and runs when it heads all their lock queues."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from orcalike.runtime.invocation cimport Invocation
+from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.replica cimport Replica
+
+cdef enum Progress:
+    OVER = 0            # it ran, or it waits for its guard: the mutexes are let go
+    KEPT = 1            # it keeps the mutexes, and calls `finished` later
+    WAITS = 2           # its guard is false
+
+
+cdef class Task:
+    cdef readonly list replicas     # whose mutexes it needs
+    cdef int missing                # of these, those that it does not hold yet
+    cdef readonly uint64_t seqno    # its place in the order
+    cdef readonly uint32_t index
+    cdef readonly uint64_t stamp
+    cpdef int run(self) except -1
+
+
+cdef class Call(Task):
+    cdef readonly object function   # an Operation or an Atomic; None until the class is known
+    cdef readonly uint32_t code     # of an operation: its index, twice, plus 1 where names follow
+    cdef readonly object raw        # the arguments as they came; None once they are decoded
+    cdef readonly tuple args
+    cdef readonly dict named
+    cdef readonly object source     # the caller's incarnation; None for a local read
+    cdef readonly uint64_t ticket
+    cdef readonly Invocation invocation     # where the caller is here and wants to know
+    cdef readonly object runtime
+
+    cdef int attempt(self) except -1
+    cdef bint pops_up(self) except -1
+    cdef int over(self, object result, object error) except -1
+
+
+cdef int submit(Task task) except -1
+cdef int finish(Task task) except -1
+cdef int hand_on(Replica replica) except -1

@@ -1,0 +1,302 @@
+"""Tasks: what waits for objects' mutexes, and runs when it heads all their lock queues (D04, D05).
+
+An invocation of a free object runs straight from the receive buffer, in `dispatch`. Everything else
+is a task: it needs the mutex of one object, or of several (`@atomic`), and stands in the lock queue
+of each that is not free. Who lets a mutex go runs what waited for it, first in first out. A task
+holds the mutexes that it has while it waits for the rest, so the order of tasks is the same at each
+replica, whatever was locked there.
+
+A call whose guard is false goes to the object's waiting list. After each write these are tried,
+oldest first, and from the oldest again after each that ran; then the reads that wait locally.
+"""
+
+from collections import deque
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from orcalike.runtime.invocation cimport Invocation
+from orcalike.runtime.operation cimport POPUP, READ, UNDO, Atomic, Operation
+from orcalike.runtime.replica cimport (
+    LOCKED,
+    QUEUED,
+    SLEEPERS,
+    UNPACKED,
+    WAITING,
+    Replica,
+    thread_slot,
+)
+from orcalike.transport.drivers.driver cimport Waitable
+
+
+cdef class Task:
+    """Something that needs the mutexes of `replicas`; subclasses say what, in `run`."""
+
+    cpdef int run(self) except -1:
+        """Runs with all mutexes held, and says whether it keeps them."""
+        return OVER
+
+    def at(self, seqno, index, stamp):
+        """Give it its place in the order; returns the task."""
+        self.seqno, self.index, self.stamp = seqno, index, stamp
+        return self
+
+    def submit_for(self, replicas):
+        """Take these mutexes, or queue for them, and run when all are held."""
+        self.replicas = replicas
+        submit(self)
+
+    def run_held(self, replicas):
+        """Run with these mutexes, which the caller holds and goes on with."""
+        self.replicas = replicas
+        for replica in replicas:
+            (<Replica>replica).task = self
+        self.run()
+
+    def waits_for(self, replicas):
+        """Name its objects without running: it waits for its guard."""
+        self.replicas = replicas
+
+    def finished(self):
+        """It is over, after `run` said that it keeps the mutexes."""
+        finish(self)
+
+
+cdef int submit(Task task) except -1:
+    """Take the mutexes that are free, queue for the others, and run where none is missing."""
+    cdef Replica replica
+    for replica in task.replicas:
+        if replica.flags & (LOCKED | QUEUED):
+            if replica.queue is None:
+                replica.queue = deque()
+            replica.queue.append(task)
+            replica.flags |= QUEUED
+            task.missing += 1
+        else:
+            replica.flags |= LOCKED
+            replica.task = task
+    if task.missing == 0 and task.run() == OVER:
+        finish(task)
+    return 0
+
+
+cdef int finish(Task task) except -1:
+    """The task is over: let its mutexes go, and run what waited for them."""
+    cdef Replica replica
+    for replica in task.replicas:
+        hand_on(replica)
+    return 0
+
+
+cdef int hand_on(Replica replica) except -1:
+    """Pass a held mutex to the head of the lock queue, and on, until nobody waits."""
+    cdef Task task
+    cdef Waitable sleeper
+    cdef Replica other
+    while True:
+        if replica.changed and replica.flags & WAITING and retry(replica) == KEPT:
+            return 0
+        replica.changed = False
+        if not replica.queue:
+            break
+        task = replica.queue.popleft()
+        if not replica.queue:
+            replica.flags &= ~<unsigned int>QUEUED
+        replica.task = task
+        task.missing -= 1
+        if task.missing or task.run() == KEPT:
+            return 0                    # it holds the mutex now
+        for other in task.replicas:
+            if other is not replica:
+                hand_on(other)
+    replica.task = None
+    replica.flags &= ~<unsigned int>LOCKED
+    if replica.flags & SLEEPERS:
+        sleeper = replica.sleepers.pop(0)
+        if not replica.sleepers:
+            replica.flags &= ~<unsigned int>SLEEPERS
+        sleeper.wake()
+    return 0
+
+
+def go_on(Replica replica):
+    """Let the mutex go that `replica.hold` took."""
+    hand_on(replica)
+
+
+cdef int retry(Replica replica) except -1:
+    """After a write: try what waits for its guard (KEPT: one keeps the mutex)."""
+    cdef Call call
+    cdef int progress
+    cdef bint again = True
+    while again:
+        again = False
+        for call in replica.waiting:
+            replica.task = call
+            progress = call.attempt()
+            if progress != WAITS:
+                replica.waiting.remove(call)
+                call.runtime.waiting.pop((call.source, call.ticket), None)
+                if progress == KEPT:
+                    return KEPT
+                again = True
+                break
+    for call in replica.readers.copy():
+        if call.attempt() != WAITS:
+            replica.readers.remove(call)
+    if not replica.waiting and not replica.readers:
+        replica.flags &= ~<unsigned int>WAITING
+    return OVER
+
+
+cdef class Call(Task):
+    """One call of an operation or an atomic function, at its place in the order.
+
+    A read that waits for its guard is one too: it has no source, and no other replica knows it.
+    """
+
+    def __init__(self, runtime, function, uint32_t code, raw, tuple args=(), dict named=None):
+        self.runtime = runtime
+        self.function = function
+        self.code = code
+        self.raw = raw
+        self.args = args
+        self.named = named or {}
+
+    def of(self, source, uint64_t ticket, Invocation invocation):
+        """Say whose it is; returns the call."""
+        self.source, self.ticket, self.invocation = source, ticket, invocation
+        return self
+
+    cpdef int run(self) except -1:
+        cdef Replica replica
+        cdef int progress = self.attempt()
+        if progress != WAITS:
+            return progress
+        for replica in self.replicas:   # an atomic function waits at each of its objects
+            (replica.readers if self.source is None else replica.waiting).append(self)
+            replica.flags |= WAITING
+        if self.source is not None:
+            self.runtime.waiting[self.source, self.ticket] = self
+        return OVER
+
+    cdef int attempt(self) except -1:
+        """Test the guard and run: OVER, KEPT (in a pop-up thread), or WAITS."""
+        cdef void** slot = thread_slot()
+        cdef void* before = slot[0]
+        cdef Replica replica
+        for replica in self.replicas:
+            replica.owner = slot
+            slot[0] = <void*>replica
+        try:
+            self.decode()
+            if self.function.guard is not None and not self.function.guard(
+                    *self.arguments(), **self.named):
+                return WAITS
+            if self.pops_up():
+                return KEPT
+            self.runtime.before_write(self)
+            result = self.call()
+        except Exception as error:
+            if isinstance(error, (MemoryError, RecursionError)):
+                self.runtime.diverged(self.function, error)
+            self.over(None, error)
+        except BaseException as error:
+            self.runtime.diverged(self.function, error)
+            self.over(None, error)
+            raise
+        else:
+            self.over(result, None)
+        finally:
+            slot[0] = before
+            for replica in self.replicas:
+                replica.owner = NULL
+        return OVER
+
+    def arguments(self):
+        """All positional arguments: an operation's object comes first."""
+        if isinstance(self.function, Operation):
+            return ((<Replica>self.replicas[0]).object, *self.args)
+        return self.args
+
+    def decode(self):
+        """Decode the arguments: this replica's own copy."""
+        if self.function is None:
+            self.function = (<Replica>self.replicas[0]).operations[self.code >> 1]
+        if self.raw is not None:
+            values = self.runtime.codec.decode(self.raw)
+            self.named = values.pop() if self.code & 1 else {}
+            self.args = tuple(values)
+            self.raw = None
+
+    cdef bint pops_up(self) except -1:
+        """Start a pop-up thread where the operation may take long (D20)."""
+        cdef Operation operation
+        cdef Replica replica
+        if not isinstance(self.function, Operation):
+            return False
+        operation = <Operation>self.function
+        replica = self.replicas[0]
+        if operation.traits & POPUP or operation.name in replica.promoted:
+            if not operation.traits & READ:
+                self.runtime.before_write(self)
+                self.runtime.pop_up(self)
+                return True
+        return False
+
+    def popped_up(self):
+        """What the pop-up thread does: run with the mutex that the dispatcher took, and let it go."""
+        cdef void** slot = thread_slot()
+        cdef Replica replica = self.replicas[0]
+        replica.owner = slot
+        slot[0] = <void*>replica
+        result = failure = None
+        try:
+            result = self.call()
+        except Exception as error:
+            failure = error
+            if isinstance(error, (MemoryError, RecursionError)):
+                self.runtime.diverged(self.function, error)
+        except BaseException as error:
+            failure = error
+            self.runtime.diverged(self.function, error)
+        finally:
+            slot[0] = NULL
+            replica.owner = NULL
+        self.over(result, failure)
+        finish(self)
+
+    def call(self):
+        """Call the function; with `undo`, put the objects back where it raises."""
+        cdef Replica replica
+        if not self.function.undo:
+            return self.function.function(*self.arguments(), **self.named)
+        saved = [(replica, self.runtime.saved(replica)) for replica in self.replicas]
+        try:
+            return self.function.function(*self.arguments(), **self.named)
+        except Exception:
+            for replica, state in saved:
+                self.runtime.put_back(replica, state)
+            raise
+
+    def fail(self, error):
+        """It will not run any more: tell the caller, where that is here."""
+        if self.invocation is not None:
+            self.invocation.fail(error)
+            self.invocation = None
+
+    cdef int over(self, object result, object error) except -1:
+        """It has run: the objects may have changed, and the caller may know."""
+        cdef Replica replica
+        if self.source is not None:
+            for replica in self.replicas:
+                replica.changed = True
+        if self.invocation is not None:
+            if error is None:
+                self.invocation.succeed(result)
+            else:
+                self.runtime.annotate(self, error)
+                self.invocation.fail(error)
+            self.invocation = None
+        elif error is not None and self.source == self.runtime.incarnation:
+            self.runtime.complain(self, error)
+        return 0

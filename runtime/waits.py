@@ -1,0 +1,63 @@
+"""What each thread waits for, for the eyes of a person who looks for a hang.
+
+A wait that has begun in earnest is entered here and taken out when it ends; a call that needs
+no waiting never comes by. `orcalike.diagnose` prints the table on SIGUSR1. This is the only
+module of the runtime that reads a clock: the time is shown to people and decides nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import NamedTuple
+
+
+class Wait(NamedTuple):
+    """One wait of one thread."""
+
+    #: What is waited for, in a word or two: "guard", "reply", "view", "room".
+    kind: str
+    #: The shared object's name, or "" where no object is concerned.
+    object: str
+    #: The operation (`JobQueue.get`), or what the group does (`barrier`), or "".
+    operation: str
+    #: When it began, by `time.monotonic_ns`.
+    since_ns: int
+
+    def describe(self, now_ns: int) -> str:
+        """`12.3 s: guard JobQueue.get on 'jobs'`."""
+        words = [self.kind]
+        if self.operation:
+            words.append(self.operation)
+        if self.object:
+            words.append(f"on {self.object!r}")
+        return f"{(now_ns - self.since_ns) / 1e9:.1f} s: {' '.join(words)}"
+
+
+#: The waits that are going on, by the thread's ident. A thread has one at a time.
+waiting: dict[int, Wait] = {}
+
+
+def enter(kind: str, object: str = "", operation: str = "") -> None:
+    """Say that the calling thread starts to wait."""
+    waiting[threading.get_ident()] = Wait(kind, object, operation, time.monotonic_ns())
+
+
+def leave() -> None:
+    """Say that the calling thread waits no more."""
+    waiting.pop(threading.get_ident(), None)
+
+
+def report() -> list[str]:
+    """One line for each thread that waits, the longest wait first.
+
+    The number in brackets is the one under which `faulthandler` shows the thread's stack.
+    """
+    now_ns = time.monotonic_ns()
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    waits = sorted(waiting.copy().items(), key=lambda item: item[1].since_ns)
+    return [
+        f"thread {names.get(ident, 'of another library')} (0x{ident:016x}) "
+        f"waits {wait.describe(now_ns)}"
+        for ident, wait in waits
+    ]

@@ -1,0 +1,131 @@
+"""Arguments in their places: equal to what Python itself would bind, errors included."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orcalike.declare import atomic, shared, write
+from orcalike.runtime.arguments import Arity, arity, constructor_arguments, positional
+from orcalike.runtime.classes import lookup_class
+
+
+class Forms:
+    """Operations with parameters of each kind; each returns what it was given."""
+
+    @write
+    def none(self) -> object:
+        return ()
+
+    @write
+    def plain(self, a: int, b: int = 2, c: int = 3) -> object:
+        return a, b, c
+
+    @write
+    def before(self, a: int, /, b: int = 2) -> object:
+        return a, b
+
+    @write
+    def rest(self, a: int = 1, *b: int, c: int = 3) -> object:
+        return a, b, c
+
+    @write
+    def named(self, *, a: int, b: int = 2) -> object:
+        return a, b
+
+    @write
+    def any(self, a: int, b: int = 2, /, *c: int, d: int, **e: int) -> object:
+        return a, b, c, d, e
+
+
+def outcome(call: Callable[[], object]) -> object:
+    """What a call returns, or the words of its TypeError."""
+    try:
+        return call()
+    except TypeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", ["none", "plain", "before", "rest", "named", "any"])
+@given(
+    args=st.lists(st.integers(), max_size=4),
+    kwargs=st.dictionaries(st.sampled_from("abcdz"), st.integers(), max_size=4),
+)
+def test_a_moved_call_is_the_same_call(name: str, args: list[int], kwargs: dict[str, int]) -> None:
+    operation = vars(Forms)[name]
+    function, forms = operation.function, Forms()
+
+    def moved() -> object:
+        placed, named = positional(operation, tuple(args), kwargs)
+        assert set(named) <= set(kwargs)
+        return function(forms, *placed, **named)
+
+    assert outcome(moved) == outcome(lambda: function(forms, *args, **kwargs))
+
+
+def test_defaults_fill_gaps_only() -> None:
+    plain = vars(Forms)["plain"]
+
+    assert positional(plain, (1,), {}) == ((1,), {})
+    assert positional(plain, (), {"a": 1, "c": 5}) == ((1, 2, 5), {})
+    assert positional(plain, (1,), {"b": 7}) == ((1, 7), {})
+    assert positional(vars(Forms)["named"], (), {"a": 1}) == ((), {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("none", Arity(0, 0, False)),
+        ("plain", Arity(1, 3, False)),
+        ("before", Arity(1, 2, False)),
+        ("rest", Arity(0, -1, False)),
+        ("named", Arity(0, 0, True)),
+        ("any", Arity(1, -1, True)),
+    ],
+)
+def test_arity(name: str, expected: Arity) -> None:
+    function: FunctionType = vars(Forms)[name].function
+
+    assert arity(function) == expected
+    if expected.accepts >= 0 and not expected.keyword_only_required:
+        for count in range(5):
+            fits = expected.required <= count <= expected.accepts
+            bound = outcome(lambda n=count: inspect.signature(function).bind(None, *range(n)))
+            assert fits == isinstance(bound, inspect.BoundArguments)
+
+
+def test_atomic_functions_have_no_self() -> None:
+    @atomic
+    def move(source: Any, target: Any, count: int = 1) -> None: ...
+
+    assert arity(move.function, method=False) == Arity(2, 3, False)
+    assert positional(move, (1,), {"target": 2}) == ((1, 2), {})
+    with pytest.raises(TypeError, match=r"move\(\) missing 1 required positional argument: 'targ"):
+        positional(move, (1,), {})
+
+
+def test_constructor_arguments() -> None:
+    @shared
+    class Jobs:
+        def __init__(self, limit: int, name: str = "") -> None:
+            self.limit = limit
+
+    @shared
+    class Bare:
+        pass
+
+    jobs, bare = lookup_class(Jobs), lookup_class(Bare)
+    assert jobs is not None
+    assert bare is not None
+    assert constructor_arguments(jobs, (), {"name": "a", "limit": 1}) == ((1, "a"), {})
+    assert constructor_arguments(bare, (), {}) == ((), {})
+    with pytest.raises(TypeError, match=r"Jobs\.__init__\(\) missing 1 required .* 'limit'"):
+        constructor_arguments(jobs, (), {})
+    with pytest.raises(TypeError, match=r"Bare\(\) takes no arguments"):
+        constructor_arguments(bare, (1,), {})

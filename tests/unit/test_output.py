@@ -1,0 +1,128 @@
+"""The output pump's line rules, without processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orcalike.launch.output import LINE_MAX, PARTIAL_SECONDS, Destination, Stream, mark
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, Destination]]:
+    """A pipe's reading end, and a destination that writes to the other."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    yield reader, Destination(writer)
+    os.close(reader)
+    os.close(writer)
+
+
+def written(pipe: tuple[int, Destination]) -> bytes:
+    reader, destination = pipe
+    parts = []
+    while destination:
+        destination.drain()
+        parts.append(os.read(reader, 1 << 16))
+    return b"".join(parts)
+
+
+def test_lines_are_marked_and_kept_whole(pipe: tuple[int, Destination]) -> None:
+    one, two = (Stream(pipe[1], mark(label, color=False)) for label in "12")
+    one.feed(b"a\nb", 0.0)
+    two.feed(b"c\n", 0.0)
+    one.feed(b"b\n\n", 0.0)
+    assert written(pipe) == b"[1] a\n[2] c\n[1] bb\n[1] \n"
+
+
+def test_partial_line_waits_for_its_time(pipe: tuple[int, Destination]) -> None:
+    stream = Stream(pipe[1], b"[0] ")
+    stream.feed(b"na", 10.0)
+    stream.feed(b"me? ", 10.1)
+    assert stream.deadline == 10.0 + PARTIAL_SECONDS
+    assert written(pipe) == b""
+    stream.flush()
+    assert stream.deadline is None
+    stream.feed(b"yes\n", 11.0)
+    assert written(pipe) == b"[0] name? yes\n"
+
+
+def test_cut_line_is_marked_again(pipe: tuple[int, Destination]) -> None:
+    one, two = Stream(pipe[1], b"[1] "), Stream(pipe[1], b"[2] ")
+    one.feed(b"begun", 0.0)
+    one.flush()
+    two.feed(b"other\n", 0.0)
+    one.feed(b" and ended\n", 0.0)
+    assert written(pipe) == b"[1] begun\n[2] other\n[1]  and ended\n"
+
+
+def test_newline_of_a_cut_line_adds_no_empty_one(pipe: tuple[int, Destination]) -> None:
+    one, two = Stream(pipe[1], b"[1] "), Stream(pipe[1], b"[2] ")
+    one.feed(b"text", 0.0)
+    one.flush()
+    two.feed(b"other\n", 0.0)
+    one.feed(b"\n", 0.0)
+    one.feed(b"next\n", 0.0)
+    assert written(pipe) == b"[1] text\n[2] other\n[1] next\n"
+
+
+def test_very_long_line_is_shown_in_parts(pipe: tuple[int, Destination]) -> None:
+    stream = Stream(pipe[1])
+    stream.feed(b"x" * (LINE_MAX + 1), 0.0)
+    assert stream.deadline is None
+    stream.feed(b"x\n", 0.0)
+    assert written(pipe) == b"x" * (LINE_MAX + 2) + b"\n"
+
+
+def test_reader_that_has_gone_breaks_the_destination() -> None:
+    reader, writer = os.pipe()
+    destination = Destination(writer)
+    os.close(reader)
+    Stream(destination).feed(b"x\n", 0.0)
+    destination.drain()
+    assert destination.broken
+    assert not destination
+    os.close(writer)
+
+
+def test_full_pipe_does_not_block(pipe: tuple[int, Destination]) -> None:
+    text = b"".join(b"%d\n" % number for number in range(100_000))
+    Stream(pipe[1]).feed(text, 0.0)
+    pipe[1].drain()
+    assert len(pipe[1]) > 0
+    assert written(pipe) == text
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.binary(max_size=8) | st.sampled_from([b"\n", b"a\nb"])),
+        max_size=40,
+    )
+)
+def test_each_streams_lines_come_whole_and_in_order(chunks: list[tuple[int, bytes]]) -> None:
+    reader, writer = os.pipe()
+    destination = Destination(writer)
+    streams = [Stream(destination, b"%d:" % number) for number in range(3)]
+    for number, chunk in chunks:
+        streams[number].feed(chunk, 0.0)
+    for stream in streams:
+        stream.feed(b"\n", 0.0)
+    destination.drain()
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        lines = file.read().split(b"\n")[:-1]
+    for number in range(3):
+        sent = b"".join(chunk for which, chunk in chunks if which == number) + b"\n"
+        label = b"%d:" % number
+        shown = [line.removeprefix(label) for line in lines if line.startswith(label)]
+        assert shown == sent.split(b"\n")[:-1]
+
+
+def test_marks() -> None:
+    assert mark("12", color=False) == b"[12] "
+    assert mark("0", color=True) == b"\x1b[36m[0]\x1b[0m "
+    assert mark("witness", color=True) == b"\x1b[37m[witness]\x1b[0m "

@@ -1,0 +1,237 @@
+"""How a run ends that does not end by itself: signals, the time limit, the launcher's death."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+if TYPE_CHECKING:
+    from tests.user.conftest import Cli
+
+#: A rank's way to wait until somebody ends it.
+WAIT = "import signal; signal.pause()"
+#: A rank's way to tell the test who it is.
+TELL_PID = "open({directory!r} + f'/pid{{rank}}', 'w').write(f'{{os.getpid()}}\\n')\n"
+
+
+def test_ctrl_c_once_ends_gracefully(cli: Cli) -> None:
+    program = cli.write(
+        """
+        try:
+            print("ready")
+            import signal; signal.pause()
+        finally:
+            print("tidied up")
+        """
+    )
+    terminal = pexpect.spawn(
+        cli.command[0], [*cli.command[1:], "-n2", program], timeout=cli.deadline
+    )
+    for _ in range(2):
+        terminal.expect("ready")
+    terminal.sendintr()
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    text = terminal.before.decode()
+    assert "stopping … (Ctrl-C again to kill)" in text
+    assert text.count("tidied up") == 2
+    assert "Traceback" not in text
+    assert terminal.exitstatus == 130
+
+
+def test_ctrl_c_twice_ends_at_once(cli: Cli) -> None:
+    program = cli.write(
+        """
+        import signal
+        for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)
+        print("ready")
+        while True: signal.pause()
+        """
+    )
+    arguments = [*cli.command[1:], "-n2", "--grace", "1h", program]
+    terminal = pexpect.spawn(cli.command[0], arguments, timeout=cli.deadline)
+    for _ in range(2):
+        terminal.expect("ready")
+    terminal.sendintr()
+    terminal.expect("Ctrl-C again to kill")
+    terminal.sendintr()
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    assert terminal.exitstatus == 130
+
+
+def test_terminal_colors_and_input(cli: Cli) -> None:
+    program = cli.write("print(input('name? ') if rank == 0 else 'other')")
+    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    terminal = pexpect.spawn(
+        cli.command[0], [*cli.command[1:], "-n2", program],
+        timeout=cli.deadline, env=environment | {"TERM": "xterm"},
+    )  # fmt: skip
+    terminal.expect_exact("\x1b[36m[0]\x1b[0m name? ")
+    terminal.sendline("Ann")
+    terminal.expect("Ann\r\n.*Ann\r\n")
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    assert terminal.exitstatus == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signal_to_the_launcher(
+    cli: Cli, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    program = cli.write(TELL_PID.format(directory=str(tmp_path)) + WAIT)
+    with cli.started("-n2", program) as process:
+        ranks = cli.pids(2)
+        process.send_signal(number)
+        assert process.wait(cli.deadline) == code
+    assert not any(map(cli.alive, ranks))
+
+
+def test_ctrl_z_stops_the_ranks_too(cli: Cli, tmp_path: Path) -> None:
+    program = cli.write(TELL_PID.format(directory=str(tmp_path)) + WAIT)
+
+    def states() -> set[str]:
+        stats = [Path(f"/proc/{pid}/stat").read_text() for pid in ranks]
+        return {stat.rpartition(")")[2].split()[0] for stat in stats}
+
+    with cli.started("-n2", program) as process:
+        ranks = cli.pids(2)
+        process.send_signal(signal.SIGTSTP)
+        cli.until(lambda: states() == {"T"}, "the ranks are stopped")
+        process.send_signal(signal.SIGCONT)
+        cli.until(lambda: states() == {"S"}, "the ranks go on")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(cli.deadline) == 143
+
+
+def test_death_of_the_witness_ends_the_run(cli: Cli, tmp_path: Path) -> None:
+    program = cli.write(TELL_PID.format(directory=str(tmp_path)) + WAIT)
+    with cli.started("-n2", "--sequencer", "witness", program) as process:
+        ranks = cli.pids(2)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        (witness,) = (
+            pid
+            for pid in children
+            if "orcalike.witness" in Path(f"/proc/{pid}/cmdline").read_text()
+        )
+        os.kill(int(witness), signal.SIGKILL)
+        assert process.stderr
+        assert process.stderr.readlines()[-1] == (
+            f"orcalike: the witness (pid {witness}), which orders the writes, "
+            "ended by SIGKILL (exit code 137); the ranks were stopped\n"
+        )
+        assert process.wait(cli.deadline) == 70
+    assert not any(map(cli.alive, ranks))
+
+
+LEAVING_CHILDREN = """
+import subprocess
+with open({directory!r} + f"/directory{{rank}}", "w") as file:
+    file.write(os.environ["ORCALIKE_RUNTIME_DIR"])
+children = [subprocess.Popen(["sleep", "1000"], start_new_session=new) for new in {sessions}]
+with open({directory!r} + f"/pid{{rank}}", "w") as file:
+    print(os.getpid(), *(child.pid for child in children), file=file)
+"""
+
+
+def test_no_orphan_when_the_launcher_is_killed(cli: Cli, tmp_path: Path) -> None:
+    program = cli.write(LEAVING_CHILDREN.format(directory=str(tmp_path), sessions=(False,)) + WAIT)
+    with cli.started("-n3", program) as process:
+        processes = cli.pids(6)
+        directory = Path((tmp_path / "directory0").read_text())
+        assert directory.is_dir()
+        process.kill()
+    cli.until(lambda: not any(map(cli.alive, processes)), "the ranks and their children have ended")
+    cli.until(lambda: not directory.exists(), "the runtime directory is removed")
+
+
+def test_what_a_rank_leaves_behind_is_ended(cli: Cli, tmp_path: Path) -> None:
+    program = cli.write(LEAVING_CHILDREN.format(directory=str(tmp_path), sessions=(False, True)))
+    assert cli.run("-n2", program).returncode == 0
+    assert not any(map(cli.alive, cli.pids(6)))
+
+
+# Stacks
+
+
+HANGING = """
+import threading
+from orcalike.runtime import waits
+
+def stuck_here():
+    waits.enter("guard", "jobs", "JobQueue.get")
+    print("ready", os.getpid())
+    threading.Event().wait()
+
+def helper():
+    waits.enter("reply", "best", "Minimum.lower")
+    threading.Event().wait()
+
+threading.Thread(target=helper, name="helper", daemon=True).start()
+stuck_here()
+"""
+
+
+def test_timeout_shows_stacks_and_waits(cli: Cli) -> None:
+    result = cli.run("-n2", "--timeout", "4s", cli.write(HANGING))
+    assert result.returncode == 124
+    assert result.stderr.splitlines()[-1] == "orcalike: timed out after 4 s"
+    for rank in (0, 1):
+        mine = "\n".join(line for line in result.stderr.splitlines() if f"[{rank}] " in line)
+        assert "in stuck_here" in mine
+        assert "in helper" in mine
+        assert re.search(r"thread MainThread \(0x\w+\) waits \d+\.\d s: "
+                         r"guard JobQueue\.get on 'jobs'", mine)  # fmt: skip
+        assert re.search(r"thread helper \(0x\w+\) waits .* Minimum\.lower on 'best'", mine)
+
+
+ACTIVITIES = {
+    "computes": "def busy():\n    ready()\n    while True: pass\nbusy()",
+    "sleeps": "def busy():\n    ready()\n    time.sleep(1000)\nbusy()",
+    "awaits": "async def busy():\n    ready()\n    await asyncio.sleep(1000)\n"
+    "import asyncio\nasyncio.run(busy())",
+}
+
+
+def test_sigusr1_to_the_launcher_shows_every_rank(cli: Cli) -> None:
+    with cli.started("-n2", "-q", cli.write(HANGING)) as process:
+        assert process.stdout
+        assert process.stderr
+        for _ in range(2):
+            assert "ready" in process.stdout.readline()
+        process.send_signal(signal.SIGUSR1)
+        shown: set[str] = set()
+        while len(shown) < 2:
+            line = process.stderr.readline()
+            assert line
+            if "on 'jobs'" in line:
+                shown.add(line[:4])
+
+
+@pytest.mark.parametrize("activity", ACTIVITIES)
+def test_sigusr1_shows_a_rank_and_lets_it_go_on(cli: Cli, activity: str) -> None:
+    program = cli.write(
+        "import orcalike.runtime.waits\ndef ready(): print(os.getpid())\n" + ACTIVITIES[activity]
+    )
+    with cli.started("-n1", "-q", "--no-prefix", program) as process:
+        assert process.stdout
+        assert process.stderr
+        pid = int(process.stdout.readline())
+        for _ in range(2):
+            os.kill(pid, signal.SIGUSR1)
+            seen = ""
+            while "no thread waits" not in seen or "in busy" not in seen:
+                line = process.stderr.readline()
+                assert line, f"the rank ended: {seen}"
+                seen += line
+        process.send_signal(signal.SIGUSR1)
+        while "in busy" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(cli.deadline) == 143

@@ -1,0 +1,34 @@
+"""A channel: one connected socket, cut into frames."""
+
+from orcalike.transport.stack cimport Stack
+from orcalike.transport.wire.message cimport Message
+
+
+cdef enum:
+    CLOSED = -1             # what `receive` and `flush` return when the channel is at its end
+
+
+cdef class Channel:
+    cdef readonly int fd
+    cdef readonly int link
+    cdef public Stack stack         # whose frames these are; None before the greeting
+    cdef public str address         # whom it was made to, or ""
+    cdef public bint connecting
+    cdef public bint waits_for_room # EPOLLOUT is asked for
+    cdef bint dirty                 # something was queued since the last flush
+    cdef readonly str why           # it is at its end because
+    # Incoming bytes that are not a whole frame yet.
+    cdef unsigned char* buffer
+    cdef Py_ssize_t begin, end, capacity
+    # Outgoing messages, a ring of owned references.
+    cdef void** ring
+    cdef Py_ssize_t first, count, slots
+    cdef Py_ssize_t written         # bytes of the first that are gone already
+    cdef readonly Py_ssize_t queued # bytes
+
+    cdef int put(self, Message message) except -2
+    cdef int flush(self) except -2
+    cdef int fill(self) except -2
+    cdef int grow(self) except -2
+    cdef void drop_first(self) noexcept
+    cdef Message next_frame(self)

@@ -1,0 +1,22 @@
+"""What an application above a stack may ask of the driver that serves it."""
+
+from cpython.pythread cimport PyThread_type_lock
+from libc.stdint cimport int64_t
+
+
+cdef int64_t monotonic() noexcept nogil
+
+
+cdef class Waitable:
+    """Something that a thread can wait for."""
+    cdef bint finished
+    cdef PyThread_type_lock sleeper     # held while a thread sleeps on it; NULL where none does
+
+    cdef int wake(self) noexcept
+    cdef bint sleep(self, int64_t until) except -1
+
+
+cdef class Driver:
+    cdef int kick(self) except -1
+    cdef bint wait(self, Waitable waitable, int64_t until) except -1
+    cdef int64_t clock(self) noexcept

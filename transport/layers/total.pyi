@@ -1,0 +1,24 @@
+from orcalike.transport.config import StackConfig
+from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.view import Member
+
+class Total(Layer):
+    me: Member
+    place: int
+    frozen: bool
+    next: int
+    counter: int
+    stable_mark: int
+    stamp: int
+    seqno: int
+    unstable: int
+    window_packets: int
+    window_bytes: int
+    def __init__(
+        self,
+        core: Core,
+        config: StackConfig,
+        me: Member,
+        packets: int = 1024,
+        bytes: int = 16777216,
+    ) -> None: ...

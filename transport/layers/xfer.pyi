@@ -1,0 +1,7 @@
+from orcalike.transport.config import StackConfig
+from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.view import Member
+
+class Xfer(Layer):
+    complete: bool
+    def __init__(self, core: Core, config: StackConfig, me: Member) -> None: ...
