@@ -52,6 +52,7 @@ cdef class Stack(Core):
     @above.setter
     def above(self, Layer upper):
         self.top.above = upper
+        upper.below = self.top
 
     # Inputs.
 
@@ -123,6 +124,12 @@ cdef class Stack(Core):
         """Leave the group; EXIT comes up when it is done."""
         self.enter(now)
         self.top.leave()
+        self.settle()
+
+    def nudge(self, Layer layer, int64_t now):
+        """Let one layer, or what stands above, go on (`proceed`)."""
+        self.enter(now)
+        self.again(layer)
         self.settle()
 
     def expire(self, int64_t now):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgpack
 
+from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
@@ -70,7 +71,10 @@ class Application(Layer):
             yield msgpack.packb([pack(event) for event in events[start : start + self.piece]])
 
     def up_take_state(self, piece: bytes) -> None:
-        self._taken += [unpack(fields) for fields in msgpack.unpackb(piece, use_list=False)]
+        try:
+            self._taken += [unpack(fields) for fields in msgpack.unpackb(piece, use_list=False)]
+        except (ValueError, TypeError) as error:
+            raise ProtocolError(f"a piece of state that cannot be read: {error}") from None
 
     def up_exit(self, why: str) -> None:
         self.exited = why
@@ -104,4 +108,4 @@ def unpack(fields: tuple[object, ...]) -> Event:
             return Installed(identity, members, replicas)
         case [int(seqno), int(index), int(source), bytes(body)]:
             return seqno, index, source, body
-    raise AssertionError(f"not an event: {fields!r}")
+    raise ValueError(f"not an event: {fields!r}")

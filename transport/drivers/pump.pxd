@@ -22,6 +22,7 @@ cdef class Pump(Driver):
     cdef list slots                 # by slot: a Channel, a listening socket, or None
     cdef list free_slots
     cdef list stacks
+    cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
     cdef PyThread_type_lock lock    # held while something runs in a stack
     cdef bint polled                # somebody sleeps in, or handles, the epoll set

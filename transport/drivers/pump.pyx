@@ -90,6 +90,7 @@ cdef class Pump(Driver):
         self.free_slots = []
         self.stacks = []
         self.sockets = {}
+        self.callbacks = []
         self.sleeps_until = NEVER
         self.armed = NEVER
         self.log = log or (lambda level, text: None)
@@ -112,6 +113,10 @@ cdef class Pump(Driver):
         sock.setblocking(False)
         self.watch(sock.fileno(), self.slot(sock), EPOLLIN)
         self.sockets[sock.fileno()] = sock
+
+    def watch_fd(self, int fd, callback):
+        """Call `callback()` when `fd` is readable, outside of all stacks; the pump closes nothing."""
+        self.watch(fd, self.slot(callback), EPOLLIN)
 
     def fileno(self):
         """The epoll set: readable when `handle()` has something to do."""
@@ -210,6 +215,8 @@ cdef class Pump(Driver):
             self.fail(error)
         finally:
             self.leave()
+        while self.callbacks:
+            self.callbacks.pop()()
         return 0
 
     cdef int handle_events(self, epoll_event* events, int count) except -1:
@@ -217,10 +224,13 @@ cdef class Pump(Driver):
         cdef uint64_t value
         cdef Stack stack
         cdef int64_t now
+        callbacks = self.callbacks
         for i in range(count):
             entry = self.slots[events[i].data.u64]
             if isinstance(entry, Channel):
                 self.handle_channel(<Channel>entry, events[i].events)
+            elif callable(entry):
+                callbacks.append(entry)
             elif entry is not None:
                 self.accept(entry)
             elif events[i].data.u64 == ALARM:

@@ -41,7 +41,7 @@ cdef class Pack(Layer):
     """
 
     name = "PACK"
-    needs = frozenset({"FIFO", "ANY_SIZE"})
+    needs = frozenset({"TOTAL_ORDER", "ANY_SIZE"})  # this member's own casts come back
     gives = frozenset({"PACKED"})
 
     def __init__(self, Core core, config, me, size=16384, messages=65536, bytes=8388608):

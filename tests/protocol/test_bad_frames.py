@@ -1,0 +1,304 @@
+"""Bad frames: whatever arrives, no exception escapes the stack, and others are not harmed (I30)."""
+
+from __future__ import annotations
+
+from collections import deque
+from random import Random
+from typing import Any
+
+import msgpack
+import pytest
+
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.layers.com import greeting_of
+from tests.protocol.checkers import Checker
+from tests.protocol.hands import STACK, Endpoint, Hands
+
+FULL = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
+CONTROL = 1 << 63
+
+
+class Unwatched(Checker):
+    """Where a member itself is made to lie, its own history proves nothing."""
+
+
+def frame(kind: int, body: bytes, magic: int = 0x4F, version: int = 1) -> bytes:
+    """A frame as COM makes them."""
+    return (len(body) + 4).to_bytes(4, "little") + bytes([magic, version, kind, 0]) + body
+
+
+def hello(*fields: object) -> bytes:
+    return frame(1, msgpack.packb(fields))
+
+
+def control(*fields: object, view: int = 0) -> bytes:
+    """A control message to MBRSHIP; from a stranger, or from a member of view number `view`."""
+    key = CONTROL | (1 << 44 | view << 12 if view else 0)
+    return frame(3 if view else 4, key.to_bytes(8, "little") + msgpack.packb(fields))
+
+
+def data(layer: bytes, kind: int = 3, view: int = 3) -> bytes:
+    """A message in the view with that number."""
+    return frame(
+        kind, (1 << 44 | view << 12 | (1 if view > 1 else 0)).to_bytes(8, "little") + layer
+    )
+
+
+def group(stack: str = STACK) -> Hands:
+    """a, b and c are in a group, and a stranger x has a link to each of them."""
+    hands = Hands(stack)
+    hands.form("a b c")
+    hands.lines()
+    return hands
+
+
+def stranger(hands: Hands, target: str) -> int:
+    """A new link to `target`, on which nobody has greeted."""
+    end = hands.endpoints[target]
+    far = Endpoint("x", end.stack, end.application)
+    link = len(end.links)
+    end.links.append((far, 0))
+    end.queues.append(deque())
+    far.links.append(None)
+    hands.call(target, lambda now: end.stack.link_up(link, "", now))
+    return link
+
+
+def works(hands: Hands, *names: str) -> None:
+    """The members with these names still order what they cast."""
+    before = {name: len(hands[name].bodies) for name in names}
+    for name in names:
+        hands.cast(name, name.encode())
+    hands.stabilize()
+    orders = [hands[name].bodies[before[name] :] for name in names]
+    assert sorted(orders[0]) == sorted(name.encode() for name in names)
+    assert all(order == orders[0] for order in orders)
+
+
+GREETINGS = {
+    "empty": (b"", "a greeting of 0 bytes"),
+    "short": (hello("group", "sim:x", 9)[:7], "a greeting of 7 bytes"),
+    "long": (hello("group", "sim:" + "x" * 3000, 9), "a greeting of 3"),
+    "magic": (frame(1, b"", magic=0x50), "the first bytes are not orcalike's"),
+    "version": (frame(1, b"", version=2), "wire version 2; this is version 1"),
+    "kind": (frame(2, b"x"), "a frame of kind 2 before the greeting"),
+    "no msgpack": (frame(1, b"\xc1"), "a greeting that is not msgpack"),
+    "extension": (frame(1, b"\xc7\x01\x05x"), "a greeting that is not msgpack"),
+    "fields": (hello("group", "sim:x"), "a greeting with other fields"),
+    "types": (hello("group", 7, 9), "a greeting with other fields"),
+    "incarnation": (hello("group", "sim:x", -1), "a greeting with other fields"),
+    "group": (hello("other", "sim:x", 9), "it speaks for group 'other', this is 'group'"),
+    "impostor": (hello("group", "sim:b", 9), "a second endpoint claims sim:b"),
+}
+
+
+@pytest.mark.parametrize("lie", GREETINGS)
+def test_a_link_that_greets_wrongly_is_refused(lie: str) -> None:
+    hands = group()
+    bad, why = GREETINGS[lie]
+    link = stranger(hands, "a")
+    hands.inject("a", link, bad)
+    assert hands.endpoints["a"].links[link] is None
+    assert any(why in error for error in hands["a"].errors), hands["a"].errors
+    assert hands.endpoints["a"].stack.bottom.counters
+    works(hands, "a", "b", "c")
+
+
+def test_greeting_of_raises_nothing_but_protocol_errors() -> None:
+    dice = Random(1)
+    real = hello("group", "sim:x", 9)
+    for _ in range(2_000):
+        with_errors = mutate(real, dice)
+        try:
+            name, address, incarnation = greeting_of(with_errors)
+        except ProtocolError:
+            continue
+        assert isinstance(name, str)
+        assert isinstance(address, str)
+        assert 0 <= incarnation < 1 << 64
+
+
+STRANGERS: dict[str, bytes] = {
+    "join of nobody": control("JOIN", [], {}),
+    "join without options": control("JOIN", ["sim:x", 9, None, False]),
+    "join with a rank too large": control("JOIN", ["sim:x", 9, 1 << 40, False], {}),
+    "install of no view": control("INSTALL", [1, 2], b""),
+    "install of a later view": control("INSTALL", [1, 4, 0, [["sim:x", 9, 0, False]], True], b""),
+    "install with somebody twice": control(
+        "INSTALL", [1, 4, 0, [["sim:a", 1, 0, False], ["sim:a", 1, 0, False]], True], b""
+    ),
+    "leave": control("LEAVE"),
+    "flush": control("FLUSH", 1),
+    "propose": control("PROPOSE", [1, 4, 1, [], True], b""),
+    "nothing known": control("NONSENSE", {"a": 1}),
+    "no list": frame(4, CONTROL.to_bytes(8, "little") + msgpack.packb(7)),
+    "no msgpack": frame(4, CONTROL.to_bytes(8, "little") + b"\xc1"),
+    "no view": frame(4, b"1234567"),
+    "a cast": data(b"\x02" + bytes(60), kind=2),
+    "a view to come": data(bytes(60), view=9),
+    "an unknown kind": frame(9, b""),
+}
+
+
+@pytest.mark.parametrize("what", STRANGERS)
+@pytest.mark.parametrize("target", ["a", "b"])
+def test_a_stranger_harms_nobody(what: str, target: str) -> None:
+    hands = group()
+    link = stranger(hands, target)
+    hands.inject(target, link, hello("group", "sim:x", 9))
+    hands.inject(target, link, STRANGERS[what])
+    hands.stabilize()
+    assert [hands[name].installed for name in "abc"] == [hands["a"].installed] * 3
+    works(hands, "a", "b", "c")
+
+
+def ordered(kind: int, place: int, counter: int, number: int) -> bytes:
+    """TOTAL's header, and a body of XFER's."""
+    head = bytes([kind, 0]) + place.to_bytes(2, "little") + bytes(4)
+    return head + b"".join(n.to_bytes(8, "little") for n in (counter, number, 0, 0)) + b"\0x"
+
+
+def of_member(hands: Hands, layer: bytes, kind: int) -> bytes:
+    """A message in the view that is installed, whatever it is."""
+    view = hands["a"].installed
+    assert view is not None
+    key = view.lineage << 44 | view.number << 12 | view.ballot
+    return frame(kind, key.to_bytes(8, "little") + layer)
+
+
+MEMBERS: dict[str, tuple[bytes, int, str]] = {
+    "TOTAL: empty": (b"", 3, "only the sequencer gets"),
+    "TOTAL: cut short": (b"\x01" + bytes(20), 3, "only the sequencer gets"),
+    "TOTAL: no kind": (b"\x09" + bytes(60), 3, "only the sequencer gets"),
+    "TOTAL: ordered by another": (ordered(2, 1, 2, 3), 2, "not an ordered packet"),
+    "TOTAL: expects too much": (ordered(1, 1, 2, 99), 3, "it expects 99, but"),
+    "TOTAL: skips a packet": (ordered(1, 1, 9, 1), 3, "it sent its packet 9 after 1"),
+    "XFER: no kind": (b"\x04\x09", 3, "a message of no kind"),
+    "XFER: cut short": (b"\x04\x02", 3, "a message of no kind"),
+}
+
+
+@pytest.mark.parametrize("what", MEMBERS)
+def test_what_a_member_sends_wrongly_is_reported(what: str) -> None:
+    hands = group()
+    layer, kind, why = MEMBERS[what]
+    hands.inject("a", hands.link("a", "b"), of_member(hands, layer, kind))
+    assert any(why in error for error in hands["a"].errors), hands["a"].errors
+    works(hands, "a", "c")
+
+
+def test_a_sequencer_that_orders_what_was_not_sent_is_reported() -> None:
+    hands = group()
+    total = hands.endpoints["b"].stack.dump()["TOTAL"]
+    made_up = of_member(hands, ordered(2, 1, 2, int(str(total["next"]))), 2)
+    hands.inject("b", hands.link("b", "a"), made_up)
+    assert any("which it did not send" in error for error in hands["b"].errors)
+
+
+def test_a_cut_that_cannot_be_read_is_not_installed() -> None:
+    for cut in (b"", b"\xc1", msgpack.packb([1]), msgpack.packb([1, 2, [[3]]])):
+        hands = Hands()
+        hands.form("a")
+        hands.add("b")
+        hands.join("b", "a")
+        hands.deliver("a", "b")
+        me = hands.endpoints["b"].stack.me.pack()
+        install = control("INSTALL", [1, 2, 0, [me, ["sim:z", 99, 1, False]], True], cut)
+        hands.inject("b", hands.link("b", "a"), install)
+        assert hands["b"].installed is None
+        assert hands["b"].errors
+        hands.stabilize()
+        works(hands, "a", "b")
+
+
+# Frames of a real session, changed at random.
+
+
+def session(stack: str) -> list[tuple[str, str, bytes]]:
+    """Every frame of a session with joins, casts, state and a leave: (from, to, frame)."""
+    seen: list[tuple[str, str, bytes]] = []
+
+    class Tapped(Hands):
+        def inject(self, target: str, link: int, frame: bytes) -> None:
+            far = self.endpoints[target].links[link]
+            seen.append(("" if far is None else far[0].name, target, frame))
+            super().inject(target, link, frame)
+
+    hands = Tapped(stack)
+    hands.form("a b c")
+    for name in "abcb":
+        hands.cast(name, name.encode() * 20)
+    hands.stabilize()
+    hands.leave("b")
+    hands.stabilize()
+    return seen
+
+
+def mutate(frame: bytes, dice: Random) -> bytes:
+    """A frame with one to three faults, mostly behind the header of COM."""
+    changed = bytearray(frame)
+    for _ in range(dice.randint(1, 3)):
+        start = dice.choice([0, 8, 16, 16, 16, 20])
+        where = dice.randint(min(start, len(changed)), len(changed))
+        match dice.randrange(5):
+            case 0:
+                changed[where : where + 1] = bytes([dice.randrange(256)])
+            case 1:
+                del changed[where:]
+            case 2:
+                del changed[where : where + dice.randint(1, 8)]
+            case 3:
+                changed[where:where] = dice.randbytes(dice.randint(1, 8))
+            case 4:
+                number = dice.choice([0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1])
+                changed[where : where + 8] = number.to_bytes(8, "little")
+    return bytes(changed)
+
+
+def attack(stack: str, when: str, frames: list[Any], dice: Random) -> None:
+    """One group, and a few frames of the session that arrive once more, changed."""
+    hands = Hands(stack)
+    hands.watch = Unwatched()  # type: ignore[assignment]
+    hands.form("a b c")
+    if when == "joining":
+        hands.add("d")
+        hands.join("d", "b")
+        for _ in range(dice.randrange(12)):
+            one, other = dice.sample("abd", 2)
+            hands.deliver(one, other)
+    for _ in range(10):
+        source, target, real = dice.choice(frames)
+        if source and hands.endpoints[source].links:
+            links = hands.endpoints[target].links
+            ends = [i for i, far in enumerate(links) if far is not None and far[0].name == source]
+            if ends:
+                hands.inject(target, ends[-1], mutate(real, dice))
+    hands.cast("a", b"after")
+    hands.stabilize()
+    assert all(type(error) is str for name in "abc" for error in hands[name].errors)
+
+
+@pytest.mark.parametrize("when", ["settled", "joining"])
+@pytest.mark.parametrize("stack", [STACK, FULL])
+def test_no_exception_escapes_from_garbled_frames(stack: str, when: str) -> None:
+    frames = session(stack)
+    for number in range(120):
+        try:
+            attack(stack, when, frames, Random(number))
+        except Exception as error:
+            error.add_note(f"attack({stack!r}, {when!r}, session({stack!r}), Random({number}))")
+            raise
+
+
+@pytest.mark.parametrize("stack", [STACK, FULL])
+def test_frames_that_are_cut_short(stack: str) -> None:
+    """The shortest come last: COM closes a link on which its own header is cut."""
+    for source, target, real in session(stack):
+        if source:
+            hands = Hands(stack)
+            hands.form("a b c")
+            link = hands.link(target, source)
+            for size in range(len(real) - 1, -1, -1):
+                hands.inject(target, link, real[:size])
+            assert hands[target].errors
+            assert hands.endpoints[target].links[link] is None
