@@ -18,6 +18,7 @@ from typing import Any
 
 from orcalike.errors import ConfigMismatch, JoinFailed, NotPrimary, OrcalikeError
 from orcalike.plan import Plan
+from orcalike.signals import PuttingOff
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.driver import clock
@@ -65,6 +66,7 @@ class Endpoint:
         if self._listener is not None:
             self.pump.listen(self._listener)
         self.upper = make_upper(self.stack, self)
+        self._signals = PuttingOff(self.pump.later)
 
     # How it begins.
 
@@ -129,6 +131,7 @@ class Endpoint:
 
     def _begin(self) -> None:
         self._tried = 0
+        self._signals.install()
         self.pump.call(self.stack.join, "" if self._makes_group else self._targets()[0])
 
     def _step_join(self) -> bool:
@@ -180,6 +183,7 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the sockets, after what is still to be sent."""
+        self._signals.remove()
         if self._loop is not None:
             self._loop.remove_reader(self.pump.fileno())
             if self._timer is not None:

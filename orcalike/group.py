@@ -41,7 +41,8 @@ class Group:
         self._closed = False
 
     def _make_runtime(self, stack: Stack, endpoint: Endpoint) -> Runtime:
-        self._runtime = make_runtime(stack, stack.me.incarnation, endpoint)
+        chained = "hash" in endpoint.plan.checks
+        self._runtime = make_runtime(stack, stack.me.incarnation, endpoint, chained=chained)
         return self._runtime
 
     # Who is in it.
@@ -144,6 +145,19 @@ class Group:
     async def drain(self) -> None:
         """Wait until this member may invoke more, after WindowFull."""
         await self._runtime.room()
+
+    def digest(self) -> tuple[int, str]:
+        """How many messages were delivered so far, and a digest chained over all of them (I1).
+
+        Where the numbers are equal at two members, the digests are. The chain is kept where
+        `ORCALIKE_CHECK=hash` asks for it, at all members; raises ValueError elsewhere.
+        """
+        runtime = self._runtime
+        if runtime.chain is None:
+            raise ValueError("no digest is kept: set ORCALIKE_CHECK=hash for all members")
+        seen: list[tuple[int, bytes]] = []
+        self._endpoint.pump.call(lambda now: seen.append((runtime.dispatched, runtime.chain)))
+        return seen[0][0], seen[0][1].hex()
 
     # Leaving.
 

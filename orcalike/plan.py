@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from orcalike.errors import OrcalikeError
 
 
+CHECKS = frozenset({"hash"})
+"""What `ORCALIKE_CHECK` can ask for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """What the launcher says of this process (`ORCALIKE_*`)."""
@@ -54,6 +58,19 @@ def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
     return launch
 
 
+def find_checks(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """What `ORCALIKE_CHECK` asks for, words with commas between them.
+
+    Raises ValueError for what this version cannot check.
+    """
+    checks = frozenset(filter(None, environ.get("ORCALIKE_CHECK", "").split(",")))
+    if unknown := checks - CHECKS:
+        raise ValueError(
+            f"ORCALIKE_CHECK={','.join(sorted(unknown))}: there is {', '.join(sorted(CHECKS))}"
+        )
+    return checks
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How one membership begins."""
@@ -69,6 +86,8 @@ class Plan:
     blocked: str = "wait"
     stack: str | None = None
     timeout: float | None = None
+    checks: frozenset[str] = frozenset()
+    """What `ORCALIKE_CHECK` asks for: "hash" keeps a digest over all deliveries."""
 
     @property
     def rank(self) -> int | None:
@@ -112,4 +131,5 @@ def make_plan(
         blocked,
         stack,
         timeout,
+        find_checks(),
     )

@@ -55,9 +55,15 @@ def make_runtime(
     events: Events,
     *,
     time: Callable[[], int] = clock,
+    chained: bool = False,
 ) -> Runtime:
-    """The runtime on top of `stack`; its driver is still to be set."""
+    """The runtime on top of `stack`; its driver is still to be set.
+
+    `chained`: it keeps a digest over all deliveries (I1).
+    """
     runtime = Runtime(stack, _codec, incarnation)
+    if chained:
+        runtime.chain = b""
     runtime.manager = Manager(runtime)
     runtime.donor = Donor(runtime)
     runtime.budget = Budget(time)

@@ -33,19 +33,16 @@ cdef class Runtime(Invoker):
     cdef public object start_thread     # starts a pop-up thread: given a function
     cdef void* issued[WINDOW]           # this member's invocations by ticket, borrowed, or NULL
     cdef Message message                # what is dispatched now
-    cdef readonly uint64_t dispatched   # messages so far
+    cdef public uint64_t dispatched     # messages so far, those before this member joined too
     cdef readonly uint64_t reads_slow, writes
     cdef public object donor            # gives and takes state, `state.Donor`
     cdef public object budget           # told of operations that took too long
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef Waitable room_waitable         # threads that wait for room
     cdef list room_futures              # coroutines that do
-    cdef void* recent                   # the replica that was dispatched to last, and the operation
-    cdef unsigned int recent_code
     cdef int64_t batch_began
-    cdef uint64_t batch_count
     cdef int64_t timed_until            # operations are timed one by one until then
-    cdef int64_t last_clock
+    cdef int64_t began, began_working   # of the operation that is timed now
 
     cdef Invocation issue(self, object replica, object operation)
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
@@ -62,9 +59,10 @@ cdef class Runtime(Invoker):
                    const unsigned char* stop, unsigned int code) except -1
     cdef int apply_slowly(self, Replica replica, Message message, unsigned int code,
                           bytes raw) except -1
-    cdef int complete(self, Message message, Operation operation, PyObject* result) except -1
+    cdef int complete(self, Message message, Replica replica, Operation operation,
+                      PyObject* result) except -1
     cdef Invocation taken(self, Message message)
     cdef int stranger(self, Message message, str why) except -1
-    cdef int timed(self) except -1
+    cdef int start_timing(self) except -1
+    cdef int stop_timing(self, Replica replica, unsigned int code) except -1
     cdef int tell_room(self) except -1
-    cdef int exceeded(self, int64_t took) except -1

@@ -10,7 +10,8 @@ and finds the invocation that it has issued under the count. While nobody holds 
 nothing is kept for it.
 
 The bound on handlers (D07) is watched by packets: one clock reading before and one after. Where a
-packet of several took too long, operations are timed one by one for a second.
+packet took too long, which may be the fault of other threads or processes, what comes in the next
+minute is timed one by one, by the processor time of this thread.
 """
 
 import asyncio
@@ -67,7 +68,8 @@ cdef extern from "Python.h":
 cdef enum:
     ARGS_MAX = 8            # arguments that are decoded into the array
     SIMPLE_MAX = 512        # bytes of arguments that are written in place
-    TIMED = 1000000000      # ns for which operations are timed one by one
+    TIMED = 60000000000     # ns for which operations are timed one by one
+    STALLED = 250000000     # ns on the wall clock that count whatever the processor did
     GRACE = 1000000000      # ns that a withdrawal is waited for, at the least
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
@@ -366,7 +368,6 @@ cdef class Runtime(Invoker):
             self.chain = chained(self.chain, message)
         if message.index == 0:
             self.batch_began = self.driver.clock()
-            self.batch_count = self.dispatched
             self.core.again(self)
         p = get_varint(p, stop, &number)
         if p is not NULL:
@@ -412,8 +413,8 @@ cdef class Runtime(Invoker):
             for i in range(1, count):
                 Py_DECREF(<object>argv[i])
             return self.apply_slowly(replica, message, code, p[:stop - p])
-        self.recent = <void*>replica
-        self.recent_code = code
+        if self.timed_until:
+            self.start_timing()
         slot = thread_slot()
         replica.flags = LOCKED
         replica.owner = slot
@@ -423,17 +424,18 @@ cdef class Runtime(Invoker):
             Py_DECREF(<object>argv[i])
         end(replica)
         if message.source == self.place or result is NULL:
-            self.complete(message, operation, result)
+            self.complete(message, replica, operation, result)
         else:
             Py_DECREF(<object>result)
         if self.timed_until:
-            self.timed()
+            self.stop_timing(replica, code)
         if replica.flags:
             replica.changed = True
             self.release(replica)
         return 0
 
-    cdef int complete(self, Message message, Operation operation, PyObject* result) except -1:
+    cdef int complete(self, Message message, Replica replica, Operation operation,
+                      PyObject* result) except -1:
         """The outcome of an invocation that ran inline; of this member's own it is wanted."""
         cdef void* issued = NULL
         cdef object value = None
@@ -451,14 +453,14 @@ cdef class Runtime(Invoker):
         issued = self.issued[message.ticket & (WINDOW - 1)]
         if issued is NULL:
             if error is not None:
-                annotate(error, operation, <Replica>self.recent)
+                annotate(error, operation, replica)
                 complain(operation, error)
             return 0
         self.issued[message.ticket & (WINDOW - 1)] = NULL
         if error is None:
             (<Invocation>issued).succeed(value)
         else:
-            annotate(error, operation, (<Invocation>issued).replica)
+            annotate(error, operation, replica)
             (<Invocation>issued).fail(error)
         return 0
 
@@ -487,11 +489,11 @@ cdef class Runtime(Invoker):
         call.of(self.view.members[message.source].incarnation, message.ticket, invocation)
         call.at(message.seqno, message.index, message.stamp)
         call.replicas = [replica]
-        self.recent = <void*>replica
-        self.recent_code = code
+        if self.timed_until:
+            self.start_timing()
         submit(call)
         if self.timed_until:
-            self.timed()
+            self.stop_timing(replica, code)
         return 0
 
     def to_dropped(self, Message message):
@@ -517,29 +519,25 @@ cdef class Runtime(Invoker):
         cdef int64_t now = self.driver.clock()
         if self.room_waitable is not None or self.room_futures:
             self.tell_room()
-        if now - self.batch_began < BATCH_MAX:
-            return
-        if self.dispatched == self.batch_count and self.recent is not NULL:
-            self.exceeded(now - self.batch_began)
-        elif not self.timed_until:
+        if now - self.batch_began >= BATCH_MAX and not self.timed_until:
             self.timed_until = now + TIMED
-            self.last_clock = now
 
-    cdef int timed(self) except -1:
-        """Time one operation of a packet of many."""
-        cdef int64_t now = self.driver.clock()
-        if now - self.last_clock > BATCH_MAX:
-            self.exceeded(now - self.last_clock)
-        self.last_clock = now
-        if now > self.timed_until:
-            self.timed_until = 0
+    cdef int start_timing(self) except -1:
+        """Note the time before an operation."""
+        self.began = self.driver.clock()
+        self.began_working = self.driver.worked()
         return 0
 
-    cdef int exceeded(self, int64_t took) except -1:
-        """The operation that ran last took too long."""
-        cdef Replica replica = <Replica>self.recent
-        if replica.operations is not None:
-            self.budget.exceeded(replica, replica.operations[self.recent_code >> 1], took)
+    cdef int stop_timing(self, Replica replica, unsigned int code) except -1:
+        """Report an operation that took longer than it may."""
+        cdef int64_t now = self.driver.clock()
+        cdef int64_t took = self.driver.worked() - self.began_working
+        if took >= BATCH_MAX or now - self.began >= STALLED:
+            if replica.operations is not None:
+                operation = replica.operations[code >> 1]
+                self.budget.exceeded(replica, operation, max(took, now - self.began))
+        if now > self.timed_until:
+            self.timed_until = 0
         return 0
 
     # What tasks ask for.

@@ -1,11 +1,15 @@
 """The one kind of future: an invocation that is under way."""
 
 from collections.abc import Generator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, final
+
+from orcalike.transport.drivers.driver import Waitable
+from orcalike.transport.layers.base import Layer
 
 _R_co = TypeVar("_R_co", covariant=True)
 
-class Invocation(Generic[_R_co]):
+@final
+class Invocation(Waitable, Generic[_R_co]):
     """One call of an operation, on its way: wait for it, await it, withdraw it, or let it go."""
 
     def result(self, timeout: float | None = None) -> _R_co: ...
@@ -23,6 +27,11 @@ class Invocation(Generic[_R_co]):
     def replica(self) -> Any: ...
     @property
     def withdrawn(self) -> str | None: ...
+
+class Invoker(Layer):
+    """What carries invocations out; `dispatch.Runtime` is one."""
+
+    def withdraw(self, invocation: Invocation[Any], why: str) -> bool: ...
 
 def complain(operation: object, error: BaseException) -> None: ...
 def resolve(future: Any) -> None: ...

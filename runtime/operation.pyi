@@ -52,9 +52,13 @@ class Operation(Generic[_S_co, _P, _R_co]):
         self, guard: Callable[Concatenate[_S_co, _P], bool], /
     ) -> Callable[Concatenate[_S_co, _P], bool]: ...
     @overload
-    def __get__(self, obj: None, owner: type[Any], /) -> Operation[_S_co, _P, _R_co]: ...
+    def __get__(
+        self, obj: None, owner: type[Any] | None = None, /
+    ) -> Operation[_S_co, _P, _R_co]: ...
     @overload
-    def __get__(self, obj: _S_co, owner: type[Any], /) -> BoundOperation[_P, _R_co]: ...  # type: ignore[misc]
+    def __get__(  # type: ignore[misc]
+        self, obj: _S_co, owner: type[Any] | None = None, /
+    ) -> BoundOperation[_P, _R_co]: ...
     def __call__(self, obj: _S_co, /, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...  # type: ignore[misc]
 
 class Atomic(Generic[_P, _R_co]):

@@ -74,8 +74,9 @@ class Donor:
         ]
         packed = [(*key, *self._atomic(call)) for key, call in atomics.items()]
         manager = self.runtime.manager.snapshot()
+        history = (self.runtime.dispatched, self.runtime.chain)
         header: bytes = codec.encode_value(
-            (self.runtime.chain, len(self.runtime.replicas), objects, packed, manager),
+            (history, len(self.runtime.replicas), objects, packed, manager),
             "the state of the group",
         )
         return header
@@ -168,13 +169,14 @@ class Donor:
 
     def _take_header(
         self,
-        chain: bytes | None,
+        history: tuple[int, bytes | None],
         size: int,
         objects: list[tuple[Any, ...]],
         atomics: list[tuple[Any, ...]],
         manager: tuple[Any, ...],
     ) -> None:
         runtime = self.runtime
+        runtime.dispatched, chain = history
         if runtime.chain is not None and chain is not None:
             runtime.chain = chain
         runtime.replicas.extend([None] * (size - len(runtime.replicas)))

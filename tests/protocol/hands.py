@@ -18,7 +18,7 @@ from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 from tests.protocol.application import Application
-from tests.protocol.checkers import Watch
+from tests.protocol.checkers import Checker, Watch
 
 STACK = "XFER:TOTAL:MBRSHIP:COM:sim"
 """Without PACK, so that each cast is a packet."""
@@ -83,7 +83,7 @@ class Hands:
     def __init__(self, stack: str = STACK) -> None:
         self.stack = stack
         self.now = 0
-        self.watch = Watch()
+        self.watch: Checker = Watch()
         self.endpoints: dict[str, Endpoint] = {}
         self._lines: list[str] = []
 
@@ -102,13 +102,12 @@ class Hands:
         *,
         witness: bool = False,
         options: Mapping[str, object] | None = None,
+        group: str = "group",
     ) -> None:
         """A new endpoint, outside of the group."""
         number = len(self.endpoints) + 1
         me = Member(f"sim:{name}", number, rank, witness)
-        stack = Stack(
-            parse_stack(self.stack), StackConfig("group", dict(options or {})), me, number
-        )
+        stack = Stack(parse_stack(self.stack), StackConfig(group, dict(options or {})), me, number)
         stack.above = application = Narrator(stack, self.watch)
         application.say = lambda line: self._lines.append(f"{name}: {line}")
         self.endpoints[name] = Endpoint(name, stack, application)

@@ -20,3 +20,4 @@ cdef class Driver:
     cdef int kick(self) except -1
     cdef bint wait(self, Waitable waitable, int64_t until) except -1
     cdef int64_t clock(self) noexcept
+    cdef int64_t worked(self) noexcept

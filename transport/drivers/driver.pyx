@@ -30,6 +30,7 @@ cdef extern from "<time.h>" nogil:
     int clock_gettime(int clock, timespec* time)
     enum:
         CLOCK_MONOTONIC
+        CLOCK_THREAD_CPUTIME_ID
 
 
 cdef int64_t monotonic() noexcept nogil:
@@ -94,6 +95,12 @@ cdef class Driver:
     cdef int64_t clock(self) noexcept:
         """The time, ns, of the clock that the stack is driven with."""
         return monotonic()
+
+    cdef int64_t worked(self) noexcept:
+        """How long this thread has had a processor, ns; the clock where nobody can say."""
+        cdef timespec time
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return <int64_t>time.tv_sec * 1000000000 + time.tv_nsec
 
     def call(self, function, *args):
         """Run one of the stack's inputs: `function(*args, now)`, and send what comes of it."""

@@ -41,6 +41,7 @@ cdef class Pump(Driver):
     cdef int wind(self) except -1
     cdef int64_t next_deadline(self)
     cdef int handle_events(self, epoll_event* events, int count) except -1
+    cdef int call_back(self) except -1
     cdef int show(self, unsigned int events, int operation) except -1
     cdef int slot(self, object entry) except -1
     cdef int watch(self, int fd, int slot, unsigned int events, int operation=?) except -1

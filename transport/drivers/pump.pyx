@@ -160,6 +160,8 @@ cdef class Pump(Driver):
         self.kicked = True
         if PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
             self.leave()
+            if self.callbacks:
+                self.call_back()
         return 0
 
     cdef int wind(self) except -1:
@@ -215,22 +217,32 @@ cdef class Pump(Driver):
             self.fail(error)
         finally:
             self.leave()
+        if self.callbacks:
+            self.call_back()
+        return 0
+
+    cdef int call_back(self) except -1:
+        """Call what had to wait until nothing runs in a stack."""
         while self.callbacks:
             self.callbacks.pop()()
         return 0
+
+    def later(self, function):
+        """Call `function()` when nothing runs in a stack: after this input, or the next."""
+        self.callbacks.append(function)
+        self.ring()
 
     cdef int handle_events(self, epoll_event* events, int count) except -1:
         cdef int i
         cdef uint64_t value
         cdef Stack stack
         cdef int64_t now
-        callbacks = self.callbacks
         for i in range(count):
             entry = self.slots[events[i].data.u64]
             if isinstance(entry, Channel):
                 self.handle_channel(<Channel>entry, events[i].events)
             elif callable(entry):
-                callbacks.append(entry)
+                self.callbacks.append(entry)
             elif entry is not None:
                 self.accept(entry)
             elif events[i].data.u64 == ALARM:

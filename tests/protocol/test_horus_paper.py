@@ -1,0 +1,225 @@
+"""Sentences of the Horus paper (van Renesse, Hickey and Birman, 1994), as tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+
+from orcalike.transport.errors import StackError
+from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.layers.total import Total
+from orcalike.transport.stacks import LayerSpec, parse_stack
+from orcalike.transport.wire.message import Message
+from tests.protocol import hands as by_hand
+from tests.protocol.checkers import Installed, Violation
+from tests.protocol.hands import STACK, Hands
+from tests.protocol.simulate import Simulation, run
+from tests.protocol.swarm import Swarm
+
+LAYERS = ["PACK", "XFER", "TOTAL", "MBRSHIP", "DROP"]
+
+
+def serves(stack: str) -> None:
+    """A group on this stack forms, orders, gives state and lets members go."""
+    hands = Hands(stack)
+    hands.form("a b c")
+    for name in "abcab":
+        hands.cast(name, name.encode())
+    hands.stabilize()
+    assert len(hands["b"].bodies) == 5
+    assert hands["a"].bodies == hands["b"].bodies == hands["c"].bodies
+    hands.leave("a")
+    hands.cast("c", b"after")
+    hands.stabilize()
+    assert hands["b"].bodies[5:] == hands["c"].bodies[5:] == [b"after"]
+    assert not [error for name in "abc" for error in hands[name].errors]
+
+
+@pytest.mark.parametrize(
+    "order", [o for n in range(2, 6) for o in permutations(LAYERS, n) if "TOTAL" in o], ids=":".join
+)
+def test_any_order_of_layers_whose_needs_are_met(order: tuple[str, ...]) -> None:
+    """4: layers stack in any order, "although [...] a partial order" holds: each needs semantics
+    from below (H53). What is not refused works.
+    """
+    text = ":".join((*order, "COM:sim"))
+    try:
+        parse_stack(text)
+    except StackError as error:
+        assert "from below: put" in str(error)
+    else:
+        serves(text)
+
+
+def test_a_layer_may_stand_in_a_stack_more_than_once() -> None:
+    """5: "we stacked the fragmentation layer ten times" (H53)."""
+    serves("PACK:PACK:XFER:" + "DROP:" * 5 + "TOTAL:" + "DROP:" * 5 + "MBRSHIP:DROP:COM:sim")
+
+
+class Thick(Layer):
+    """Pushes a header larger than a message's headroom."""
+
+    name = "THICK"
+    header = b"h" * 200
+
+    def __init__(self, core: Core, config: object, me: object) -> None:
+        super().__init__(core)
+
+    def cast(self, message: Message) -> None:
+        message.push_header(self.header)
+        self.below.cast(message)
+
+    def send(self, message: Message, members: tuple[int, ...]) -> None:
+        message.push_header(self.header)
+        self.below.send(message, members)
+
+    def contact(self, message: Message, address: str) -> None:
+        message.push_header(self.header)
+        self.below.contact(message, address)
+
+    def up_cast(self, message: Message) -> None:
+        assert message.pop_header(200) == self.header
+        self.above.up_cast(message)
+
+    def up_send(self, message: Message) -> None:
+        assert message.pop_header(200) == self.header
+        self.above.up_send(message)
+
+
+def test_headers_may_be_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3: each layer pushes its own header going down, and pops it going up."""
+
+    def with_thick(text: str) -> list[LayerSpec]:
+        specs = parse_stack(text)
+        return [spec for each in specs for spec in (LayerSpec(Thick), each)]
+
+    monkeypatch.setattr(by_hand, "parse_stack", with_thick)
+    serves(STACK)
+    serves("PACK:" + STACK)
+
+
+def test_who_goes_from_view_to_view_got_the_same_messages() -> None:
+    """4.3: processes that go together from one view to the next have "the same set of messages
+    (virtual synchrony)" (H03). A cast that b has and c has not is there before the view.
+    """
+    hands = Hands()
+    hands.form("a b c")
+    hands.cast("a", b"x")
+    hands.deliver("a", "b")
+    assert (hands["b"].bodies, hands["c"].bodies) == ([b"x"], [])
+    hands.leave("a")
+    hands.stabilize()
+    assert hands["b"].history == hands["c"].history
+    assert isinstance(hands["c"].history[-1], Installed)
+    assert hands["c"].bodies == [b"x"]
+
+
+def test_from_flush_to_view_nothing_is_delivered() -> None:
+    """4.3: who has agreed to the flush ignores the casts of the view, but keeps them (H62)."""
+    hands = Hands()
+    hands.form("a b c")
+    hands.leave("a")
+    hands.cast("b", b"x")
+    hands.deliver("a", "b")
+    hands.deliver("b", "a", 9)
+    assert hands["a"].bodies == []
+    total = hands.endpoints["b"].stack.focus("TOTAL")
+    assert isinstance(total, Total)
+    assert total.frozen
+    hands.stabilize()
+    assert hands["b"].bodies == hands["c"].bodies == [b"x"]
+
+
+def test_views_are_a_succession_of_numbered_lists() -> None:
+    """2: each member sees "a sequence of views", and joining and leaving are two of its causes
+    (H02, H13).
+    """
+    hands = Hands()
+    hands.form("a b c")
+    hands.leave("b")
+    hands.stabilize()
+    views = [event for event in hands["c"].history if isinstance(event, Installed)]
+    assert [(view.identity, view.members) for view in views] == [
+        ((1, 1, 0), (1,)),
+        ((1, 2, 1), (1, 2)),
+        ((1, 3, 1), (1, 2, 3)),
+        ((1, 4, 1), (1, 3)),
+    ]
+
+
+def test_state_transfer_while_others_go_on() -> None:
+    """4.8: a joiner gets the state, and the others do not wait for it (H76)."""
+    hands = Hands()
+    hands.form("a b")
+    for i in range(50):
+        hands.cast("b", str(i).encode())
+    hands.stabilize()
+    hands.add("c")
+    hands.join("c", "b")
+    while not (view := hands["a"].installed) or len(view.members) < 3:
+        for source, target in permutations("abc", 2):
+            hands.deliver(source, target)
+    hands.cast("a", b"meanwhile")
+    hands.deliver("a", "b", 99)
+    assert hands["b"].bodies[-1] == b"meanwhile"
+    assert not hands["c"].history
+    hands.stabilize()
+    assert hands["c"].history == hands["a"].history
+
+
+def test_send_reaches_a_subset() -> None:
+    """Table 1: `send` is a message to a subset of the members (H26, H42)."""
+    hands = Hands()
+    hands.form("a b c")
+    hands.call("a", lambda now: hands.endpoints["a"].stack.send(Message(b"x"), (2,), now))
+    hands.stabilize()
+    assert (hands["b"].sends, hands["c"].sends) == ([], [(0, b"x")])
+
+
+def test_focus_and_dump() -> None:
+    """Table 1: `focus` gives a handle on one layer, `dump` what it knows (H33, H34)."""
+    hands = Hands()
+    hands.form("a b")
+    stack = hands.endpoints["b"].stack
+    total = stack.focus("TOTAL")
+    assert isinstance(total, Total)
+    assert total.dump()["next"] == total.next
+    assert stack.dump()["COM"] == {"peers": {"sim:a": 0}, "refused": {}}
+
+
+FAULTS = ["lose=5", "repeat=20", "reorder=20", "lose=2,repeat=10,reorder=10,delay=10"]
+
+
+@pytest.mark.parametrize("where", ["MBRSHIP:DROP({}):COM:sim", "DROP({}):MBRSHIP:COM:sim"])
+@pytest.mark.parametrize("faults", FAULTS)
+def test_safety_needs_no_luck(faults: str, where: str) -> None:
+    """4: a layer that misses what it needs from below may stop; it does not deliver wrongly.
+
+    TOTAL needs FIFO. Where messages are lost or reordered below it, members stay behind, and say
+    so; none of them delivers another order than the others.
+    """
+    complaints = 0
+    for seed in range(60):
+        swarm = replace(Swarm.draw(seed), stack="PACK:XFER:TOTAL:" + where.format(faults))
+        simulation = Simulation(swarm)
+        try:
+            simulation.run()
+        except Violation as error:
+            if (
+                ": at " in str(error)
+                and "never saw" not in str(error)
+                and "casts of" not in str(error)
+            ):
+                raise
+            complaints += 1
+        complaints += any(end.application.errors for end in simulation.endpoints)
+    assert complaints
+
+
+def test_one_seed_is_one_schedule() -> None:
+    """The core is a function of its inputs: the same seed, the same trace (I33)."""
+    traces = [run(seed).trace for seed in range(20)]
+    assert traces == [run(seed).trace for seed in range(20)]
+    assert len(set(traces)) == 20

@@ -1,0 +1,49 @@
+"""Message: headers are pushed and popped in one buffer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orcalike.transport.wire.message import Message
+
+
+@given(st.binary(max_size=300), st.lists(st.binary(max_size=120), max_size=8))
+def test_headers_come_off_in_the_other_order(body: bytes, headers: list[bytes]) -> None:
+    """However many: where the headroom does not do, the buffer grows."""
+    message = Message(body)
+    for header in headers:
+        message.push_header(header)
+    assert message.body == b"".join(reversed(headers)) + body
+    for header in reversed(headers):
+        assert message.pop_header(len(header)) == header
+    assert message.body == body
+    assert len(message) == len(body)
+
+
+def test_a_header_longer_than_the_message_is_refused() -> None:
+    message = Message(b"abc")
+    for size in (4, 2**40, -1):
+        with pytest.raises(ValueError, match=f"a header of {size} bytes from a message of 3"):
+            message.pop_header(size)
+    assert message.pop_header(3) == b"abc"
+    assert message.body == b""
+
+
+def test_a_copy_has_the_bytes_and_the_marks_and_is_its_own() -> None:
+    message = Message(b"body")
+    message.source, message.link, message.index = 3, 4, 5
+    message.seqno, message.stamp, message.ticket = 2**64 - 1, 7, 8
+    other = message.copy()
+    message.push_header(b"head")
+    assert other.body == b"body"
+    assert (other.source, other.link, other.index) == (3, 4, 5)
+    assert (other.seqno, other.stamp, other.ticket) == (2**64 - 1, 7, 8)
+
+
+def test_a_message_of_nobody_yet() -> None:
+    message = Message()
+    assert (message.source, message.link, len(message)) == (-1, -1, 0)
+    assert repr(message) == "<Message of 0 bytes>"
+    assert Message(bytearray(b"x")).body == Message(memoryview(b"x")).body == b"x"

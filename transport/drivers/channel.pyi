@@ -1,0 +1,18 @@
+from orcalike.transport.stack import Stack
+
+class Channel:
+    """One connected stream socket, cut into frames; the caller closes the descriptor."""
+
+    stack: Stack | None
+    address: str
+    connecting: bool
+    waits_for_room: bool
+    def __init__(self, fd: int, link: int) -> None: ...
+    @property
+    def fd(self) -> int: ...
+    @property
+    def link(self) -> int: ...
+    @property
+    def why(self) -> str | None: ...
+    @property
+    def queued(self) -> int: ...
