@@ -46,8 +46,8 @@ from orcalike.errors import (
 from orcalike.group import Group, Joining
 from orcalike.plan import make_plan
 from orcalike.runtime.extension_types import register
-from orcalike.runtime.moment import now, random
 from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.moment import now, random
 from orcalike.transport.view import Member, View
 
 logging.getLogger("orcalike").addHandler(logging.NullHandler())

@@ -54,17 +54,21 @@ class Endpoint:
         incarnation = self._incarnation
         me = Member(self.address, incarnation, plan.rank)
         epoch = time.time_ns() - clock()
-        options = {"resilience": plan.resilience or None}
+        text = self._stack_text()
+        options = {"resilience": plan.resilience or None, "stack": text.rpartition(":")[0]}
         if self._makes_group:
-            options = {"resilience": plan.resilience}
+            options["resilience"] = plan.resilience
         self.stack = Stack(
-            parse_stack(self._stack_text()), StackConfig(plan.name, options, epoch), me, incarnation
+            parse_stack(text), StackConfig(plan.name, options, epoch), me, incarnation
         )
         self.pump = Pump(_log.log)
         self.pump.add(self.stack)
         self.pump.stack_for = lambda group: self.stack if group == plan.name else None
         if self._listener is not None:
             self.pump.listen(self._listener)
+        self.pump.on_failure = lambda error: self.on_lost(
+            OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
+        )
         self.upper = make_upper(self.stack, self)
         self._signals = PuttingOff(self.pump.later)
 
@@ -142,12 +146,20 @@ class Endpoint:
             )
         if self.join_trouble is not None and self.view is None:
             self.join_trouble = None
-            targets = self._targets()
             self._tried += 1
-            if self._tried % len(targets) == 0 and self._loop is None:
-                time.sleep(min(0.02 * self._tried, 0.5))
-            self.pump.call(self.stack.join, targets[self._tried % len(targets)])
+            delay = min(0.02 * self._tried, 0.5) if self._tried % len(self._targets()) == 0 else 0.0
+            if self._loop is not None:
+                self._loop.call_later(delay, self._try_next)
+            else:
+                time.sleep(delay)
+                self._try_next()
         return self.view is not None and self._is_complete(self.view)
+
+    def _try_next(self) -> None:
+        """Ask the next address to be let in."""
+        targets = self._targets()
+        if self.view is None and not self.pump.stopped:
+            self.pump.call(self.stack.join, targets[self._tried % len(targets)])
 
     def _is_complete(self, view: View) -> bool:
         ranks = {member.rank for member in view.replicas}
@@ -199,7 +211,7 @@ class Endpoint:
             try:
                 os.unlink(self.address.removeprefix("unix:"))
             except OSError:
-                pass                    # somebody removed it, as the launcher does at the end
+                pass  # somebody removed it, as the launcher does at the end
 
     def _rearm(self, deadline: int | None) -> None:
         assert self._loop is not None
@@ -220,7 +232,7 @@ class Endpoint:
         try:
             while not condition():
                 rest = None if end is None else end - time.monotonic()
-                if rest is not None and rest <= 0 or not changed.wait(rest):
+                if (rest is not None and rest <= 0) or not changed.wait(rest):
                     raise self._too_late(timeout, what)
                 changed.clear()
         finally:

@@ -19,8 +19,8 @@ from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.dispatch import Runtime, refuse_inside
-from orcalike.runtime.manager import Code
 from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.manager import Code
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
@@ -41,8 +41,14 @@ class Group:
         self._closed = False
 
     def _make_runtime(self, stack: Stack, endpoint: Endpoint) -> Runtime:
-        chained = "hash" in endpoint.plan.checks
-        self._runtime = make_runtime(stack, stack.me.incarnation, endpoint, chained=chained)
+        checks = endpoint.plan.checks
+        self._runtime = make_runtime(
+            stack,
+            stack.me.incarnation,
+            endpoint,
+            chained="hash" in checks,
+            strict="strict" in checks,
+        )
         return self._runtime
 
     # Who is in it.
@@ -152,11 +158,17 @@ class Group:
         Where the numbers are equal at two members, the digests are. The chain is kept where
         `ORCALIKE_CHECK=hash` asks for it, at all members; raises ValueError elsewhere.
         """
+        refuse_inside("digest")
         runtime = self._runtime
         if runtime.chain is None:
             raise ValueError("no digest is kept: set ORCALIKE_CHECK=hash for all members")
         seen: list[tuple[int, bytes]] = []
-        self._endpoint.pump.call(lambda now: seen.append((runtime.dispatched, runtime.chain)))
+
+        def look(now: int) -> None:
+            assert runtime.chain is not None
+            seen.append((runtime.dispatched, runtime.chain))
+
+        self._endpoint.pump.call(look)
         return seen[0][0], seen[0][1].hex()
 
     # Leaving.
@@ -221,9 +233,7 @@ class Share:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def __call__(
-        self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    def __call__(self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The object `name` of class `cls`; the first in the order makes it with these arguments.
 
         The others bind to it: other arguments give one warning, another class ClassMismatch. What
@@ -247,7 +257,7 @@ class Share:
             raise TypeError(f"the name of a shared object is a string, not {name!r}")
         placed, named = constructor_arguments(info, args, kwargs)
         arguments = self._runtime.codec.encode((*placed, named), f"share of {name!r}")
-        what = (name, info.name, info.digest, arguments)
+        what = (name, info.name, info.digest, arguments, hash(info.name))
         invocation: Invocation[T] = self._runtime.invoke_group(Code.CREATE, what, f"share {name!r}")
         return invocation
 

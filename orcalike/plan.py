@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from orcalike.errors import OrcalikeError
 
-
-CHECKS = frozenset({"hash"})
+CHECKS = frozenset({"hash", "strict"})
 """What `ORCALIKE_CHECK` can ask for."""
 
 

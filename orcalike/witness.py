@@ -54,7 +54,7 @@ class Seat(Layer):
     def up_cast(self, message: Message) -> None:
         """A witness applies nothing."""
 
-    def up_problem(self, member: Member, why: str) -> None:
+    def up_problem(self, member: object, why: str) -> None:
         """The launcher sees to it."""
         _log.info("lost %s: %s", member, why)
 
@@ -85,10 +85,10 @@ class Witness:
             medium = self.address.partition(":")[0]
             incarnation = secrets.randbits(64)
             me = Member(self.address, incarnation, None, witness=True)
-            config = StackConfig(group, {"resilience": 0}, time.time_ns() - clock())
-            stack = Stack(
-                parse_stack(f"PACK:XFER:TOTAL:MBRSHIP:COM:{medium}"), config, me, incarnation
-            )
+            layers = "PACK:XFER:TOTAL:MBRSHIP:COM"
+            options = {"resilience": 0, "stack": layers}
+            config = StackConfig(group, options, time.time_ns() - clock())
+            stack = Stack(parse_stack(f"{layers}:{medium}"), config, me, incarnation)
             stack.above = self.seats[group] = Seat(stack, self.ended)
             self.pump.add(stack)
             stack.join("", clock())

@@ -56,15 +56,17 @@ def make_runtime(
     *,
     time: Callable[[], int] = clock,
     chained: bool = False,
+    strict: bool = False,
 ) -> Runtime:
     """The runtime on top of `stack`; its driver is still to be set.
 
-    `chained`: it keeps a digest over all deliveries (I1).
+    `chained`: it keeps a digest over all deliveries (I1). `strict`: it looks for assignments from
+    outside, and for reads that write.
     """
     runtime = Runtime(stack, _codec, incarnation)
     if chained:
         runtime.chain = b""
-    runtime.manager = Manager(runtime)
+    runtime.manager = Manager(runtime, strict=strict)
     runtime.donor = Donor(runtime)
     runtime.budget = Budget(time)
     runtime.events = events

@@ -39,6 +39,11 @@ class ClassInfo:
     init: FunctionType | None
     """Its `__init__`, or None when no class of its has one; see `constructor_arguments`."""
 
+    def blank(self) -> Any:
+        """An object of the class whose `__init__` has not run."""
+        cls: Any = self.cls
+        return cls.__new__(cls)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AtomicInfo:

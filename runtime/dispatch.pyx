@@ -54,7 +54,7 @@ from orcalike.runtime.replica cimport (
     find,
     thread_slot,
 )
-from orcalike.runtime.task cimport Call, Task, hand_on, submit
+from orcalike.runtime.task cimport Call, hand_on, is_fault, submit
 from orcalike.transport.drivers.driver cimport Driver, Waitable
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
@@ -442,8 +442,7 @@ cdef class Runtime(Invoker):
         cdef object error = None
         if result is NULL:
             error = caught()
-            if not isinstance(error, Exception) or isinstance(
-                    error, (MemoryError, RecursionError)):
+            if is_fault(error):
                 self.diverged(operation, error)
         else:
             value = <object>result
@@ -556,6 +555,10 @@ cdef class Runtime(Invoker):
     def saved(self, Replica replica):
         """The object's state, encoded."""
         return self.donor.state_of(replica)
+
+    def digest_of(self, Replica replica):
+        """The object's state, encoded in one way only."""
+        return self.codec.encode_canonical(self.donor.plain_state(replica), replica.name)
 
     def put_back(self, Replica replica, state):
         """Make the object's state what `saved` gave."""
@@ -716,6 +719,11 @@ def running_place():
     if slot[0] is NULL:
         return None
     return (<Runtime>(<Replica>slot[0]).invoker).now_place()
+
+
+def runs_here(Replica replica):
+    """Whether this thread runs an operation of the replica."""
+    return replica.owner is thread_slot()
 
 
 def replica_of(object):

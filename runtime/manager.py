@@ -20,11 +20,12 @@ from orcalike.runtime.errors import (
 )
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.replica import Replica
+from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import Call, Task, go_on
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 
-LOCKED, QUEUED, DROPPED, UNDECLARED = 1, 2, 32, 64
+LOCKED, QUEUED, DROPPED, UNDECLARED, STRICT = 1, 2, 32, 64, 256
 
 _log = logging.getLogger("orcalike")
 
@@ -56,8 +57,10 @@ class Hook:
 class Manager:
     """Object 0 of one group: the object table, and what belongs to no object."""
 
-    def __init__(self, runtime: Any) -> None:
+    def __init__(self, runtime: Any, *, strict: bool = False) -> None:
         self.runtime = runtime
+        self.strict = strict
+        self._warned_of_seeds = False
         self.names: dict[str, int] = {}
         self.ended: set[int] = set()
         self.expected: set[int] = set()
@@ -104,7 +107,9 @@ class Manager:
         class_name: str,
         digest: bytes,
         arguments: bytes,
+        hashed: int,
     ) -> None:
+        self._compare_seeds(member, class_name, hashed)
         number = self.names.get(name)
         if number is not None:
             self._bind(number, invocation, class_name, digest, arguments)
@@ -121,6 +126,16 @@ class Manager:
             return
         self.make(replica, info, self.runtime.place_of(), member.incarnation, ticket, invocation)
 
+    def _compare_seeds(self, member: Member, text: str, hashed: int) -> None:
+        """Warn once where a member's hash seed is another: its sets of strings run otherwise."""
+        if hashed != hash(text) and not self._warned_of_seeds:
+            self._warned_of_seeds = True
+            _log.warning(
+                "%s has another hash seed: operations that iterate over sets of strings would "
+                "differ there; start all members with one PYTHONHASHSEED, as `orcalike run` does",
+                member,
+            )
+
     def make(
         self,
         replica: Replica,
@@ -131,7 +146,7 @@ class Manager:
         invocation: Invocation[Any] | None,
     ) -> None:
         """Make the object of a replica, and run its `__init__` at its place in the order."""
-        shared = replica.object or info.cls.__new__(info.cls)
+        shared = replica.object or info.blank()
         *args, named = self.runtime.codec.decode(replica.arguments)
         failed: list[Exception] = []
 
@@ -145,7 +160,7 @@ class Manager:
 
         replica.hold(0)
         if replica.object is None:
-            replica.attach(shared, info)
+            self.attach(replica, shared, info)
         call = Call(self.runtime, Hook(init, f"{info.cls.__name__}.__init__"), 0, None)
         call.of(source, ticket, invocation).at(*place).run_held([replica])
         if failed:
@@ -155,6 +170,13 @@ class Manager:
         else:
             self._found(replica)
         go_on(replica)
+
+    def attach(self, replica: Replica, shared: object, info: classes.ClassInfo) -> None:
+        """Give a replica its object."""
+        replica.attach(shared, info)
+        if self.strict:
+            replica.mark(STRICT)
+            guard_attributes(info.cls)
 
     def _found(self, replica: Replica) -> None:
         for ticket, (code, name, invocation) in list(self._own.items()):
@@ -242,7 +264,7 @@ class Manager:
         replica.unmark(UNDECLARED)
         if isinstance(pending, bytes):
             if replica.object is None:
-                replica.attach(info.cls.__new__(info.cls), info)
+                self.attach(replica, info.blank(), info)
             self.runtime.donor.set_state(replica, pending)
             go_on(replica)
         else:
@@ -407,7 +429,7 @@ class Manager:
     def _run_hook(self, replica: Replica, hook: str, member: Member) -> None:
         try:
             getattr(replica.object, hook)(member)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever the program's hook raises
             _log.warning("%s of %r raised %r", hook, replica.name, error)
 
     def fail_all(self, error: Exception) -> None:

@@ -56,8 +56,11 @@ class Operation(Generic[_S_co, _P, _R_co]):
         self, obj: None, owner: type[Any] | None = None, /
     ) -> Operation[_S_co, _P, _R_co]: ...
     @overload
-    def __get__(  # type: ignore[misc]
-        self, obj: _S_co, owner: type[Any] | None = None, /
+    def __get__(
+        self,
+        obj: _S_co,  # type: ignore[misc]
+        owner: type[Any] | None = None,
+        /,
     ) -> BoundOperation[_P, _R_co]: ...
     def __call__(self, obj: _S_co, /, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...  # type: ignore[misc]
 

@@ -86,7 +86,9 @@ class Donor:
         values = self.runtime.codec.encode((*call.args, call.named), call.function.name)
         return (info.name, values, call.seqno, call.index, call.stamp)
 
-    def _pieces(self, header: bytes, numbers: list[int], parts: dict[int, bytes]) -> Iterator[bytes]:
+    def _pieces(
+        self, header: bytes, numbers: list[int], parts: dict[int, bytes]
+    ) -> Iterator[bytes]:
         yield from _cut(header)
         for number in numbers:
             while number not in parts:
@@ -129,24 +131,30 @@ class Donor:
         return (*place, code, raw)
 
     def state_of(self, replica: Replica) -> bytes:
-        """An object's state, encoded: what its `snapshot` gives, or its attributes."""
-        shared = replica.object
-        if "snapshot" in replica.info.hooks:
-            state = shared.snapshot()
-        else:
-            state = dict(getattr(shared, "__dict__", ()))
-            for cls in type(shared).__mro__:
-                slots = cls.__dict__.get("__slots__", ())
-                for name in (slots,) if isinstance(slots, str) else slots:
-                    if name not in ("__dict__", "__weakref__") and hasattr(shared, name):
-                        state[name] = getattr(shared, name)
+        """An object's state, encoded."""
+        state = self.plain_state(replica)
         encoded: bytes = self.runtime.codec.encode_value(state, f"the state of {replica.name!r}")
         return encoded
+
+    def plain_state(self, replica: Replica) -> object:
+        """What the object's `snapshot` gives, or its attributes."""
+        shared = replica.object
+        assert replica.info is not None
+        if "snapshot" in replica.info.hooks:
+            return shared.snapshot()
+        state = dict(getattr(shared, "__dict__", ()))
+        for cls in type(shared).__mro__:
+            slots = cls.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if name not in ("__dict__", "__weakref__") and hasattr(shared, name):
+                    state[name] = getattr(shared, name)
+        return state
 
     def set_state(self, replica: Replica, encoded: bytes) -> None:
         """Make an object's state what `state_of` gave."""
         shared = replica.object
         (state,) = self.runtime.codec.decode(encoded)
+        assert replica.info is not None
         if "restore" in replica.info.hooks:
             state = vars(type(shared).restore(state))
         if hasattr(shared, "__dict__"):
@@ -186,16 +194,16 @@ class Donor:
             info = classes.lookup(replica.class_name)
             if info is None or info.digest != replica.digest:
                 replica.hold(UNDECLARED)
-            else:                       # before any state, since states refer to objects
-                replica.attach(info.cls.__new__(info.cls), info)
+            else:  # before any state, since states refer to objects
+                runtime.manager.attach(replica, info.blank(), info)
         runtime.manager.restore(manager)
         for source, ticket, name, values, *place in atomics:
-            info = classes.lookup_atomic(name)
+            atomic = classes.lookup_atomic(name)
             *args, named = runtime.codec.decode(values)
-            call = Call(runtime, info.atomic if info else None, 0, None, tuple(args), named)
+            call = Call(runtime, atomic.atomic if atomic else None, 0, None, tuple(args), named)
             call.of(source, ticket, None).at(*place)
-            objects = map(runtime.replica_of, (*args, *named.values()))
-            call.waits_for([replica for replica in objects if replica is not None])
+            found = [runtime.replica_of(value) for value in (*args, *named.values())]
+            call.waits_for([replica for replica in found if replica is not None])
             runtime.waiting[source, ticket] = call
 
     def _take_object(
@@ -207,7 +215,7 @@ class Donor:
     ) -> None:
         runtime = self.runtime
         replica = runtime.replicas[number]
-        replica.hold(0)                 # until its state is there
+        replica.hold(0)  # until its state is there
         replica.pending = pending if state is None else state
         for source, ticket, seqno, index, stamp, code, raw in calls:
             if raw is None:

@@ -40,3 +40,4 @@ cdef class Call(Task):
 cdef int submit(Task task) except -1
 cdef int finish(Task task) except -1
 cdef int hand_on(Replica replica) except -1
+cpdef bint is_fault(object error)

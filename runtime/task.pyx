@@ -14,12 +14,15 @@ from collections import deque
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from orcalike.runtime.errors import ReplicaDivergence
+
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport POPUP, READ, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
     LOCKED,
     QUEUED,
     SLEEPERS,
+    STRICT,
     UNPACKED,
     WAITING,
     Replica,
@@ -184,6 +187,9 @@ cdef class Call(Task):
         cdef void** slot = thread_slot()
         cdef void* before = slot[0]
         cdef Replica replica
+        cdef bint kept = False
+        cdef object result = None
+        cdef object failure = None
         for replica in self.replicas:
             replica.owner = slot
             slot[0] = <void*>replica
@@ -192,24 +198,20 @@ cdef class Call(Task):
             if self.function.guard is not None and not self.function.guard(
                     *self.arguments(), **self.named):
                 return WAITS
-            if self.pops_up():
-                return KEPT
             self.runtime.before_write(self)
-            result = self.call()
-        except Exception as error:
-            if isinstance(error, (MemoryError, RecursionError)):
-                self.runtime.diverged(self.function, error)
-            self.over(None, error)
+            kept = self.pops_up()
+            if not kept:
+                result = self.call()
         except BaseException as error:
-            self.runtime.diverged(self.function, error)
-            self.over(None, error)
-            raise
-        else:
-            self.over(result, None)
+            failure = error
         finally:
             slot[0] = before
             for replica in self.replicas:
                 replica.owner = NULL
+        if kept:                        # its thread may set the owner only now
+            self.runtime.pop_up(self)
+            return KEPT
+        self.over(result, failure)
         return OVER
 
     def arguments(self):
@@ -229,19 +231,15 @@ cdef class Call(Task):
             self.raw = None
 
     cdef bint pops_up(self) except -1:
-        """Start a pop-up thread where the operation may take long (D20)."""
+        """Whether the operation may take long, and runs in a thread of its own (D20)."""
         cdef Operation operation
         cdef Replica replica
         if not isinstance(self.function, Operation):
             return False
         operation = <Operation>self.function
         replica = self.replicas[0]
-        if operation.traits & POPUP or operation.name in replica.promoted:
-            if not operation.traits & READ:
-                self.runtime.before_write(self)
-                self.runtime.pop_up(self)
-                return True
-        return False
+        return not operation.traits & READ and (
+            operation.traits & POPUP or operation.name in replica.promoted)
 
     def popped_up(self):
         """What the pop-up thread does: run with the mutex that the dispatcher took, and let it go."""
@@ -252,13 +250,8 @@ cdef class Call(Task):
         result = failure = None
         try:
             result = self.call()
-        except Exception as error:
-            failure = error
-            if isinstance(error, (MemoryError, RecursionError)):
-                self.runtime.diverged(self.function, error)
         except BaseException as error:
             failure = error
-            self.runtime.diverged(self.function, error)
         finally:
             slot[0] = NULL
             replica.owner = NULL
@@ -267,7 +260,14 @@ cdef class Call(Task):
 
     def call(self):
         """Call the function; with `undo`, put the objects back where it raises."""
-        cdef Replica replica
+        cdef Replica replica = self.replicas[0] if self.replicas else None
+        if replica is not None and replica.flags & STRICT and self.source is None:
+            before = self.runtime.digest_of(replica)
+            result = self.function.function(*self.arguments(), **self.named)
+            if before != self.runtime.digest_of(replica):
+                raise ReplicaDivergence(f"{self.function.title} is declared @read and has changed "
+                                        f"{replica.name!r}: declare it @write")
+            return result
         if not self.function.undo:
             return self.function.function(*self.arguments(), **self.named)
         saved = [(replica, self.runtime.saved(replica)) for replica in self.replicas]
@@ -287,6 +287,8 @@ cdef class Call(Task):
     cdef int over(self, object result, object error) except -1:
         """It has run: the objects may have changed, and the caller may know."""
         cdef Replica replica
+        if error is not None and is_fault(error) and self.source is not None:
+            self.runtime.diverged(self.function, error)
         if self.source is not None:
             for replica in self.replicas:
                 replica.changed = True
@@ -300,3 +302,8 @@ cdef class Call(Task):
         elif error is not None and self.source == self.runtime.incarnation:
             self.runtime.complain(self, error)
         return 0
+
+
+cpdef bint is_fault(object error):
+    """Whether an exception is a fault of this process, and no result that all replicas share (H10)."""
+    return not isinstance(error, Exception) or isinstance(error, (MemoryError, RecursionError))

@@ -20,6 +20,10 @@ class Violation(AssertionError):
     """A promise was broken; it names the checker, the member and the event."""
 
 
+class Unfinished(Violation):
+    """What must come in the end had not come when nothing was under way any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Installed:
     """A view, as a member saw it."""
@@ -52,9 +56,9 @@ class Checker:
     def finish(self, live: Sequence[int]) -> None:
         """Nothing is under way any more; `live` are in the group."""
 
-    def fail(self, member: int, what: str) -> None:
+    def fail(self, member: int, what: str, kind: type[Violation] = Violation) -> None:
         """Raise the violation."""
-        raise Violation(f"{type(self).__name__}: at {member:x}: {what}")
+        raise kind(f"{type(self).__name__}: at {member:x}: {what}")
 
 
 Event = tuple[int, int, int, bytes] | Installed
@@ -107,7 +111,7 @@ class NoGap(Checker):
         for member in live:
             if self._at[member] != len(self.canon):
                 missed = self.canon[self._at[member]]
-                self.fail(member, f"it never saw {missed!r:.80}")
+                self.fail(member, f"it never saw {missed!r:.80}", Unfinished)
 
 
 class SenderOrder(Checker):
@@ -143,12 +147,9 @@ class SenderOrder(Checker):
         """Validity: what a live member has cast was delivered at all live members."""
         for member in live:
             for source in live:
-                if self._seen[member][source] != len(self._sent[source]):
-                    self.fail(
-                        member,
-                        f"{self._seen[member][source]} of {len(self._sent[source])} "
-                        f"casts of {source:x}",
-                    )
+                seen, sent = self._seen[member][source], len(self._sent[source])
+                if seen != sent:
+                    self.fail(member, f"{seen} of {sent} casts of {source:x}", Unfinished)
 
 
 class VirtualSynchrony(Checker):

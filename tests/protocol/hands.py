@@ -229,7 +229,14 @@ PIECES = {2: "PIECE", 3: "LAST", 4: "WANT", 5: "SEND"}
 
 
 def describe(frame: bytes) -> str:
-    """A frame of the stack without PACK, in a few words."""
+    """A frame in a few words; of another stack than STACK, its length alone."""
+    try:
+        return _describe(frame)
+    except (ValueError, LookupError, TypeError):
+        return f"{len(frame)} bytes"
+
+
+def _describe(frame: bytes) -> str:
     if frame[6] == 1:
         return "HELLO"
     key = int.from_bytes(frame[8:16], "little")

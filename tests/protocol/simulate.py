@@ -19,7 +19,7 @@ from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
 from orcalike.transport.wire.message import Message
 from tests.protocol.application import Application
-from tests.protocol.checkers import Violation, Watch
+from tests.protocol.checkers import Unfinished, Violation, Watch
 from tests.protocol.swarm import MS, Swarm
 
 ASK_ELSEWHERE = 3_000 * MS
@@ -193,19 +193,19 @@ class Simulation:
             app = endpoint.application
             who = f"{app.me:x} ({endpoint.node.name})"
             if app.problems or app.errors:
-                raise Violation(f"{who}: {app.problems + app.errors}")
+                raise Unfinished(f"{who}: {app.problems + app.errors}")
             if app.denied and (live or set(app.denied) != {"the group has ended"}):
-                raise Violation(f"{who} was denied: {app.denied}")
+                raise Unfinished(f"{who} was denied: {app.denied}")
             if endpoint.leaves and app.exited is None and self._has_view(endpoint):
-                raise Violation(f"{who} never left")
+                raise Unfinished(f"{who} never left")
             if endpoint.asked and not endpoint.leaves and not endpoint.inside and live:
-                raise Violation(f"{who} never joined")
+                raise Unfinished(f"{who} never joined")
         self.watch.finish([endpoint.application.me for endpoint in live])
         for endpoint in live:
             self._check_bounds(endpoint)
             total = endpoint.stack.dump()["TOTAL"]
             if total["unordered"] or total["queue"]:
-                raise Violation(f"{endpoint.node.name} ends with {total}")
+                raise Unfinished(f"{endpoint.node.name} ends with {total}")
 
 
 def run(seed: int) -> Result:

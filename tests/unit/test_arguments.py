@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
@@ -96,7 +97,8 @@ def test_arity(name: str, expected: Arity) -> None:
     if expected.accepts >= 0 and not expected.keyword_only_required:
         for count in range(5):
             fits = expected.required <= count <= expected.accepts
-            bound = outcome(lambda n=count: inspect.signature(function).bind(None, *range(n)))
+            bind = functools.partial(inspect.signature(function).bind, None, *range(count))
+            bound = outcome(bind)
             assert fits == isinstance(bound, inspect.BoundArguments)
 
 

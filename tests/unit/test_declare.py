@@ -258,7 +258,7 @@ def another_kind() -> None:
 def hidden() -> None:
     class Jobs(Plain):
         @local
-        def put(self, item: int) -> None: ...
+        def put(self, item: int) -> None: ...  # type: ignore[override]
 
     shared(Jobs)
 
@@ -352,13 +352,19 @@ def test_what_cannot_keep_the_promises_is_refused(
 @pytest.mark.parametrize(
     ("declare", "remedy"),
     [
-        (lambda: read(property(len)), "write @property above @read, not below"),
+        (
+            lambda: read(property(len)),  # type: ignore[arg-type]
+            "write @property above @read, not below",
+        ),
         (lambda: write(staticmethod(len)), "use @local"),
         (lambda: write(Plain.put), "one decorator is enough"),
         (lambda: write(len), "write it with `def`"),
         (lambda: write(resilience=-1), "0 or more"),
         (lambda: shared(resilience=True), "0 or more"),
-        (lambda: shared(lambda: None), "for a function use @atomic"),
+        (
+            lambda: shared(lambda: None),  # type: ignore[call-overload]
+            "for a function use @atomic",
+        ),
         (lambda: local(Plain.put), "leave one of the decorators out"),
         (lambda: local(3), "leave one of the decorators out"),
         (lambda: atomic(Plain.__init__), "put @atomic on a function of the module"),

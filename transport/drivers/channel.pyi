@@ -1,3 +1,5 @@
+from typing import Self
+
 from orcalike.transport.stack import Stack
 
 class Channel:
@@ -7,7 +9,7 @@ class Channel:
     address: str
     connecting: bool
     waits_for_room: bool
-    def __init__(self, fd: int, link: int) -> None: ...
+    def __new__(cls, fd: int, link: int) -> Self: ...
     @property
     def fd(self) -> int: ...
     @property

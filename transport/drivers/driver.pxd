@@ -11,6 +11,7 @@ cdef class Waitable:
     """Something that a thread can wait for."""
     cdef bint finished
     cdef PyThread_type_lock sleeper     # held while a thread sleeps on it; NULL where none does
+    cdef Driver roused              # the driver that a thread polls while it waits; or None
 
     cdef int wake(self) noexcept
     cdef bint sleep(self, int64_t until) except -1
@@ -18,6 +19,7 @@ cdef class Waitable:
 
 cdef class Driver:
     cdef int kick(self) except -1
+    cdef int rouse(self) noexcept
     cdef bint wait(self, Waitable waitable, int64_t until) except -1
     cdef int64_t clock(self) noexcept
     cdef int64_t worked(self) noexcept

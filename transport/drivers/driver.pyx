@@ -57,6 +57,8 @@ cdef class Waitable:
         if self.sleeper is not NULL:
             PyThread_acquire_lock(self.sleeper, NOWAIT_LOCK)
             PyThread_release_lock(self.sleeper)
+        if self.roused is not None:
+            self.roused.rouse()
         return 0
 
     cdef bint sleep(self, int64_t until) except -1:
@@ -86,6 +88,10 @@ cdef class Driver:
 
     cdef int kick(self) except -1:
         """PACK has something to cast: see to it, without waiting for anybody."""
+        return 0
+
+    cdef int rouse(self) noexcept:
+        """Something that a thread waits for while it polls was done by another thread."""
         return 0
 
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:

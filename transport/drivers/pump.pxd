@@ -26,10 +26,12 @@ cdef class Pump(Driver):
     cdef dict sockets               # fd -> the socket that owns it
     cdef PyThread_type_lock lock    # held while something runs in a stack
     cdef bint polled                # somebody sleeps in, or handles, the epoll set
+    cdef bint asleep                # whoever polls sleeps
     cdef bint kicked                # PACK has something to cast
     cdef int64_t sleeps_until       # when whoever polls wakes up by itself
     cdef public bint stopped
     cdef readonly object failure    # the exception that ended it
+    cdef public object on_failure   # called with it
     cdef readonly object log        # called with (level, text)
     cdef public object stack_for    # group name -> Stack or None, for greetings
     cdef public object rearm        # an event loop's: called with the new deadline

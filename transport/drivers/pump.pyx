@@ -164,6 +164,13 @@ cdef class Pump(Driver):
                 self.call_back()
         return 0
 
+    cdef int rouse(self) noexcept:
+        """Wake the thread that polls, where it sleeps: what it waits for is done."""
+        cdef uint64_t one = 1
+        if self.asleep:
+            write(self.alarm, &one, 8)
+        return 0
+
     cdef int wind(self) except -1:
         """Wake whoever polls too late for the next deadline."""
         cdef int64_t deadline = self.next_deadline()
@@ -202,8 +209,10 @@ cdef class Pump(Driver):
         if timeout == 0:
             count = epoll_wait(self.epoll, events, EVENTS, 0)
         else:
+            self.asleep = True
             with nogil:
                 count = epoll_wait(self.epoll, events, EVENTS, timeout)
+            self.asleep = False
         self.sleeps_until = NEVER
         if count < 0:
             if errno != EINTR:
@@ -302,12 +311,14 @@ cdef class Pump(Driver):
                 waitable.sleep(until)
                 continue
             self.polled = True
+            waitable.roused = self
             self.show(0, EPOLL_CTL_MOD)
             try:
                 while not waitable.finished and (until == NEVER or monotonic() < until):
                     self.poll(until)
             finally:
                 self.polled = False
+                waitable.roused = None
                 self.show(EPOLLIN, EPOLL_CTL_MOD)
                 self.wind()
         return True
@@ -493,8 +504,8 @@ cdef class Pump(Driver):
         if self.failure is None:
             self.failure = error
             self.log(logging.CRITICAL, f"orcalike failed: {error!r}")
-        for stack in self.stacks:
-            stack.above.up_system_error(f"failed: {error!r}")
+            if self.on_failure is not None:
+                self.on_failure(error)
 
     def is_drained(self):
         """Whether all that was to be sent is with the kernel."""

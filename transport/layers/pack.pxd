@@ -12,6 +12,7 @@ cdef class Pack(Layer):
     cdef object closed              # deque of packets that are full
     cdef readonly uint64_t ticket   # the next message's number: this member's own count
     cdef readonly uint64_t returned # of these, how many were delivered here
+    cdef readonly Py_ssize_t gathered   # bytes in packets that are closed and not cast yet
     cdef readonly Py_ssize_t under_way  # bytes that were cast and not delivered here yet
     cdef readonly Py_ssize_t size   # a packet is closed at this size
     cdef readonly Py_ssize_t window_messages, window_bytes

@@ -91,10 +91,11 @@ cdef class Pack(Layer):
     cdef bint is_full(self) noexcept:
         """Whether this member has as much under way as it may."""
         return (<Py_ssize_t>(self.ticket - self.returned) >= self.window_messages
-                or self.under_way >= self.window_bytes)
+                or self.under_way + self.gathered >= self.window_bytes)
 
     cdef int close(self) except -1:
         store32(self.packet.data() + 8, <uint32_t>self.packed)
+        self.gathered += self.packet.size()
         self.closed.append(self.packet)
         self.packet = None
         self.ready = True
@@ -121,6 +122,7 @@ cdef class Pack(Layer):
                 self.close()
                 self.ready = False
             packet = self.closed.popleft()
+            self.gathered -= packet.size()
             self.under_way += packet.size()
             self.below.cast(packet)
 
@@ -139,8 +141,6 @@ cdef class Pack(Layer):
         if header is NULL:
             self.above.up_system_error(f"member {packet.source}: a packet of {whole} bytes")
             return
-        if packet.source == self.place:
-            self.come_back(whole, load32(header + 8))
         packet.ticket = load64(header)
         count = load32(header + 8)
         p = packet.data()
@@ -149,16 +149,18 @@ cdef class Pack(Layer):
             p = get_varint(p, end, &size)
             if p is NULL or size > <size_t>(end - p):
                 self.above.up_system_error(f"member {packet.source}: a packet cut short")
-                return
+                break
             packet.start = p - packet.base
             packet.stop = packet.start + size
             packet.index = i
             p += size
             self.above.up_cast(packet)
             packet.ticket += 1
+        if packet.source == self.place:
+            self.come_back(whole, count)
 
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1:
-        """A packet of this member's own is ordered: there is room again."""
+        """A packet of this member's own was ordered and handed up: there is room again."""
         self.under_way -= size
         self.returned += count
         if self.under_way == 0 and self.packet is not None:
@@ -172,4 +174,5 @@ cdef class Pack(Layer):
         self.above.up_view(view, cut)
 
     cpdef dict dump(self):
-        return {"gathering": self.ticket - self.returned, "under_way": self.under_way}
+        return {"messages": self.ticket - self.returned, "gathered": self.gathered,
+                "under_way": self.under_way}

@@ -155,7 +155,8 @@ cdef class Xfer(Layer):
         me = self.core.me.incarnation
         waiting = msgpack.packb(list(self.donors.items()))
         for joiner, donor in self.donors.items():
-            if donor == me and joiner not in self.gifts:
+            # This member may stand here itself, until its COMPLETE has its place in the order.
+            if donor == me and joiner != me and joiner not in self.gifts:
                 gift = self.gifts[joiner] = Gift.__new__(Gift)
                 gift.joiner = joiner
                 gift.epoch = self.view.number

@@ -198,6 +198,7 @@ class Agreement:
         self.view = view
         self.ballot = 0
         self.proposal = None
+        self.leaving = set()  # who still wants to, and may, asks again
         self._changing = False
 
     def _takes_over(self, view: View) -> bool:

@@ -1,3 +1,6 @@
+from typing import final
+
+@final
 class Message:
     source: int
     link: int

@@ -1,0 +1,137 @@
+"""What the tests with real processes share: programs that are started, watched and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: How long anything may take; no test passes or fails by less.
+DEADLINE = 60.0
+PROGRAMS = Path(__file__).parent / "programs"
+
+Facts = dict[str, Any]
+
+
+class Process:
+    """A program under way, and what it says."""
+
+    def __init__(self, process: subprocess.Popen[str], errors: Path) -> None:
+        self.process = process
+        self.errors = errors
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def hear(self) -> Facts:
+        """The next fact that it tells."""
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        assert line, f"it said no more, but:\n{self.said()}"
+        facts: Facts = json.loads(line)
+        return facts
+
+    def said(self) -> str:
+        """What it wrote to stderr so far."""
+        return self.errors.read_text()
+
+    def end(self) -> int:
+        """Wait for its end; returns the exit code."""
+        return self.process.wait(DEADLINE)
+
+    def resident(self) -> int:
+        """How much memory it has, in bytes."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Programs:
+    """Starts the programs in `programs/`, which meet in the test's own directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.environment = os.environ | {
+            "MEETINGS": str(directory),
+            "ORCALIKE_CHECK": "hash",
+            "PYTHONUNBUFFERED": "1",
+        }
+        self.started: list[Process] = []
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """`orcalike run` with these arguments, of which one is a program's name."""
+        command = [sys.executable, "-m", "orcalike", "run", "--no-prefix", "-q"]
+        return self.python(*command[1:], *arguments, **environment)
+
+    def python(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Python with these arguments, to the end."""
+        return subprocess.run(
+            [sys.executable, *map(self.path, arguments)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+            env=self.environment | environment,
+        )
+
+    def facts(self, *arguments: str, **environment: str) -> list[Facts]:
+        """What the ranks of a run that must end well tell, by rank."""
+        result = self.run(*arguments, **environment)
+        assert result.returncode == 0, result.stderr
+        facts = [json.loads(line) for line in result.stdout.splitlines()]
+        return sorted(facts, key=lambda fact: int(fact["rank"]))
+
+    def start(self, *arguments: str, **environment: str) -> Process:
+        """Python with these arguments, under way; ended with the test."""
+        errors = self.directory / f"stderr{len(self.started)}"
+        with errors.open("w") as file:
+            process = subprocess.Popen(
+                [sys.executable, *map(self.path, arguments)],
+                stdout=subprocess.PIPE,
+                stderr=file,
+                text=True,
+                env=self.environment | environment,
+            )
+        self.started.append(Process(process, errors))
+        return self.started[-1]
+
+    def path(self, argument: str) -> str:
+        """The path of a program; other arguments stay as they are."""
+        return str(PROGRAMS / argument) if argument.endswith(".py") else argument
+
+    def call(self, name: str) -> None:
+        """Say something to the programs."""
+        (self.directory / name).touch()
+
+    def until(self, holds: Callable[[], object], what: str) -> None:
+        """Wait until something holds."""
+        end = time.monotonic() + DEADLINE
+        while not holds():
+            assert time.monotonic() < end, f"never: {what}"
+            time.sleep(0.005)
+
+    def kill_all(self) -> None:
+        """End what still runs."""
+        for each in self.started:
+            with contextlib.suppress(ProcessLookupError):
+                each.process.send_signal(signal.SIGKILL)
+            each.process.wait(DEADLINE)
+            if each.process.stdout:
+                each.process.stdout.close()
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Iterator[Programs]:
+    """The programs, for this test."""
+    programs = Programs(tmp_path)
+    yield programs
+    programs.kill_all()

@@ -1,0 +1,58 @@
+"""A member that writes at full speed, from when it is in until somebody calls "stop".
+
+`member.py make ADDRESS` or `member.py join ADDRESS...`. One whose LEAVES is set leaves when that
+is called. All have calls that wait for a gate, which rises now and then.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from common import called, meet, tell
+from objects import Gate, Log
+
+import orcalike as orca
+
+HEIGHTS = range(1, 2001, 100)
+
+how, *addresses = sys.argv[1:]
+leaves = os.environ.get("LEAVES", "never")
+joining = (
+    orca.join(listen=addresses[0]) if how == "make" else orca.join(seeds=addresses, timeout=30)
+)
+with joining as group:
+    me = os.getpid()
+    tell(address=group.address, rank=group.rank, size=group.size)
+    log, gate = group.share(Log, "log"), group.share(Gate, "gate")
+    walks = [gate.walk.nowait(me, height) for height in HEIGHTS]
+    written = 0
+    while True:
+        for _ in range(500):
+            log.add.nowait(me, written)
+            written += 1
+        log.add(me, written)
+        written += 1
+        gate.raise_to.nowait(written // 500)
+        if called("stop") or called(leaves):
+            break
+    if called(leaves):
+        tell(pid=me, written=written)
+    else:
+        gate.raise_to(max(HEIGHTS))
+        for walk in walks:
+            walk.result()
+        group.barrier()
+        remaining = group.size
+        meet("written", remaining)
+        tell(
+            pid=me,
+            written=written,
+            digest=group.digest(),
+            log=log.fingerprint(),
+            visitors=gate.visitors(),
+            members=[member.rank for member in group.members],
+            writers={who: len(log.numbers(who)) for who in log.writers()},
+            disorder=log.disorder(),
+        )
+        meet("told", remaining)

@@ -1,0 +1,145 @@
+"""Shared objects that remember what was done to them, in which order."""
+
+from __future__ import annotations
+
+import hashlib
+
+import orcalike as orca
+
+
+@orca.shared
+class Log:
+    """Keeps all that is written."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, int]] = []
+        self.newest: dict[int, int] = {}
+
+    @orca.write
+    def add(self, who: int, number: int) -> int:
+        """Append an entry; returns how many there are."""
+        self.entries.append((who, number))
+        self.newest[who] = number
+        return len(self.entries)
+
+    @orca.read
+    def last(self, who: int) -> int:
+        """The number that `who` wrote last; -1 for none."""
+        return self.newest.get(who, -1)
+
+    @orca.read
+    def disorder(self) -> list[tuple[int, int]]:
+        """The entries that do not come after all those of the same writer before them."""
+        newest: dict[int, int] = {}
+        found = []
+        for who, number in self.entries:
+            if number <= newest.get(who, -1):
+                found.append((who, number))
+            newest[who] = number
+        return found
+
+    @orca.read
+    def numbers(self, who: int) -> list[int]:
+        """What `who` wrote, in the order of the log."""
+        return [number for writer, number in self.entries if writer == who]
+
+    @orca.read
+    def writers(self) -> list[int]:
+        """Who has written."""
+        return sorted(self.newest)
+
+    @orca.read
+    def fingerprint(self) -> str:
+        """The same for the same entries in the same order."""
+        return hashlib.blake2b(repr(self.entries).encode(), digest_size=8).hexdigest()
+
+
+@orca.shared
+class Buffer:
+    """A bounded buffer, with guards on both sides."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.items: list[tuple[int, int]] = []
+        self.trace: list[tuple[str, int, int]] = []
+        self.closed = False
+
+    @orca.write
+    def put(self, who: int, number: int) -> None:
+        """Add an item, when there is room."""
+        self.items.append((who, number))
+        self.trace.append(("put", who, number))
+
+    @put.when
+    def _(self, who: int, number: int) -> bool:
+        return len(self.items) < self.capacity
+
+    @orca.write
+    def get(self, who: int) -> tuple[int, int] | None:
+        """Take the oldest item, when there is one; None when there will be no more."""
+        if not self.items:
+            return None
+        item = self.items.pop(0)
+        self.trace.append(("get", who, item[1]))
+        return item
+
+    @get.when
+    def _(self, who: int) -> bool:
+        return bool(self.items) or self.closed
+
+    @orca.write
+    def close(self) -> None:
+        """There will be no more items."""
+        self.closed = True
+
+    @orca.read
+    def fingerprint(self) -> str:
+        """The same for the same operations, run in the same order."""
+        return hashlib.blake2b(repr(self.trace).encode(), digest_size=8).hexdigest()
+
+    @orca.read
+    def fullest(self) -> int:
+        """The largest number of items that was ever there."""
+        level = most = 0
+        for kind, _, _ in self.trace:
+            level += 1 if kind == "put" else -1
+            most = max(most, level)
+        return most
+
+
+@orca.shared
+class Gate:
+    """Lets those through whose number has come, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.height = 0
+        self.passed: list[tuple[int, int]] = []
+
+    @orca.write
+    def raise_to(self, height: int) -> None:
+        """Let all through that wait for this height, or less."""
+        self.height = max(self.height, height)
+
+    @orca.write
+    def walk(self, who: int, height: int) -> int:
+        """Go through, when the gate is up; returns how many did before."""
+        self.passed.append((who, height))
+        return len(self.passed) - 1
+
+    @walk.when
+    def _(self, who: int, height: int) -> bool:
+        return self.height >= height
+
+    @orca.read
+    def above(self, height: int) -> bool:
+        """Waits until the gate is that high."""
+        return True
+
+    @above.when
+    def _(self, height: int) -> bool:
+        return self.height >= height
+
+    @orca.read
+    def visitors(self) -> list[tuple[int, int]]:
+        """Who went through, in order."""
+        return list(self.passed)

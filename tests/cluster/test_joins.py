@@ -1,0 +1,101 @@
+"""Members come and go while others write at full speed (promises 1, 3, 5 and 11)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cluster.conftest import Facts, Process, Programs
+
+FULL_SPEED = 0.3
+"""Seconds for which those who are there write before anything happens."""
+
+
+class Group:
+    """Members of one group, as the test starts them."""
+
+    def __init__(self, programs: Programs, medium: str) -> None:
+        self.programs = programs
+        where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
+        self.members = [programs.start("member.py", "make", where, LEAVES="maker leaves")]
+        self.addresses = [str(self.members[0].hear()["address"])]
+        for _ in range(2):
+            self.add(LEAVES="writer leaves")
+            self.wait_for_the_last()
+        time.sleep(FULL_SPEED)
+
+    def add(self, **environment: str) -> Process:
+        """Start one that joins through any of those who are there."""
+        seeds = self.addresses[-1:]
+        self.members.append(self.programs.start("member.py", "join", *seeds, **environment))
+        return self.members[-1]
+
+    def wait_for_the_last(self) -> None:
+        """Wait until the one that was started last is in."""
+        self.addresses.append(str(self.members[-1].hear()["address"]))
+
+    def leave(self, call: str, *members: Process) -> list[Facts]:
+        """Have members leave; returns what they say of themselves."""
+        self.programs.call(call)
+        facts = [member.hear() for member in members]
+        for member in members:
+            assert member.end() == 0, member.said()
+            self.members.remove(member)
+        return facts
+
+    def check(self, gone: list[Facts]) -> None:
+        """All stop; those who are there have one history, and everything in it once."""
+        self.programs.call("stop")
+        facts = [member.hear() for member in self.members]
+        for key in ("digest", "log", "visitors"):
+            assert len({str(fact[key]) for fact in facts}) == 1, key
+        written = {str(fact["pid"]): fact["written"] for fact in (*facts, *gone)}
+        for fact in facts:
+            assert fact["writers"] == written
+            assert fact["disorder"] == []
+            assert len(fact["members"]) == len(facts)
+        for member in self.members:
+            assert member.end() == 0
+            assert member.said() == ""
+
+
+@pytest.mark.parametrize("medium", ["unix", "tcp"])
+def test_one_joins_while_three_write(programs: Programs, medium: str) -> None:
+    group = Group(programs, medium)
+    group.add()
+    group.wait_for_the_last()
+    group.check([])
+
+
+def test_three_join_at_once_while_three_write(programs: Programs) -> None:
+    group = Group(programs, "unix")
+    joiners = [group.add() for _ in range(3)]
+    for joiner in joiners:
+        joiner.hear()
+    group.check([])
+
+
+def test_one_joins_while_another_leaves(programs: Programs) -> None:
+    group = Group(programs, "unix")
+    group.addresses = group.addresses[:1]
+    group.add()
+    gone = group.leave("writer leaves", *group.members[1:3])
+    group.wait_for_the_last()
+    group.check(gone)
+
+
+def test_the_sequencer_leaves_while_others_write(programs: Programs) -> None:
+    group = Group(programs, "unix")
+    gone = group.leave("maker leaves", group.members[0])
+    group.check(gone)
+
+
+def test_the_sequencer_leaves_while_another_joins(programs: Programs) -> None:
+    group = Group(programs, "tcp")
+    group.add()
+    gone = group.leave("maker leaves", group.members[0])
+    group.wait_for_the_last()
+    group.check(gone)

@@ -1,0 +1,39 @@
+"""One order for all (promises 1 to 3, 7 and 10), with real processes and sockets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cluster.conftest import Programs
+
+WRITES = 10_000
+
+
+@pytest.mark.parametrize("sequencer", ["witness", "rank"])
+@pytest.mark.parametrize("medium", ["--unix", "--tcp"])
+def test_four_writers_make_one_history(programs: Programs, medium: str, sequencer: str) -> None:
+    facts = programs.facts(
+        medium, "--sequencer", sequencer, "-n", "4", "writers.py", str(WRITES)
+    )
+    assert len(facts) == 4
+    assert facts[0]["count"] > 4 * WRITES
+    for key in ("count", "digest", "states"):
+        assert len({str(fact[key]) for fact in facts}) == 1, key
+    for fact in facts:
+        assert fact["unseen"] == 0, "a write was not visible to its writer after it completed"
+        assert fact["late"] == 0, "a later write of a member was visible before an earlier one"
+        assert fact["disorder"] == [[], [], []]
+        assert fact["missed"] == []
+
+
+def test_bounded_buffer_loses_nothing(programs: Programs) -> None:
+    items = 500
+    facts = programs.facts("-n", "8", "buffer.py", str(items))
+    got = [tuple(item) for fact in facts for item in fact["got"]]
+    assert sorted(got) == [(who, number) for who in (0, 2, 4, 6) for number in range(items)]
+    for key in ("digest", "wakes"):
+        assert len({str(fact[key]) for fact in facts}) == 1, key
+    assert {fact["fullest"] for fact in facts} == {3}

@@ -1,0 +1,37 @@
+"""The same program under `python` and `orcalike run`, with threads, coroutines, and both."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cluster.conftest import Facts, Programs
+
+ITEMS = 300
+WAYS = ["sync", "async", "mixed", "looped"]
+
+
+def check(facts: list[Facts], size: int) -> None:
+    assert len(facts) == size
+    for fact in facts:
+        assert fact["members"] == size
+        assert fact["entries"] == size * ITEMS
+        assert fact["puts"] == [["put", who, n] for who in range(size) for n in range(ITEMS)]
+        assert fact["fullest"] <= 2
+        assert (fact["wakes"], fact["log"]) == (facts[0]["wakes"], facts[0]["log"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_alone(programs: Programs, way: str) -> None:
+    result = programs.python("ways.py", way)
+    assert (result.returncode, result.stderr) == (0, "")
+    check([json.loads(result.stdout)], 1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("size", [1, 3])
+def test_launched(programs: Programs, way: str, size: int) -> None:
+    check(programs.facts("-n", str(size), "ways.py", way), size)

@@ -1,0 +1,41 @@
+"""Each compiled module has a stub, and the stub says what the module has."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(path for top in ("runtime", "transport") for path in (ROOT / top).rglob("*.pyx"))
+ALLOWED = r"""
+# Instances are called through a pointer of theirs, and no slot of the type's is shown for it.
+orcalike\.runtime\.operation\.Operation\.__call__
+# A layer's view where it keeps one; to a type checker it stays the downcall of that name.
+orcalike\.transport\.layers\.\w+\.\w+\.view
+"""
+
+
+def test_each_compiled_module_has_a_stub() -> None:
+    assert SOURCES
+    assert [path for path in SOURCES if not path.with_suffix(".pyi").exists()] == []
+
+
+@pytest.mark.timeout(300)
+def test_stubs_fit_the_compiled_modules(tmp_path: Path) -> None:
+    allowed = tmp_path / "allowed"
+    allowed.write_text(ALLOWED)
+    modules = [
+        ".".join(("orcalike", *path.relative_to(ROOT).with_suffix("").parts)) for path in SOURCES
+    ]
+    options = ["--ignore-missing-stub", "--ignore-disjoint-bases", f"--allowlist={allowed}"]
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", *options, *modules],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
