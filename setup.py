@@ -7,6 +7,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 DEBUG = bool(os.environ.get("ORCALIKE_DEBUG"))
+JOBS = int(os.environ.get("ORCALIKE_BUILD_JOBS", "2"))
 
 
 def modules() -> list[Extension]:
@@ -19,7 +20,7 @@ def modules() -> list[Extension]:
             str(path.with_suffix("")).replace("/", "."),
             [str(path)],
             include_dirs=["orcalike/runtime", "orcalike/transport"],
-            extra_compile_args=["-O2", "-Wall", "-Wno-unused-function"],
+            extra_compile_args=["-O2", "-g" if DEBUG else "-g0", "-Wall", "-Wno-unused-function"],
         )
         for path in found
     ]
@@ -30,7 +31,7 @@ setup(
         modules(),
         build_dir="build",
         annotate=DEBUG,
-        nthreads=int(os.environ.get("ORCALIKE_BUILD_JOBS", "2")),
+        nthreads=JOBS,
         compiler_directives={
             "language_level": 3,
             "boundscheck": DEBUG,
@@ -39,5 +40,6 @@ setup(
             "binding": False,
             "embedsignature": False,
         },
-    )
+    ),
+    options={"build_ext": {"parallel": JOBS}},
 )

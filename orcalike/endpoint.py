@@ -16,8 +16,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from orcalike import control
 from orcalike.errors import ConfigMismatch, JoinFailed, NotPrimary, OrcalikeError
-from orcalike.plan import Plan
+from orcalike.plan import DEFAULT_NAME, Plan
+from orcalike.runtime import waits
 from orcalike.signals import PuttingOff
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers import sockets
@@ -45,6 +47,7 @@ class Endpoint:
         self.lost_members: dict[Member, str] = {}
         self.ended_ranks: set[int] = set()
         self.on_lost: Callable[[Exception], None] = lambda error: None
+        self.tell_ended: Callable[[set[int]], None] = lambda ranks: None
         self.on_view: list[Callable[[View], None]] = []
         self._watchers: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
@@ -86,13 +89,12 @@ class Endpoint:
             return None, ""
         if plan.how == "listen":
             return sockets.listen(plan.listen)
-        if launch is not None and launch.makes_group and plan.name == "default":
-            if launch.listen_fd is not None:
+        if launch is not None and launch.makes_group:
+            if launch.listen_fd is not None and plan.name == DEFAULT_NAME:
                 os.set_inheritable(launch.listen_fd, False)
                 return socket.socket(fileno=launch.listen_fd), launch.address
-            return sockets.listen(launch.address)
-        beside = launch.address if launch else plan.seeds[0]
-        return sockets.listen(sockets.beside(beside, self._incarnation))
+            return sockets.listen(launch.address_of(plan.name))
+        return sockets.listen(sockets.beside(self._targets()[0], self._incarnation))
 
     def _stack_text(self) -> str:
         medium = self.address.partition(":")[0] or "unix"
@@ -100,7 +102,7 @@ class Endpoint:
 
     def _targets(self) -> tuple[str, ...]:
         launch = self.plan.launch
-        return (launch.address,) if launch else self.plan.seeds
+        return (launch.address_of(self.plan.name),) if launch else self.plan.seeds
 
     # Joining and leaving, on a thread of its own.
 
@@ -136,6 +138,8 @@ class Endpoint:
     def _begin(self) -> None:
         self._tried = 0
         self._signals.install()
+        if self.plan.launch is not None and self._makes_group:
+            control.listen(self._told_ended)
         self.pump.call(self.stack.join, "" if self._makes_group else self._targets()[0])
 
     def _step_join(self) -> bool:
@@ -154,6 +158,10 @@ class Endpoint:
                 time.sleep(delay)
                 self._try_next()
         return self.view is not None and self._is_complete(self.view)
+
+    def _told_ended(self, ranks: set[int]) -> None:
+        """The launcher says which ranks have ended: this rank tells the group."""
+        self.tell_ended(ranks)
 
     def _try_next(self) -> None:
         """Ask the next address to be let in."""
@@ -196,6 +204,7 @@ class Endpoint:
     def close(self) -> None:
         """Close the sockets, after what is still to be sent."""
         self._signals.remove()
+        control.forget(self._told_ended)
         if self._loop is not None:
             self._loop.remove_reader(self.pump.fileno())
             if self._timer is not None:
@@ -229,6 +238,7 @@ class Endpoint:
         changed = threading.Event()
         self._watchers.append(changed.set)
         end = None if timeout is None else time.monotonic() + timeout
+        waits.enter("view", "", what)
         try:
             while not condition():
                 rest = None if end is None else end - time.monotonic()
@@ -236,6 +246,7 @@ class Endpoint:
                     raise self._too_late(timeout, what)
                 changed.clear()
         finally:
+            waits.leave()
             self._watchers.remove(changed.set)
 
     async def await_until(

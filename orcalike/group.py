@@ -37,6 +37,7 @@ class Group:
         self._endpoint = Endpoint(plan, self._make_runtime)
         self._runtime.driver = self._endpoint.pump
         self._endpoint.on_lost = self._runtime.fail_all
+        self._endpoint.tell_ended = self._tell_ended
         self._forget = follow_declarations(self._runtime, self._endpoint.pump.call)
         self._closed = False
 
@@ -50,6 +51,12 @@ class Group:
             strict="strict" in checks,
         )
         return self._runtime
+
+    def _tell_ended(self, ranks: set[int]) -> None:
+        try:
+            self._runtime.invoke_group(Code.ENDED, tuple(sorted(ranks)), "the end of a rank")
+        except OrcalikeError as error:
+            _log.info("nobody was told that ranks %s have ended: %s", sorted(ranks), error)
 
     # Who is in it.
 

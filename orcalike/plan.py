@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from orcalike.errors import OrcalikeError
 
 CHECKS = frozenset({"hash", "strict"})
 """What `ORCALIKE_CHECK` can ask for."""
+
+
+DEFAULT_NAME = "default"
+"""The program's own group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +31,20 @@ class Launch:
     """Of the witness, or of rank 0 where there is none."""
     sequencer: str
     """"witness" or "rank"."""
+    directory: str
+    """The run's own folder, for sockets."""
     listen_fd: int | None
     """A listening socket that the launcher made for this rank."""
+
+    def address_of(self, name: str) -> str:
+        """Where the group of that name can be joined.
+
+        The witness serves every group of the program. Rank 0 has one socket from the launcher, for
+        the program's own group, and listens for each other one beside it.
+        """
+        if self.sequencer == "witness" or name == DEFAULT_NAME:
+            return self.address
+        return f"unix:{self.directory}/{blake2b(name.encode(), digest_size=8).hexdigest()}"
 
     @property
     def makes_group(self) -> bool:
@@ -47,7 +64,8 @@ def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
         address = environ["ORCALIKE_ADDRESS"]
         fd = environ.get("ORCALIKE_LISTEN_FD")
         sequencer = environ.get("ORCALIKE_SEQUENCER", "witness")
-        launch = Launch(rank, size, address, sequencer, int(fd) if fd else None)
+        directory = environ["ORCALIKE_RUNTIME_DIR"]
+        launch = Launch(rank, size, address, sequencer, directory, int(fd) if fd else None)
     except KeyError as error:
         raise OrcalikeError(f"ORCALIKE_RANK is set, but {error.args[0]} is not") from None
     except ValueError as error:
@@ -120,7 +138,7 @@ def make_plan(
     if how == "alone" and (size or 1) > 1:
         raise ValueError(f"size={size}, but this group of one has no address: give listen or seeds")
     return Plan(
-        name or "default",
+        name or DEFAULT_NAME,
         how,
         addresses,
         listen or "",

@@ -11,6 +11,9 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
+cdef extern from "Python.h":
+    int Py_IsInitialized() noexcept     # not any more while the interpreter ends
+
 from orcalike.runtime.errors import InvocationCancelled
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport NEVER, Layer
@@ -26,7 +29,7 @@ cdef class Invocation(Waitable):
         if not self.finished:
             if self.invoker is not None:
                 self.invoker.forget(self)
-        elif self.outcome == ERROR and not self.seen:
+        elif self.outcome == ERROR and not self.seen and Py_IsInitialized():
             complain(self.operation, self.value)
 
     # What the runtime does.

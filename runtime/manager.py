@@ -448,6 +448,8 @@ class Manager:
         """Make it what `snapshot` gave."""
         self.names, ended, expected, self.arrived = state
         self.ended, self.expected = set(ended), set(expected)
+        if self.ended:
+            self.runtime.events.ended(self.ended)
 
 
 def withdrawal_error(invocation: Invocation[Any]) -> Exception:

@@ -161,8 +161,9 @@ class _Launcher:
     def _rank_ended(self, rank: int) -> None:
         child = self.ranks.pop(rank)
         after = time.monotonic() - self.began
-        if self.witness is not None:
-            self.witness.tell(f"ended {rank}\n")
+        orderer = self.witness or self.ranks.get(0)
+        if orderer is not None:
+            orderer.tell(f"ended {rank}\n")
         self.pump.read_rest(child)
         self._read_report(child)
         self._close_report(child)

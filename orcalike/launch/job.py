@@ -17,8 +17,15 @@ from typing import Literal
 
 #: A Unix socket's path in bytes: the kernel's bound is 108 with the final zero.
 SOCKET_PATH_MAX = 107
-#: The longest path below the runtime directory of the user.
-_LONGEST = "/orcalike/01234567/witness"
+#: The longest path below the runtime directory of the user: an endpoint's socket.
+_LONGEST = "/orcalike/01234567/0123456789abcdef"
+#: What is never inherited from a run around this one.
+_OF_ONE_RANK = {
+    "ORCALIKE_CONTROL_FD",
+    "ORCALIKE_LISTEN_FD",
+    "ORCALIKE_LOCAL_RANK",
+    "ORCALIKE_RANK",
+}
 
 
 class LaunchError(Exception):
@@ -103,7 +110,7 @@ class Job:
         environment = {
             name: value
             for name, value in os.environ.items()
-            if name not in ("ORCALIKE_LISTEN_FD", "ORCALIKE_RANK", "ORCALIKE_LOCAL_RANK")
+            if name not in _OF_ONE_RANK
         }
         environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(self.options.nprocs)))
         if environment.get("PYTHONHASHSEED", "random") == "random":

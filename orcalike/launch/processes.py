@@ -38,7 +38,7 @@ class Child:
     report: BinaryIO | None = None
     #: What has come there.
     reported: bytearray = field(default_factory=bytearray)
-    #: The witness's: what it is told.
+    #: Of the one that orders, the witness or rank 0: what it is told.
     control: BinaryIO | None = None
 
     @property
@@ -69,8 +69,14 @@ class Child:
         os.close(self.pidfd)
         return self.process.wait()
 
+    def tell_by(self, reader: int, writer: int) -> None:
+        """Say which pipe it is told by; the reading end is the process's alone."""
+        os.close(reader)
+        os.set_blocking(writer, False)
+        self.control = os.fdopen(writer, "wb", buffering=0)
+
     def tell(self, line: str) -> None:
-        """Write a line to the witness; nothing happens where it has gone."""
+        """Write a line to the one that orders; nothing happens where it has gone."""
         if self.control is not None:
             with contextlib.suppress(OSError):
                 self.control.write(line.encode())
@@ -93,8 +99,11 @@ def start_rank(job: Job, rank: int) -> Child:
     options = job.options
     command = [sys.executable, rank_program.__file__, *(["-m"] if options.module else [])]
     passed = [writer]
+    control = None
     if "ORCALIKE_LISTEN_FD" in environment:
-        passed.append(int(environment["ORCALIKE_LISTEN_FD"]))
+        control = os.pipe()
+        environment["ORCALIKE_CONTROL_FD"] = str(control[0])
+        passed += [int(environment["ORCALIKE_LISTEN_FD"]), control[0]]
     child = _start(
         [*command, options.program, *options.arguments],
         environment,
@@ -105,6 +114,8 @@ def start_rank(job: Job, rank: int) -> Child:
     os.close(writer)
     os.set_blocking(reader, False)
     child.report = os.fdopen(reader, "rb", buffering=0)
+    if control is not None:
+        child.tell_by(*control)
     return child
 
 
@@ -120,9 +131,7 @@ def start_witness(job: Job) -> Child:
     command = [sys.executable, "-P", "-m", "orcalike.witness"]
     command += ["--listen-fd", str(listen), "--control-fd", str(reader), "--address", job.address]
     child = _start(command, job.base_environment(), [listen, reader], stdin=subprocess.DEVNULL)
-    os.close(reader)
-    os.set_blocking(writer, False)
-    child.control = os.fdopen(writer, "wb", buffering=0)
+    child.tell_by(reader, writer)
     return child
 
 

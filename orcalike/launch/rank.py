@@ -32,7 +32,11 @@ CONSEQUENCES = frozenset(
     {"Expelled", "GroupClosed", "JoinFailed", "NotEnoughMembers", "NotPrimary"}
 )
 
-_OWN_FILES = (__file__, "<frozen importlib", "<frozen runpy")
+#: What orcalike raises for wrong arguments and the like, beside its own errors.
+_ON_PURPOSE = (KeyboardInterrupt, TimeoutError, TypeError, ValueError)
+_STARTER_FILES = (__file__, "<frozen importlib", "<frozen runpy")
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_EXAMPLES = os.path.join(_PACKAGE, "examples", "")
 
 
 def prctl(option: int, value: int) -> None:
@@ -89,7 +93,8 @@ def _report_exceptions(report: int) -> None:
     def hook(
         kind: type[BaseException], value: BaseException, traceback: TracebackType | None
     ) -> None:
-        value.__traceback__ = _without_own_frames(traceback)
+        value.__traceback__ = _from_the_program_on(traceback)
+        _hide_own_frames(value, set())
         if os.getpid() != pid:  # a forked child is not this rank
             sys.__excepthook__(kind, value, value.__traceback__)
             return
@@ -111,11 +116,44 @@ def _send(report: int, kind: str, text: str) -> None:
         data = data[os.write(report, data) :]
 
 
-def _without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
+def _from_the_program_on(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback from the program's first frame on."""
-    while traceback and traceback.tb_frame.f_code.co_filename.startswith(_OWN_FILES):
+    while traceback and traceback.tb_frame.f_code.co_filename.startswith(_STARTER_FILES):
         traceback = traceback.tb_next
     return traceback
+
+
+def _hide_own_frames(error: BaseException | None, seen: set[int]) -> None:
+    """Take orcalike's frames out of the tracebacks of an error and of those behind it.
+
+    They stay in an error that orcalike did not raise on purpose: it may be a fault of its own.
+    """
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    frames = []
+    traceback = error.__traceback__
+    while traceback:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    on_purpose = type(error).__module__.startswith("orcalike.") or isinstance(error, _ON_PURPOSE)
+    if frames and (on_purpose or not _is_own(frames[-1])):
+        for frame in reversed([frame for frame in frames if not _is_own(frame)]):
+            traceback = TracebackType(traceback, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+        error.__traceback__ = traceback
+    _hide_own_frames(error.__cause__, seen)
+    _hide_own_frames(error.__context__, seen)
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            _hide_own_frames(each, seen)
+
+
+def _is_own(frame: TracebackType) -> bool:
+    """Whether it is orcalike's own frame, compiled or not, and no example's."""
+    file = frame.tb_frame.f_code.co_filename
+    if file.endswith(".pyx"):  # as it was named when it was compiled
+        return file.startswith("orcalike/")
+    return file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
 
 
 def _run_file(program: str) -> None:

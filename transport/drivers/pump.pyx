@@ -61,6 +61,7 @@ cdef extern from "<sys/eventfd.h>" nogil:
         EFD_NONBLOCK
 
 cdef extern from "<unistd.h>" nogil:
+    int close(int fd)
     ssize_t read(int fd, void* buffer, size_t size)
     ssize_t write(int fd, const void* buffer, size_t size)
 
@@ -96,9 +97,10 @@ cdef class Pump(Driver):
         self.log = log or (lambda level, text: None)
 
     def __dealloc__(self):
+        cdef int fd
         for fd in (self.epoll, self.alarm, self.outer):
             if fd >= 0:
-                os.close(fd)
+                close(fd)               # not Python's, which may be gone when the process ends
         if self.lock is not NULL:
             PyThread_free_lock(self.lock)
 

@@ -1,3 +1,5 @@
+from typing import Self
+
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import Member
@@ -9,7 +11,7 @@ class Peer:
     link: int
     place: int
     greeted: bool
-    def __new__(cls, address: str) -> Peer: ...
+    def __new__(cls, address: str) -> Self: ...
 
 def greeting_of(frame: bytes | bytearray | memoryview) -> tuple[str, str, int]: ...
 

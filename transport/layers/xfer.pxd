@@ -22,6 +22,7 @@ cdef class Xfer(Layer):
     cdef readonly bint complete     # this member's state is
     cdef dict donors                # incarnation that waits for state -> its donor's incarnation
     cdef dict gifts                 # incarnation -> Gift, where this member is the donor
+    cdef bint replays               # what was buffered is on its way up
     cdef bint leaves                # the application left while gifts are under way
     # Joining.
     cdef uint32_t epoch             # number of the view whose state is awaited

@@ -4,10 +4,10 @@ Promises: a joiner's application sees the state at that view, then every cast si
 missed and nothing twice; the others go on meanwhile. What a piece of state holds is the business
 of the application, which is asked with `up_give_state` and told with `up_take_state`.
 
-The donor is the oldest member whose state is complete. It gives a few pieces, and one more for
-each that the joiner acknowledges, so state never crowds out other work. The joiner buffers views and
-casts until it has all. Its COMPLETE has a place in the order, so all know from when on it may be
-a donor. A change of view drops what is under way between two members, so the donor repeats what
+The donor is the oldest member whose state is complete, or will be first. It gives a few pieces,
+and one more for each that the joiner acknowledges, so state never crowds out other work. The
+joiner buffers views and casts until it has all. Its COMPLETE has a place in the order, so all know
+from when on it may be a donor. A change of view drops what is under way between two members, so the donor repeats what
 was not acknowledged; if the donor is gone, another starts again as of that view (F21). Who
 leaves finishes what it gives first.
 
@@ -135,12 +135,17 @@ cdef class Xfer(Layer):
         for member in view.members:
             if self.view.place(member.incarnation) < 0 and not member.witness:
                 self.donors[member.incarnation] = 0
-        self.view = view
+        oldest = view.members[0].incarnation
         present = {member.incarnation for member in view.members}
         able = [member.incarnation for member in view.members
                 if not member.witness and member.incarnation not in self.donors]
-        giver = able[0] if able else view.members[0].incarnation
-        self.donors = {joiner: donor if donor in present else giver
+        # Where none is complete for all to see, the oldest who joined before will be: it gives
+        # when it is. It may have seen casts, which a witness cannot give.
+        able += [member.incarnation for member in view.members
+                 if not member.witness and self.view.place(member.incarnation) >= 0]
+        giver = able[0] if able else oldest
+        self.view = view
+        self.donors = {joiner: donor if donor in present else giver if giver != joiner else oldest
                        for joiner, donor in self.donors.items() if joiner in present}
         self.gifts = {joiner: gift for joiner, gift in self.gifts.items() if joiner in present}
 
@@ -167,7 +172,7 @@ cdef class Xfer(Layer):
 
     cdef give(self, Gift gift):
         """The next pieces, as far ahead as may be."""
-        while not gift.over and len(gift.sent) < AHEAD:
+        while not self.replays and not gift.over and len(gift.sent) < AHEAD:
             piece = next(gift.pieces, None)
             if piece == b"":
                 return                  # nothing now: `again` has this layer go on
@@ -231,10 +236,11 @@ cdef class Xfer(Layer):
     cdef finish(self, bytes waiting):
         """The state is whole: hand it up, then what was buffered on top of it."""
         cdef Message done = Message.new(0)
+        cdef Gift gift
         donors = unpack_waiting(waiting)
         pieces, self.pieces = self.pieces, []
         buffered, self.buffered = self.buffered, []
-        self.complete = True
+        self.complete = self.replays = True
         self.donors = donors
         for piece in pieces:
             self.above.up_take_state(piece)
@@ -245,6 +251,9 @@ cdef class Xfer(Layer):
                 self.up_view(event[0], event[1])
             else:
                 self.up_cast(event)
+        self.replays = False            # now the view is the one that messages are sent in
+        for gift in self.gifts.values():
+            self.give(gift)
         self.below.credit(True)
         done.push(1)[0] = COMPLETE
         self.below.cast(done)

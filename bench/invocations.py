@@ -1,0 +1,322 @@
+"""Measures invocations: reads, writes that wait, writes that do not, on 1 to 4 members.
+
+Every figure stands beside a limit that is measured in the same run, in turns: the same method of
+a plain class, a ping-pong in C or on uvloop by the same way, the plain Python call of the operation.
+What waits is pinned to one core, as are its limits; what does not wait has all cores.
+docs/performance.md says what each figure means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import BenchError, Program, Spread, ratios, take_turns, time_limit
+
+HERE = Path(__file__).parent
+FRAME = 72
+"""Bytes of a frame that carries one small write."""
+
+EXAMPLES = """\
+examples:
+  python bench/invocations.py                     the whole table; some minutes
+  python bench/invocations.py --quick             a look at all rows; the figures mean little
+  python bench/invocations.py --members 1 3       these sizes of group only
+  python bench/invocations.py --json now.json     with all samples, for a later comparison
+"""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+
+    rounds: int
+    calls: int
+    waits: int
+    bursts: int  # of each member, in one turn
+
+
+FULL = Effort(rounds=9, calls=1_000_000, waits=3000, bursts=200_000)
+QUICK = Effort(rounds=2, calls=20_000, waits=100, bursts=5_000)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a figure, its limit, and the ratio of both, round by round."""
+
+    what: str
+    members: int
+    unit: str
+    ours: Spread
+    beside: str
+    theirs: Spread
+    ratio: Spread
+    must: str
+    rate: Spread | None  # writes a second, of all members together
+    samples: dict[str, list[float]]
+
+
+def compare(
+    what: str,
+    members: int,
+    unit: str,
+    ours: list[float],
+    beside: str,
+    theirs: list[float],
+    must: str = "",
+    rates: list[float] | None = None,
+) -> Row:
+    """A row of samples, in `unit`."""
+    return Row(
+        what,
+        members,
+        unit,
+        Spread.of(ours),
+        beside,
+        Spread.of(theirs),
+        Spread.of(ratios(ours, theirs)),
+        must,
+        Spread.of(rates) if rates else None,
+        {"ours": ours, "theirs": theirs, "rates": rates or []},
+    )
+
+
+def scaled(samples: Sequence[float], factor: float) -> list[float]:
+    """In another unit."""
+    return [sample * factor for sample in samples]
+
+
+class Bench:
+    """The programs of one size of group, and what is measured with them."""
+
+    def __init__(self, members: int, effort: Effort, pingpong: Path, stack: ExitStack) -> None:
+        self.members = members
+        self.effort = effort
+        run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+        member = [*run, "-n", str(members), HERE / "member.py"]
+        limit = [str(members), str(FRAME)]
+        self.threads = stack.enter_context(Program(member))
+        self.loop = stack.enter_context(Program([*member, "--loop"]))
+        self.c = stack.enter_context(Program([pingpong, *limit]))
+        self.echo = stack.enter_context(Program([sys.executable, HERE / "echo.py", *limit]))
+
+    def rows(self, *, reads: bool) -> list[Row]:
+        """All that is measured with this size of group."""
+        cores = os.sched_getaffinity(0)
+        programs = (self.threads, self.loop, self.c, self.echo)
+        for program in programs:
+            program.ask("wait 1" if program in (self.threads, self.loop) else 1)  # it is up
+            program.run_on({max(cores)})
+        rows = (self.reads() if reads else []) + self.waits()
+        for program in programs:
+            program.run_on(cores)
+        return rows + self.bursts()
+
+    # Calls in one process.
+
+    def reads(self) -> list[Row]:
+        """What a shared class costs where no message is sent."""
+        return [
+            self.call("read, one attribute", "read", "2.5x, +25 ns"),
+            self.call("read, body of 280 ns", "read_long", "1.15x"),
+            self.call("undecorated method", "undecorated", "1.15x"),
+            self.call("attribute", "attribute", "1.15x"),
+        ]
+
+    def call(self, what: str, name: str, must: str) -> Row:
+        """The same statement on a shared object and on a plain one."""
+        samples = take_turns(
+            self.effort.rounds,
+            {side: self.timed(f"{side}_{name}") for side in ("shared", "plain")},
+        )
+        ours, theirs = scaled(samples["shared"], 1e9), scaled(samples["plain"], 1e9)
+        return compare(what, self.members, "ns", ours, "plain class", theirs, must)
+
+    def timed(self, kind: str) -> Callable[[], float]:
+        """A turn of rank 0 alone."""
+        return lambda: float(self.threads.ask(f"{kind} {self.effort.calls}"))
+
+    # Writes that wait.
+
+    def waits(self) -> list[Row]:
+        """A write from a thread and from a coroutine, beside the shortest way there and back."""
+        count = self.effort.waits
+        samples = take_turns(
+            self.effort.rounds,
+            {
+                "thread": lambda: self.threads.ask(f"wait {count}"),
+                "c": lambda: self.c.ask(count),
+                "coroutine": lambda: self.loop.ask(f"wait {count}"),
+                "echo": lambda: self.echo.ask(count),
+            },
+        )
+        thread, c, coroutine, echo = (scaled(taken, 1e6) for taken in samples.values())
+        must = ("1.5x", "1.4x") if self.members in (1, 3) else ("", "")
+        return [
+            compare("write that waits, thread", self.members, "us", thread, "C", c, must[0]),
+            compare(
+                "write that waits, coroutine",
+                self.members,
+                "us",
+                coroutine,
+                "uvloop echo",
+                echo,
+                must[1] if self.members == 1 else "",
+            ),
+        ]
+
+    # Writes that do not wait.
+
+    def bursts(self) -> list[Row]:
+        """Writes of all members at once: their core time, and how many a second."""
+        costs: dict[str, list[float]] = {"int": [], "str_int": [], "uvloop": []}
+        samples = take_turns(
+            self.effort.rounds,
+            {
+                "add": self.timed("plain_add"),
+                "put": self.timed("plain_put"),
+                "int": lambda: self.burst(self.threads, "int", costs["int"]),
+                "str_int": lambda: self.burst(self.threads, "str_int", costs["str_int"]),
+                "uvloop": lambda: self.burst(self.loop, "int", costs["uvloop"]),
+            },
+        )
+        rates = {kind: [1 / seconds for seconds in samples[kind]] for kind in costs}
+        core = {kind: scaled(cost[-self.effort.rounds :], 1e9) for kind, cost in costs.items()}
+        plain = {name: scaled(samples[name], 1e9) for name in ("add", "put")}
+        must = ("6x", "0.4x or more", "0.6x or more") if self.members == 3 else ("", "", "")
+        n = self.members
+        return [
+            self.cost("(int)", core["int"], plain["add"], rates["int"], must[0]),
+            self.cost("(str, int)", core["str_int"], plain["put"], rates["str_int"]),
+            self.cost("(int), uvloop", core["uvloop"], plain["add"], rates["uvloop"]),
+            compare("rate of (str, int)", n, "/s", rates["str_int"], "(int)", rates["int"], must[1]),
+            compare("rate on uvloop", n, "/s", rates["uvloop"], "thread", rates["int"], must[2]),
+        ]
+
+    def burst(self, program: Program, kind: str, costs: list[float]) -> float:
+        """Seconds of one write; to `costs` goes the core time of applying it at one member."""
+        count = self.effort.bursts
+        before = program.core_seconds()
+        seconds = float(program.ask(f"{kind} {count}"))
+        costs.append((program.core_seconds() - before) / (count * self.members**2))
+        return seconds
+
+    def cost(
+        self, arguments: str, core: list[float], plain: list[float], rates: list[float], must: str = ""
+    ) -> Row:
+        """Core time of all processes, the sequencer too, for each operation that a member applied."""
+        what = f"write, no wait, {arguments}"
+        return compare(what, self.members, "ns", core, "plain call", plain, must, rates)
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """For people."""
+    heads = ("", "members", "orcalike", "beside", "", "ratio", "half within", "must", "writes/s")
+    lines = [heads, *map(cells, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
+    for line in lines:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """One line of the table."""
+    return (
+        row.what,
+        str(row.members),
+        figure(row.ours.median, row.unit),
+        figure(row.theirs.median, row.unit),
+        row.beside,
+        f"{row.ratio.median:.2f}x",
+        f"{row.ratio.low:.2f} - {row.ratio.high:.2f}",
+        row.must,
+        f"{row.rate.median / 1e6:.2f} M" if row.rate else "",
+    )
+
+
+def figure(value: float, unit: str) -> str:
+    """A value with its unit."""
+    if unit == "/s":
+        return f"{value / 1e6:.2f} M/s"
+    return f"{value:.1f} {unit}"
+
+
+def machine() -> dict[str, Any]:
+    """What the figures belong to, in general terms."""
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def compiled(folder: Path) -> Path:
+    """The ping-pong; raises BenchError where there is no C compiler."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        raise BenchError("no C compiler: install one, or name it in CC")
+    program = folder / "pingpong"
+    subprocess.run([compiler, "-O2", "-o", program, HERE / "pingpong.c"], check=True)
+    return program
+
+
+def measure(sizes: Sequence[int], effort: Effort) -> list[Row]:
+    """All rows. The programs of one size of group run at a time."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        pingpong = compiled(Path(folder))
+        for members in sizes:
+            with ExitStack() as stack:
+                bench = Bench(members, effort, pingpong, stack)
+                rows += bench.rows(reads=members == sizes[0])
+    return rows
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="few and short rounds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples there")
+    parser.add_argument(
+        "--members", type=int, nargs="+", default=[1, 2, 3, 4], metavar="N", help="sizes of groups"
+    )
+    parser.add_argument(
+        "--time-limit", type=int, default=900, metavar="S", help="seconds; default: %(default)s"
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the table; returns the exit code."""
+    options = parse(arguments)
+    try:
+        with time_limit(options.time_limit):
+            rows = measure(options.members, QUICK if options.quick else FULL)
+    except BenchError as error:
+        print(f"invocations: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(", ".join(f"{value} {name}" if name == "cores" else str(value)
+                    for name, value in machine().items()))
+    print_table(rows)
+    if options.json:
+        result = {"machine": machine(), "rows": [asdict(row) for row in rows]}
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""What each member of a measured group runs; `invocations.py` starts it by `orcalike run`.
+
+    orcalike run -n 3 bench/member.py [--loop]
+
+Rank 0 answers each line of its input, `KIND COUNT`, with the seconds that one operation took. What
+all members do at once they learn from a shared object. With `--loop` the group lives on an
+event loop (uvloop), and coroutines wait; without, on a thread of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import count as numbers
+from itertools import repeat
+from timeit import Timer
+
+import uvloop
+from subjects import Plain, Shared
+
+import orcalike as orca
+
+STATEMENTS = {
+    "read": "it.get()",
+    "read_long": "it.count(7)",
+    "undecorated": "it.peek()",
+    "attribute": "it.value",
+    "add": "it.add(1)",
+    "put": "it.put('hello', 7)",
+}
+
+
+@orca.shared
+class Desk:
+    """The turns that all members take part in, and when each of them did."""
+
+    def __init__(self) -> None:
+        self.orders: list[tuple[str, int]] = []
+        self.spans: dict[int, list[tuple[float, float]]] = {}
+
+    @orca.write
+    def give(self, kind: str, count: int) -> None:
+        """The next turn."""
+        self.spans[len(self.orders)] = []
+        self.orders.append((kind, count))
+
+    @orca.read
+    def order(self, number: int) -> tuple[str, int]:
+        """What turn `number` is; waits until it is given."""
+        return self.orders[number]
+
+    @order.when
+    def _(self, number: int) -> bool:
+        return number < len(self.orders)
+
+    @orca.write
+    def report(self, number: int, began: float, ended: float) -> None:
+        """A member has had its turn."""
+        self.spans[number].append((began, ended))
+
+    @orca.read
+    def seconds(self, number: int, size: int) -> float:
+        """From the first beginning to the last end; waits until all `size` members are through."""
+        return max(ended for _, ended in self.spans[number]) - min(
+            began for began, _ in self.spans[number]
+        )
+
+    @seconds.when
+    def _(self, number: int, size: int) -> bool:
+        return len(self.spans[number]) == size
+
+
+def alone(kind: str, count: int, shared: Shared) -> float | None:
+    """A turn that takes rank 0 and nothing else; None where `kind` is none of these."""
+    side, _, name = kind.partition("_")
+    if side not in ("plain", "shared"):
+        return None
+    empty = min(Timer("pass").repeat(3, count))
+    it = shared if side == "shared" else Plain()
+    return (Timer(STATEMENTS[name], globals={"it": it}).timeit(count) - empty) / count
+
+
+def answer(seconds: float) -> None:
+    """One line for `invocations.py`."""
+    print(repr(seconds), flush=True)
+
+
+def next_order(line: str) -> tuple[str, int]:
+    """The kind and count of a line; the end of the input is `end`."""
+    kind, count = line.split() if line else ("end", "0")
+    return kind, int(count)
+
+
+# On a thread of its own.
+
+
+def wait(shared: Shared, count: int) -> float:
+    """Seconds of one write that the caller waits for."""
+    began = time.monotonic()
+    for _ in repeat(None, count):
+        shared.add(1)
+    return (time.monotonic() - began) / count
+
+
+def burst(group: orca.Group, shared: Shared, kind: str, count: int) -> tuple[float, float]:
+    """When this member began to write without waiting, and when all was applied everywhere."""
+    group.barrier()
+    began = time.monotonic()
+    if kind == "int":
+        for _ in repeat(None, count):
+            shared.add.nowait(1)
+    else:
+        for _ in repeat(None, count):
+            shared.put.nowait("hello", 7)
+    group.barrier()
+    return began, time.monotonic()
+
+
+def direct(desk: Desk, shared: Shared) -> None:
+    """Rank 0: take turns alone until one comes that is for all, and order that."""
+    while True:
+        kind, count = next_order(sys.stdin.readline())
+        if kind == "wait":
+            answer(wait(shared, count))
+        elif (seconds := alone(kind, count, shared)) is not None:
+            answer(seconds)
+        else:
+            desk.give(kind, count)
+            return
+
+
+def run_in_threads() -> None:
+    """A member whose calls wait in its main thread."""
+    with orca.join() as group:
+        desk = group.share(Desk, "desk")
+        shared = group.share(Shared, "shared")
+        for number in numbers():
+            if group.rank == 0:
+                direct(desk, shared)
+            kind, count = desk.order(number)
+            if kind == "end":
+                return
+            desk.report(number, *burst(group, shared, kind, count))
+            if group.rank == 0:
+                answer(desk.seconds(number, group.size) / (count * group.size))
+
+
+# On an event loop.
+
+
+async def wait_on_loop(shared: Shared, count: int) -> float:
+    """Seconds of one write that a coroutine waits for."""
+    began = time.monotonic()
+    for _ in repeat(None, count):
+        await shared.add.aio(1)
+    return (time.monotonic() - began) / count
+
+
+async def burst_on_loop(group: orca.Group, shared: Shared, count: int) -> tuple[float, float]:
+    """The same as `burst`; where there is no room the loop must wait for it."""
+    await group.barrier.aio()
+    began = time.monotonic()
+    for _ in repeat(None, count):
+        try:
+            shared.add.nowait(1)
+        except orca.WindowFull:
+            await group.drain()
+            shared.add.nowait(1)
+    await group.barrier.aio()
+    return began, time.monotonic()
+
+
+async def direct_on_loop(desk: Desk, shared: Shared) -> None:
+    """The same as `direct`. It reads while nothing is measured, so it may block the loop."""
+    while True:
+        kind, count = next_order(sys.stdin.readline())
+        if kind != "wait":
+            await desk.give.aio(kind, count)
+            return
+        answer(await wait_on_loop(shared, count))
+
+
+async def run_on_loop() -> None:
+    """A member whose coroutines wait."""
+    async with orca.join() as group:
+        desk = await group.share.aio(Desk, "desk")
+        shared = await group.share.aio(Shared, "shared")
+        await group.barrier.aio()
+        for number in numbers():
+            if group.rank == 0:
+                await direct_on_loop(desk, shared)
+            kind, count = await desk.order.aio(number)
+            if kind == "end":
+                return
+            span = await burst_on_loop(group, shared, count)
+            await desk.report.aio(number, *span)
+            if group.rank == 0:
+                seconds = await desk.seconds.aio(number, group.size)
+                answer(seconds / (count * group.size))
+
+
+if __name__ == "__main__":
+    if "--loop" in sys.argv[1:]:
+        uvloop.run(run_on_loop())
+    else:
+        run_in_threads()

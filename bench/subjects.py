@@ -1,0 +1,83 @@
+"""What is measured: one class, plain and shared. Both have the same bodies, on purpose twice.
+
+A method's code remembers the class that it last met, so the two must not share any.
+"""
+
+from __future__ import annotations
+
+import orcalike as orca
+
+CELLS = 8
+"""So many that counting in them takes about 280 ns."""
+
+
+class Plain:
+    """The floor: no orcalike."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.entries: dict[str, int] = {}
+        self.cells = list(range(CELLS))
+
+    def get(self) -> int:
+        """One attribute."""
+        return self.value
+
+    def count(self, wanted: int) -> int:
+        """A body of some work."""
+        found = 0
+        for cell in self.cells:
+            if cell == wanted:
+                found += 1
+        return found
+
+    def peek(self) -> int:
+        """No operation."""
+        return self.value
+
+    def add(self, amount: int) -> None:
+        """A write of one integer."""
+        self.value += amount
+
+    def put(self, key: str, value: int) -> None:
+        """A write of a string and an integer."""
+        self.entries[key] = value
+
+
+@orca.shared
+class Shared:
+    """The same, shared."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.entries: dict[str, int] = {}
+        self.cells = list(range(CELLS))
+
+    @orca.read
+    def get(self) -> int:
+        """One attribute."""
+        return self.value
+
+    @orca.read
+    def count(self, wanted: int) -> int:
+        """A body of some work."""
+        found = 0
+        for cell in self.cells:
+            if cell == wanted:
+                found += 1
+        return found
+
+    @orca.local
+    def peek(self) -> int:
+        """No operation."""
+        return self.value
+
+    @orca.write
+    def add(self, amount: int) -> None:
+        """A write of one integer."""
+        self.value += amount
+
+    @orca.write
+    def put(self, key: str, value: int) -> None:
+        """A write of a string and an integer."""
+        self.entries[key] = value

@@ -1,0 +1,231 @@
+"""The house rules that no tool checks (design 3): arrows, names, sizes, and what is kept out."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import orcalike
+import orcalike.errors
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("orcalike", "runtime", "transport")
+FOLDERS = (*PACKAGES, "examples", "bench", "tests")
+PYTHON, CYTHON, C = (".py", ".pyi"), (".pyx", ".pxd"), (".c", ".h")
+LINES_MAX = 800
+
+#: What `orcalike/__init__.py` makes `join` of, and exports no more than that.
+NOT_EXPORTED = {"Joining", "make_plan"}
+
+#: Bytes from elsewhere become objects in `runtime.marshal` alone. These run text, none of it
+#: from the network: the binder of arguments writes its own, the launcher runs the program.
+RUNS_TEXT = {"runtime/arguments.py", "orcalike/launch/rank.py"}
+NO_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "_pickle"}
+NO_CALLS = {"eval", "exec", "__import__"}
+
+#: System headers that the protocol core may use: they compute, and do no I/O.
+CORE_HEADERS = {"Python.h", "<endian.h>", "<string.h>"}
+
+_CYTHON_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import\b|c?import[ \t]+([\w., \t]+))", re.MULTILINE
+)
+_HEADER = re.compile(r'^cdef extern from "([^"]+)"', re.MULTILINE)
+_DOCSTRING = re.compile(r'"""(?s:.*?)"""')
+
+
+def files(*folders: str, suffixes: tuple[str, ...] = PYTHON + CYTHON) -> list[Path]:
+    """The files of some folders; the links inside orcalike/ lead to the other folders."""
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*")]
+    return sorted(path for path in found if path.suffix in suffixes and path.is_file())
+
+
+def name_of(path: Path) -> str:
+    """A file's place in the project."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules that a file imports or cimports; a relative import begins with a dot."""
+    text = path.read_text()
+    if path.suffix in CYTHON:
+        for source, names in _CYTHON_IMPORT.findall(_DOCSTRING.sub('""', text)):
+            yield from [source] if source else [name.split()[0] for name in names.split(",")]
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def within(module: str, *packages: str) -> bool:
+    """Whether a module is one of these packages or in one."""
+    return any(f"{module}.".startswith(f"{package}.") for package in packages)
+
+
+# Names.
+
+
+def test_exports_are_what_is_imported_for_them() -> None:
+    public = {
+        name
+        for name, value in vars(orcalike).items()
+        if not name.startswith("_")
+        and not isinstance(value, ModuleType)
+        and getattr(value, "__module__", "").startswith("orcalike")
+    }
+    assert public - NOT_EXPORTED == set(orcalike.__all__) - {"__version__"}
+
+
+@pytest.mark.parametrize("name", sorted(set(orcalike.__all__) - {"__version__"}))
+def test_exports_are_documented(name: str) -> None:
+    exported = getattr(orcalike, name)
+    assert inspect.getdoc(exported)
+    if isinstance(exported, type):
+        own = {key: value for key, value in vars(exported).items() if not key.startswith("_")}
+        called = {key for key, value in own.items() if callable(value) or inspect.isroutine(value)}
+        called |= {key for key, value in own.items() if isinstance(value, property)}
+        assert [key for key in sorted(called) if not inspect.getdoc(own[key])] == []
+
+
+def test_errors_stand_in_one_tree() -> None:
+    def tree(error: type[orcalike.OrcalikeError]) -> Iterator[str]:
+        yield error.__name__
+        for below in error.__subclasses__():
+            if below.__module__.startswith("orcalike."):
+                yield from tree(below)
+
+    raised = set(tree(orcalike.OrcalikeError))
+    drawn = set(re.findall(r"\b[A-Z]\w*[a-z]\w*", str(orcalike.errors.__doc__)))
+    assert set(orcalike.errors.__all__) == raised
+    assert raised <= set(orcalike.__all__)
+    assert raised <= drawn
+
+
+def test_modules_say_what_they_are() -> None:
+    sources = [*files(*FOLDERS, suffixes=(".py",)), *files(*PACKAGES, suffixes=CYTHON)]
+    silent = [
+        name_of(path)
+        for path in sources
+        if not path.read_text().removeprefix("#!/usr/bin/env python3\n").startswith(('"""', 'r"""'))
+    ]
+    assert silent == []
+
+
+def test_one_name_per_module() -> None:
+    """The folders' own names would make a second object of each module (STYLE, 5)."""
+    program = (
+        "import sys, orcalike, orcalike.witness, orcalike.cli\n"
+        "from orcalike.transport.wire.message import Message\n"
+        "assert Message.__module__ == 'orcalike.transport.wire.message'\n"
+        "sys.exit(str({'runtime', 'transport'} & sys.modules.keys() or ''))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ended.stderr.strip() == ""
+    assert {module.split(".")[0] for module in sys.modules} & {"runtime", "transport"} == set()
+
+
+# Arrows.
+
+
+def test_imports_are_absolute_and_by_the_packages_names() -> None:
+    wrong = [
+        (name_of(path), module)
+        for path in files(*FOLDERS)
+        for module in imports(path)
+        if module.startswith(".") or within(module, "runtime", "transport")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "below"),
+    [
+        ("transport", ("orcalike.transport",)),
+        ("runtime", ("orcalike.runtime", "orcalike.transport")),
+    ],
+)
+def test_arrows_go_down_only(folder: str, below: tuple[str, ...]) -> None:
+    upward = [
+        (name_of(path), module)
+        for path in files(folder)
+        for module in imports(path)
+        if within(module, "orcalike") and not within(module, *below)
+    ]
+    assert upward == []
+
+
+# What is kept out.
+
+
+def core(*suffixes: str) -> list[Path]:
+    """The protocol core: transport without its drivers."""
+    drivers = ROOT / "transport" / "drivers"
+    return [path for path in files("transport", suffixes=suffixes) if drivers not in path.parents]
+
+
+def test_the_core_does_no_io() -> None:
+    """Ruff bans these modules from the core's Python, and does not read its Cython."""
+    settings = tomllib.loads((ROOT / "transport" / "ruff.toml").read_text())
+    banned = set(settings["lint"]["flake8-tidy-imports"]["banned-api"]) - {"runtime", "transport"}
+    assert banned >= {"asyncio", "os", "random", "socket", "threading", "time"}
+    banned |= {"posix", "libc.time", "cpython.time", "select", "secrets", "signal", "uvloop"}
+    wrong = [
+        (name_of(path), module)
+        for path in core(*PYTHON, *CYTHON)
+        for module in imports(path)
+        if within(module, *banned)
+    ]
+    wrong += [
+        (name_of(path), header)
+        for path in core(*CYTHON)
+        for header in _HEADER.findall(path.read_text())
+        if header not in CORE_HEADERS
+    ]
+    assert core(".pyx")
+    assert wrong == []
+
+
+def test_nothing_that_arrives_is_run() -> None:
+    modules = [
+        (name_of(path), module)
+        for path in files(*PACKAGES)
+        for module in imports(path)
+        if within(module, *NO_MODULES)
+    ]
+    assert modules == []
+    assert {name for name, _ in text_runs()} == RUNS_TEXT
+
+
+def text_runs() -> Iterator[tuple[str, str]]:
+    """The files that run text, and what does it there."""
+    pattern = re.compile(rf"(?<![\w.])({'|'.join(NO_CALLS)})\s*\(")
+    for path in files(*PACKAGES, suffixes=(".pyx",)):
+        for call in pattern.findall(_DOCSTRING.sub('""', path.read_text())):
+            yield name_of(path), call
+    for path in files(*PACKAGES, suffixes=(".py",)):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Name) and node.id in NO_CALLS:
+                yield name_of(path), node.id
+
+
+def test_files_can_be_read_in_one_go() -> None:
+    long = {
+        name_of(path): count
+        for path in files(*FOLDERS, suffixes=PYTHON + CYTHON + C)
+        if (count := len(path.read_text().splitlines())) > LINES_MAX
+    }
+    assert long == {}

@@ -1,0 +1,313 @@
+"""Bad input and what it gets: a clear error that says what to do, and nobody else is harmed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.user.conftest import Cli
+
+SHARED = "import asyncio, random\nimport orcalike as orca\n"
+COUNTER = """
+@orca.shared
+class Counter:
+    def __init__(self) -> None:
+        self.value = 0
+
+    @orca.write
+    def add(self, n: object) -> object:
+        self.value += n
+        return self.value
+
+    @orca.write
+    def reach(self, n: int) -> int:
+        return self.value
+
+    @reach.when
+    def _(self, n: int) -> bool:
+        return self.value >= n
+"""
+
+
+def write(cli: Cli, body: str, head: str = SHARED + COUNTER) -> str:
+    """A program that has the counter."""
+    return cli.write(head + textwrap.dedent(body))
+
+
+def run(cli: Cli, program: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Three ranks and a witness."""
+    return cli.run("--sequencer", "witness", "-n3", "-q", *options, program)
+
+
+def check(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+    """One failure, told once, with these words, and with no line of orcalike's own source."""
+    assert result.returncode == code, result.stderr
+    assert result.stderr.count("Traceback") <= 1
+    assert not re.search(r'File "[^"]*orcalike/(?!examples)', result.stderr), result.stderr
+    assert len(re.findall("^orcalike: ", result.stderr, re.MULTILINE)) == 1
+    for word in words:
+        assert word in result.stderr
+
+
+# Classes
+
+
+DECLARATIONS = {
+    "def add(self): self.n += 1": ("C.add is public", "decorate it"),
+    "@orca.write\n    async def add(self): pass": ("C.add is async", "`def`"),
+    "@orca.write\n    def add(self): yield 1": ("C.add", "generator"),
+    "@orca.write\n    def add(self): self.n = time.time()": ("time.time", "orcalike.now()"),
+    "@orca.write\n    def add(self): self.n = random.random()": ("random", "orcalike.random()"),
+    "@orca.write\n    def add(self): open('x')": ("open",),
+}
+
+
+@pytest.mark.parametrize("method", DECLARATIONS)
+def test_classes_that_cannot_be_shared(cli: Cli, method: str) -> None:
+    program = write(cli, f"@orca.shared\nclass C:\n    {method}\n", SHARED)
+    check(run(cli, program), 1, "DeclarationError", f"{program}:", *DECLARATIONS[method])
+
+
+def test_a_class_is_refused_under_python_too(cli: Cli) -> None:
+    program = write(cli, "@orca.shared\nclass C:\n    def add(self): self.n += 1\n", SHARED)
+    result = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=cli.deadline, check=False
+    )
+    assert result.returncode == 1
+    assert "C.add is public" in result.stderr.splitlines()[-1]
+
+
+# Arguments and names
+
+
+def test_an_argument_that_cannot_travel(cli: Cli) -> None:
+    program = write(
+        cli,
+        """
+        with orca.join() as group:
+            counter = group.share(Counter, "hits")
+            if group.rank == 1:
+                counter.add({"a": [1, object()]})
+            group.barrier()
+        """,
+    )
+    check(run(cli, program), 1, "NotSerializable", 'argument 1 of Counter.add, ["a"][1]', "object")
+
+
+def test_a_name_that_is_shared_with_another_class(cli: Cli) -> None:
+    program = write(
+        cli,
+        """
+        @orca.shared
+        class Other:
+            pass
+
+        with orca.join() as group:
+            group.share(Counter, "hits")
+            group.barrier()
+            if group.rank == 2:
+                group.share(Other, "hits")
+            group.barrier()
+        """,
+    )
+    check(run(cli, program), 1, "ClassMismatch", "'hits' is shared as prog:Counter", "prog:Other")
+
+
+def test_an_operation_that_raises_says_where(cli: Cli) -> None:
+    program = write(
+        cli,
+        """
+        with orca.join() as group:
+            counter = group.share(Counter, "hits")
+            if group.rank == 0:
+                counter.add("one")
+            group.barrier()
+        """,
+    )
+    result = run(cli, program)
+    check(result, 1, "TypeError", "in Counter.add of 'hits'", "self.value += n")
+    assert result.stderr.index('counter.add("one")') < result.stderr.index("self.value += n")
+
+
+def test_a_failure_that_nobody_asks_for_is_logged(cli: Cli) -> None:
+    program = write(
+        cli,
+        """
+        import logging
+        logging.basicConfig()
+        with orca.join() as group:
+            counter = group.share(Counter, "hits")
+            if group.rank == 0:
+                counter.add.nowait("one")
+            group.barrier()
+        """,
+    )
+    result = run(cli, program)
+    assert result.returncode == 0
+    assert "add failed, and nobody asked: TypeError" in result.stderr
+
+
+# Event loops
+
+
+@pytest.mark.parametrize(
+    "call", ["counter.add(1)", "counter.add.nowait(1).result()", "group.barrier()", "group.fence()"]
+)
+def test_a_blocking_call_on_a_running_loop(cli: Cli, call: str) -> None:
+    program = write(
+        cli,
+        f"""
+        async def main():
+            async with orca.join() as group:
+                counter = await group.share.aio(Counter, "hits")
+                {call}
+
+        asyncio.run(main())
+        """,
+    )
+    check(run(cli, program), 1, "BlockingInLoop", "await", ".aio(")
+
+
+# Ranks that end
+
+
+def test_a_rank_that_raises_inside_the_block(cli: Cli) -> None:
+    program = write(
+        cli,
+        """
+        with orca.join() as group:
+            counter = group.share(Counter, "hits")
+            if group.rank == 1:
+                raise LookupError("mine")
+            counter.reach(1)
+        """,
+    )
+    check(run(cli, program), 1, "LookupError: mine", "2 others stopped")
+
+
+def test_a_rank_that_exits_7_inside_the_block(cli: Cli) -> None:
+    program = write(
+        cli,
+        """
+        with orca.join() as group:
+            counter = group.share(Counter, "hits")
+            if group.rank == 2:
+                sys.exit(7)
+            counter.reach(1)
+        """,
+    )
+    check(run(cli, program), 7, "rank 2 (pid", "exit code 7", "2 others stopped")
+
+
+WAYS_TO_BE_BUSY = {
+    "guard": "counter.reach(1)",
+    "barrier": "group.barrier()",
+    "compute": "while True: pass",
+    "write": "while True: counter.add(1)",
+    "nowait": "while True: counter.add.nowait(1)",
+    "fence": "while True: group.fence()",
+    "loop": "asyncio.run(waiting(counter))",
+}
+
+
+@pytest.mark.parametrize("sequencer", ["witness", "rank"])
+@pytest.mark.parametrize("busy", WAYS_TO_BE_BUSY)
+def test_a_rank_that_is_killed_ends_the_run(cli: Cli, busy: str, sequencer: str) -> None:
+    program = write(
+        cli,
+        f"""
+        async def waiting(counter):
+            await counter.reach.aio(1 << 60)
+
+        with orca.join() as group:
+            counter = group.share(Counter, "hits")
+            counter.add(-1 << 40)
+            group.barrier()
+            if group.rank == 0:
+                os.kill(os.getpid(), 9)
+            {WAYS_TO_BE_BUSY[busy]}
+        """,
+    )
+    began = time.monotonic()
+    result = cli.run("--sequencer", sequencer, "-n3", "-q", program)
+    check(result, 137, "rank 0 (pid", "killed first by SIGKILL", "2 others stopped")
+    assert time.monotonic() - began < 10
+
+
+# Joining
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("seeds='unix:{directory}/nobody', timeout=0.3", "no answer from unix:{directory}/nobody"),
+        ("seeds=['tcp:127.0.0.1:9', 'tcp:127.0.0.1:10'], timeout=0.3", "tcp:127.0.0.1:10"),
+        ("listen='tcp:0.0.0.0:0'", "InsecureConfig: 0.0.0.0 is not on the loopback interface"),
+        ("seeds='tcp:192.0.2.1:7', timeout=1", "InsecureConfig: 192.0.2.1 is not on the loopback"),
+        ("listen='unix:{directory}/no/such'", "cannot listen at unix:{directory}/no/such"),
+        ("listen='somewhere'", "'somewhere' is not an address: unix:PATH or tcp:HOST:PORT"),
+        ("listen='unix:/x', seeds='unix:/y'", "give one of them"),
+        ("size=4", "give listen or seeds"),
+        ("stack='PACK:COM:unix'", "StackError: PACK needs"),
+        ("stack='PACK:XFER:TOTAL:MBRSHIP:COM:pigeon'", "no medium 'pigeon'"),
+        ("resilience=1", "degree 0 only"),
+    ],
+)
+def test_joins_that_cannot_be(cli: Cli, arguments: str, words: str) -> None:
+    directory = str(cli.directory)
+    program = write(cli, f"with orca.join({arguments.format(directory=directory)}): pass", SHARED)
+    for source in (program, write_async(cli, arguments.format(directory=directory))):
+        result = subprocess.run(
+            [sys.executable, source],
+            capture_output=True,
+            text=True,
+            timeout=cli.deadline,
+            check=False,
+        )
+        assert result.returncode == 1
+        assert words.format(directory=directory) in result.stderr.splitlines()[-1]
+
+
+def write_async(cli: Cli, arguments: str) -> str:
+    """The same join, in a coroutine."""
+    return cli.write(
+        SHARED
+        + textwrap.dedent(
+            f"""
+            async def main():
+                async with orca.join({arguments}): pass
+            asyncio.run(main())
+            """
+        ),
+        "coroutine.py",
+    )
+
+
+def test_a_program_that_does_not_exist(cli: Cli) -> None:
+    check(run(cli, "no_such.py"), 2, "there is no program 'no_such.py'")
+
+
+def test_an_environment_that_makes_no_sense(cli: Cli) -> None:
+    program = write(cli, "with orca.join(): pass", SHARED)
+    for settings, words in (
+        ({"ORCALIKE_RANK": "0"}, "ORCALIKE_RANK is set, but"),
+        ({"ORCALIKE_CHECK": "everything"}, "ORCALIKE_CHECK=everything"),
+    ):
+        result = subprocess.run(
+            [sys.executable, program],
+            capture_output=True,
+            text=True,
+            timeout=cli.deadline,
+            check=False,
+            env={**os.environ, **settings},
+        )
+        assert result.returncode == 1
+        assert words in result.stderr.splitlines()[-1]

@@ -1,0 +1,177 @@
+"""What the documents show, done as they say: programs that run, commands with their output.
+
+A block's info string says what it is:
+
+- `python NAME.py` is a program that a command of the same document runs;
+- `python run` is a program by itself; the `text` block after it, if any, is what it prints;
+- `console run` is commands, each after a `$`, and what they print. A command that ends in `&` is
+  waited for at the end of the block, `echo $?` shows the code of the one before.
+
+In what is printed `...` stands for anything, a line of `...` for any lines, and lines may come in
+another order, for ranks print when they do.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SECONDS = 60
+BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]+)(?:#[^)]*)?\)")
+COMMANDS = {
+    "orcalike": [sys.executable, "-m", "orcalike"],
+    "python": [sys.executable],
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a document."""
+
+    info: str
+    text: str
+    line: int
+    follows: str = ""
+    """The `text` block right after it."""
+
+
+def blocks(document: Path) -> list[Block]:
+    """All fenced blocks of a document, in their order."""
+    source = document.read_text(encoding="utf-8")
+    found = list(BLOCK.finditer(source))
+    return [
+        Block(
+            one["info"],
+            one["text"],
+            source.count("\n", 0, one.start()) + 1,
+            after["text"] if after and _is_output(source[one.end() : after.start()], after) else "",
+        )
+        for one, after in zip_longest(found, found[1:])
+    ]
+
+
+def _is_output(between: str, after: re.Match[str]) -> bool:
+    return after["info"] == "text" and not between.strip()
+
+
+def programs(document: Path) -> dict[str, str]:
+    """The programs that a document has its reader save."""
+    return {
+        name: block.text
+        for block in blocks(document)
+        if (name := block.info.removeprefix("python ")).endswith(".py")
+    }
+
+
+def start(command: str, directory: Path) -> subprocess.Popen[str]:
+    first, *rest = shlex.split(command)
+    return subprocess.Popen(
+        [*COMMANDS[first], *rest],
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> str:
+    with process:
+        try:
+            return process.communicate(timeout=SECONDS)[0]
+        finally:
+            process.kill()
+
+
+def run_commands(text: str, directory: Path) -> None:
+    """Run a block's commands, and compare all that they print with the rest of the block."""
+    lines = text.splitlines()
+    printed: list[str] = []
+    behind: list[subprocess.Popen[str]] = []
+    code, asked = 0, True
+    for command in (line[2:] for line in lines if line.startswith("$ ")):
+        if command == "echo $?":
+            printed.append(str(code))
+            asked = True
+            continue
+        assert code == 0 or asked, f"exit code {code}, which nothing asks for: {printed}"
+        if command.endswith("&"):
+            behind.append(start(command.removesuffix("&"), directory))
+            continue
+        process = start(command, directory)
+        printed += end(process).splitlines()
+        code, asked = process.returncode, False
+    for process in behind:
+        printed += end(process).splitlines()
+        code = code or process.returncode
+    compare(printed, [line for line in lines if not line.startswith("$ ")])
+    assert code == 0 or asked, f"exit code {code}, which nothing asks for: {printed}"
+
+
+def compare(printed: list[str], shown: list[str]) -> None:
+    """Whether each line that is shown was printed, and, without a line of `...`, no other."""
+    rest = list(printed)
+    for line in shown:
+        if line == "...":
+            continue
+        pattern = ".*".join(map(re.escape, line.split("...")))
+        match = next((one for one in rest if re.fullmatch(pattern, one)), None)
+        assert match is not None, f"{line!r} is shown, and was not printed: {printed}"
+        rest.remove(match)
+    assert "..." in shown or not rest, f"printed, and not shown: {rest}"
+
+
+@pytest.fixture
+def place(document: Path, tmp_path: Path) -> Path:
+    """A directory with the document's programs."""
+    for name, text in programs(document).items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def by_name(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=by_name)
+def test_what_is_shown_runs(document: Path, place: Path) -> None:
+    for block in blocks(document):
+        if block.info == "console run":
+            run_commands(block.text, place)
+        elif block.info == "python run":
+            (place / "shown.py").write_text("\n" * block.line + block.text)  # errors show the line
+            run_commands(f"$ python shown.py\n{block.follows}", place)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=by_name)
+def test_programs_to_save_are_run(document: Path) -> None:
+    """A program that no command and no other program of the document uses is never tried."""
+    used = "\n".join(block.text for block in blocks(document))
+    for name in programs(document):
+        assert re.search(rf"^\$ .*\b{re.escape(name)}|\bimport {name[:-3]}\b|\bfrom {name[:-3]} ",
+                         used, re.MULTILINE), name  # fmt: skip
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=by_name)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
+    broken = [
+        link["path"]
+        for link in LINK.finditer(text)
+        if not (document.parent / link["path"]).exists()
+    ]
+    assert not broken
+
+
+def test_the_readme_begins_with_a_program() -> None:
+    first = blocks(ROOT / "README.md")[0]
+    assert first.info == "python longest.py"

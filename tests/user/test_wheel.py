@@ -1,0 +1,124 @@
+"""What `pip install` gives: a wheel that works away from the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(600)
+
+ROOT = Path(__file__).parents[2]
+LINKS = ("runtime", "transport", "examples")
+FIRST_PROGRAM = re.compile(r"^```python (\S+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """What a command prints on both outputs; it must end well."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    ended = subprocess.run(
+        command,
+        cwd=cwd,
+        env=clean,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources alone, as a clone has them."""
+    copy = tmp_path_factory.mktemp("tree")
+    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built with the tools of this environment."""
+    out = tmp_path_factory.mktemp("wheel")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out]
+    run(sys.executable, "-m", "pip", "wheel", *options, ".", cwd=tree)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a fresh environment with the wheel in it."""
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, with_pip=True)
+    run(place / "bin" / "python", "-m", "pip", "install", "--quiet", wheel, cwd=place)
+    return place / "bin"
+
+
+def sources(tree: Path, *suffixes: str) -> set[str]:
+    """The files of the package, the linked folders included, by their place in it."""
+    found = {path for path in (tree / "orcalike").rglob("*") if not path.is_symlink()}
+    named = {f"orcalike/{path.relative_to(tree / 'orcalike').as_posix()}" for path in found}
+    for link in LINKS:
+        below = [path for path in (tree / link).rglob("*") if path.is_file()]
+        named |= {f"orcalike/{path.relative_to(tree).as_posix()}" for path in below}
+    return {name for name in named if name.endswith(suffixes)}
+
+
+def test_the_wheel_has_what_it_needs_and_no_sources_of_c(tree: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    compiled = {name.partition(".")[0] for name in names if name.endswith(".so")}
+
+    assert compiled == {name.removesuffix(".pyx") for name in sources(tree, ".pyx")}
+    assert names >= sources(tree, ".py", ".pyi", ".pxd", ".tsp", "py.typed")
+    assert {"orcalike/py.typed", "orcalike/examples/tsp.py"} <= names
+    assert [name for name in names if name.endswith((".pyx", ".c", ".toml"))] == []
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"orcalike"}
+
+
+def test_the_source_distribution_has_the_folders_in_their_places(
+    tree: Path, wheel: Path, tmp_path: Path
+) -> None:
+    """Links become folders, so that a build from it sees the same import tree."""
+    program = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    run(sys.executable, "-W", "ignore", "-c", program, cwd=tree)
+    (built,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        members = {member.name.partition("/")[2]: member for member in archive.getmembers()}
+
+    assert all(members[f"orcalike/{link}"].isdir() for link in LINKS)
+    assert members.keys() >= sources(tree, ".py", ".pyi", ".pyx", ".pxd", ".h", ".tsp", "py.typed")
+    assert members.keys() >= {"setup.py", "pyproject.toml", "README.md", "LICENSE"}
+    assert [name for name in members if name.endswith((".c", ".so", ".pyc"))] == []
+
+
+def test_the_first_program_runs_from_another_folder(environment: Path, tmp_path: Path) -> None:
+    found = FIRST_PROGRAM.search((ROOT / "README.md").read_text())
+    assert found is not None
+    name, text = found.groups()
+    (tmp_path / name).write_text(text)
+
+    alone = run(environment / "python", name, cwd=tmp_path)
+    launched = run(environment / "orcalike", "run", "-n", "2", name, cwd=tmp_path)
+    assert alone.count("\n") == 1
+    assert f"[0] {alone}" in launched
+
+
+def test_the_examples_are_in_it(environment: Path, tmp_path: Path) -> None:
+    assert "tsp" in run(environment / "orcalike", "examples", "list", cwd=tmp_path)
+    where = "import orcalike; print(orcalike.__file__)"
+    assert str(environment.parent) in run(environment / "python", "-c", where, cwd=tmp_path)
