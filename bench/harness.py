@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 ENDS_WITHIN = 5.0
 """Seconds that a program has to end by itself, when its input has ended."""
@@ -85,7 +85,7 @@ class Program:
                 end()
         self.process.wait()
 
-    def __enter__(self) -> Program:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -104,7 +104,7 @@ class Bench:
         self.members = members
         self.effort = effort
         run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
-        member = [*run, "-n", str(members), HERE / "member.py"]
+        member = [*run, "-n", str(members), str(HERE / "member.py")]
         limit = [str(members), str(FRAME)]
         self.threads = stack.enter_context(Program(member))
         self.loop = stack.enter_context(Program([*member, "--loop"]))
@@ -200,7 +200,9 @@ class Bench:
             self.cost("(int)", core["int"], plain["add"], rates["int"], must[0]),
             self.cost("(str, int)", core["str_int"], plain["put"], rates["str_int"]),
             self.cost("(int), uvloop", core["uvloop"], plain["add"], rates["uvloop"]),
-            compare("rate of (str, int)", n, "/s", rates["str_int"], "(int)", rates["int"], must[1]),
+            compare(
+                "rate of (str, int)", n, "/s", rates["str_int"], "(int)", rates["int"], must[1]
+            ),
             compare("rate on uvloop", n, "/s", rates["uvloop"], "thread", rates["int"], must[2]),
         ]
 
@@ -213,7 +215,12 @@ class Bench:
         return seconds
 
     def cost(
-        self, arguments: str, core: list[float], plain: list[float], rates: list[float], must: str = ""
+        self,
+        arguments: str,
+        core: list[float],
+        plain: list[float],
+        rates: list[float],
+        must: str = "",
     ) -> Row:
         """Core time of all processes, the sequencer too, for each operation that a member applied."""
         what = f"write, no wait, {arguments}"
@@ -226,7 +233,9 @@ def print_table(rows: Sequence[Row]) -> None:
     lines = [heads, *map(cells, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     for line in lines:
-        print("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+        print(
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        )
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -309,8 +318,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    print(", ".join(f"{value} {name}" if name == "cores" else str(value)
-                    for name, value in machine().items()))
+    print(
+        ", ".join(
+            f"{value} {name}" if name == "cores" else str(value)
+            for name, value in machine().items()
+        )
+    )
     print_table(rows)
     if options.json:
         result = {"machine": machine(), "rows": [asdict(row) for row in rows]}

@@ -10,12 +10,11 @@ from typing import Any
 
 from orcalike.runtime.dispatch import replica_of, runs_here
 from orcalike.runtime.errors import ReplicaDivergence
-from orcalike.runtime.replica import Replica
 
 _guarded: set[type[Any]] = set()
 
 
-def guard_attributes(cls: type[Any]) -> None:
+def guard_attributes(cls: Any) -> None:
     """Have `cls` refuse assignments from outside to objects that are shared."""
     if cls in _guarded:
         return
@@ -30,8 +29,8 @@ def guard_attributes(cls: type[Any]) -> None:
         _refuse_outside(self, name)
         delete_plainly(self, name)
 
-    cls.__setattr__ = checked_set  # type: ignore[assignment]
-    cls.__delattr__ = checked_delete  # type: ignore[assignment]
+    cls.__setattr__ = checked_set
+    cls.__delattr__ = checked_delete
 
 
 def _refuse_outside(shared: object, name: str) -> None:

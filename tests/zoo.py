@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Self
 
 import orcalike as orca
 
@@ -38,7 +39,7 @@ class Counter:
         return self.value
 
     @orca.write
-    def add_all(self, *numbers: int, twice: bool = False, **named: int) -> int:
+    def add_all(self, /, *numbers: int, twice: bool = False, **named: int) -> int:
         self.value += (sum(numbers) + sum(named.values())) * (2 if twice else 1)
         return self.value
 
@@ -224,7 +225,7 @@ class Gate:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __enter__(self) -> Gate:
+    def __enter__(self) -> Self:
         _gates[self.name], _arrivals[self.name] = threading.Event(), threading.Event()
         return self
 

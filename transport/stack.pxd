@@ -14,7 +14,6 @@ cdef class Stack(Core):
     cdef readonly Com bottom
     cdef readonly Pack pack         # the top layer, where it is PACK
     cdef readonly object config
-    cdef readonly list faults       # what was wrong with what arrived, for the driver's log
 
     cdef int enter(self, int64_t now) except -1
     cdef int settle(self) except -1

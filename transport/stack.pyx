@@ -17,10 +17,6 @@ from orcalike.transport.layers.base cimport NEVER, Core, Layer
 from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.wire.message cimport Message
 
-cdef enum:
-    FAULTS_MAX = 100
-
-
 cdef class Stack(Core):
     """`Stack(layers, config, me, seed)`: layers as `parse_stack` gives them, top first.
 
@@ -33,7 +29,6 @@ cdef class Stack(Core):
         self.config = config
         self.me = me
         self.seed = seed
-        self.faults = []
         self.layers = tuple([spec.make(self, config, me) for spec in layers])
         for upper, layer in zip(self.layers, self.layers[1:]):
             upper.below = layer

@@ -108,9 +108,7 @@ class Job:
         """What the witness and all ranks have alike."""
         size = str(self.options.nprocs)
         environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in _OF_ONE_RANK
+            name: value for name, value in os.environ.items() if name not in _OF_ONE_RANK
         }
         environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(self.options.nprocs)))
         if environment.get("PYTHONHASHSEED", "random") == "random":

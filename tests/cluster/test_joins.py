@@ -20,7 +20,7 @@ class Group:
     def __init__(self, programs: Programs, medium: str) -> None:
         self.programs = programs
         where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
-        self.members = [programs.start("member.py", "make", where, LEAVES="maker leaves")]
+        self.members = [programs.start("busy_member.py", "make", where, LEAVES="maker leaves")]
         self.addresses = [str(self.members[0].hear()["address"])]
         for _ in range(2):
             self.add(LEAVES="writer leaves")
@@ -30,7 +30,7 @@ class Group:
     def add(self, **environment: str) -> Process:
         """Start one that joins through any of those who are there."""
         seeds = self.addresses[-1:]
-        self.members.append(self.programs.start("member.py", "join", *seeds, **environment))
+        self.members.append(self.programs.start("busy_member.py", "join", *seeds, **environment))
         return self.members[-1]
 
     def wait_for_the_last(self) -> None:

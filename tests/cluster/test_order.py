@@ -15,9 +15,7 @@ WRITES = 10_000
 @pytest.mark.parametrize("sequencer", ["witness", "rank"])
 @pytest.mark.parametrize("medium", ["--unix", "--tcp"])
 def test_four_writers_make_one_history(programs: Programs, medium: str, sequencer: str) -> None:
-    facts = programs.facts(
-        medium, "--sequencer", sequencer, "-n", "4", "writers.py", str(WRITES)
-    )
+    facts = programs.facts(medium, "--sequencer", sequencer, "-n", "4", "writers.py", str(WRITES))
     assert len(facts) == 4
     assert facts[0]["count"] > 4 * WRITES
     for key in ("count", "digest", "states"):

@@ -53,7 +53,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built with the tools of this environment."""
     out = tmp_path_factory.mktemp("wheel")
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", f"--wheel-dir={out}"]
     run(sys.executable, "-m", "pip", "wheel", *options, ".", cwd=tree)
     (built,) = out.glob("*.whl")
     return built

@@ -456,10 +456,6 @@ cdef class Pump(Driver):
         for stack in self.stacks:
             if stack.out.count or stack.out.connects or stack.out.closes:
                 self.emit_stack(stack)
-            if stack.faults:
-                for fault in stack.faults:
-                    self.log(logging.WARNING, fault)
-                stack.faults.clear()
         return 0
 
     cdef int emit_stack(self, Stack stack) except -1:

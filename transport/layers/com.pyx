@@ -101,6 +101,8 @@ cdef class Com(Layer):
         peer.queue, peer.queued = [], 0
         if peer.greeted or peer.address:
             self.above.up_problem(peer, why)
+        if peer.place < 0:              # whoever comes back greets again
+            self.peers.pop(peer.address, None)
 
     def connect_failed(self, str address, str why):
         """No link to `address` could be made."""

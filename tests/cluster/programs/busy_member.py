@@ -1,7 +1,7 @@
 """A member that writes at full speed, from when it is in until somebody calls "stop".
 
-`member.py make ADDRESS` or `member.py join ADDRESS...`. One whose LEAVES is set leaves when that
-is called. All have calls that wait for a gate, which rises now and then.
+`busy_member.py make ADDRESS` or `busy_member.py join ADDRESS...`. One whose LEAVES is set leaves
+when that is called. All have calls that wait for a gate, which rises now and then.
 """
 
 from __future__ import annotations
