@@ -41,5 +41,5 @@ def _read(descriptor: int) -> None:
             word, _, rank = line.partition(" ")
             if word == "ended" and rank.strip().isdigit():
                 _ended.add(int(rank))
-                for listener in _listeners:
+                for listener in _listeners.copy():
                     listener(set(_ended))

@@ -189,6 +189,12 @@ cdef class Runtime(Invoker):
         """Invoke an atomic function; returns the invocation."""
         return self.manager.invoke_atomic(atomic, args, named)
 
+    def call_atomic(self, atomic, args, named, timeout):
+        """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
+        refuse_loop(atomic)
+        return self.await_outcome(self.manager.invoke_atomic(atomic, args, named),
+                                  nanoseconds(timeout), True)
+
     cdef int check(self, Replica replica) except -1:
         """Raise where nothing can be invoked any more."""
         if replica is not None and replica.flags & (DROPPED | CLOSED):

@@ -16,6 +16,7 @@ cdef enum:
 cdef class Operation:
     cdef vectorcallfunc vectorcall  # of this descriptor, as a call on an object finds it
     cdef vectorcallfunc call        # of the function
+    cdef PyObject* code             # the function, borrowed from the next field
     cdef readonly object function
     cdef readonly object guard
     cdef unsigned int traits

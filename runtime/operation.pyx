@@ -47,6 +47,7 @@ cdef class Operation:
     def __init__(self, function, str kind, bint popup=False, bint undo=False, resilience=None):
         self.vectorcall = <vectorcallfunc>call_operation
         self.function = function
+        self.code = <PyObject*>function
         self.call = PyVectorcall_Function(<PyObject*>function)
         if self.call is NULL:
             raise TypeError(f"{function!r} is not a plain function")
@@ -124,24 +125,24 @@ cdef PyObject* call_operation(PyObject* self, PyObject* const* args, size_t flag
                               PyObject* names) noexcept:
     """`object.operation(...)`: the object is the first argument.
 
-    It deals in bare pointers, so that an exception passes through as the function left it.
+    It deals in bare pointers, so that an exception passes through as the function left it, and
+    nothing is counted on the way of a read.
     """
-    cdef Operation operation = <Operation>self
     cdef PyObject* found = NULL
     cdef PyObject* result
     cdef int state
-    if operation.traits == READ and PyVectorcall_NARGS(flags) > 0:
+    if (<Operation>self).traits == READ and PyVectorcall_NARGS(flags) > 0:
         state = begin(args[0], &found)
         if state == HELD:
-            result = operation.call(<PyObject*>operation.function, args,
-                                    PyVectorcall_NARGS(flags), names)
+            result = (<Operation>self).call((<Operation>self).code, args,
+                                            PyVectorcall_NARGS(flags), names)
             end(<Replica>found)
             if (<Replica>found).flags:
                 (<Replica>found).invoker.release(<Replica>found)
             return result
         if state == PLAIN:
-            return operation.call(<PyObject*>operation.function, args,
-                                  PyVectorcall_NARGS(flags), names)
+            return (<Operation>self).call((<Operation>self).code, args,
+                                          PyVectorcall_NARGS(flags), names)
     return (<vectorcallfunc>call_slow)(self, args, flags, names)
 
 
@@ -337,7 +338,7 @@ cdef class Atomic:
         invoker, placed, named = self.place(args, kwargs)
         if invoker is None:
             return self.run_plain(placed, named)
-        return invoker.invoke_atomic(self, placed, named).wait(timeout)
+        return invoker.call_atomic(self, placed, named, timeout)
 
     def nowait(self, *args, **kwargs):
         """Do not wait: returns the invocation."""

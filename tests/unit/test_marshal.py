@@ -123,6 +123,9 @@ def same(left: object, right: object) -> bool:
         # Elements are hashable, and equal ones of different types print differently.
         assert isinstance(right, (set, frozenset))
         return sorted(map(repr, left)) == sorted(map(repr, right))
+    if dataclasses.is_dataclass(left):
+        names = [field.name for field in dataclasses.fields(left)]
+        return all(same(getattr(left, name), getattr(right, name)) for name in names)
     return left == right
 
 

@@ -1,0 +1,28 @@
+"""An atomic function on shared objects, called in each of the three ways."""
+
+from __future__ import annotations
+
+import pytest
+
+import orcalike as orca
+from tests.zoo import Counter, transfer
+
+
+def test_threads_wait_for_the_outcome() -> None:
+    with orca.join() as group:
+        source, target = group.share(Counter, "source", 9), group.share(Counter, "target", 0)
+        transfer(source, target, 2)
+        transfer.options(timeout=5.0)(source, target, 3)
+        transfer.nowait(source, target).result()
+        assert (source.get(), target.get()) == (3, 6)
+
+
+async def test_coroutines_await_it_and_never_block() -> None:
+    async with orca.join() as group:
+        source = await group.share.aio(Counter, "source", 9)
+        target = await group.share.aio(Counter, "target", 0)
+        await transfer.aio(source, target, 4)
+        with pytest.raises(orca.BlockingInLoop):
+            transfer(source, target, 4)
+        await group.fence.aio()
+        assert (source.get(), target.get()) == (5, 4)
