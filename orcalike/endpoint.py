@@ -7,6 +7,7 @@ threads and event loops.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import secrets
@@ -32,6 +33,9 @@ from orcalike.transport.view import Member, View
 LEAVE_WITHIN = 5.0
 """Seconds that leaving takes at the most; a group that does not answer is left all the same."""
 
+GIVE_UP_WITHIN = 1.0
+"""Seconds that leaving takes at the most where joining has failed."""
+
 _log = logging.getLogger("orcalike")
 
 
@@ -54,16 +58,11 @@ class Endpoint:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._listener, self.address = self._listen()
-        incarnation = self._incarnation
-        me = Member(self.address, incarnation, plan.rank)
-        epoch = time.time_ns() - clock()
-        text = self._stack_text()
-        options = {"resilience": plan.resilience or None, "stack": text.rpartition(":")[0]}
-        if self._makes_group:
-            options["resilience"] = plan.resilience
-        self.stack = Stack(
-            parse_stack(text), StackConfig(plan.name, options, epoch), me, incarnation
-        )
+        try:
+            self.stack = self._make_stack()
+        except OrcalikeError:
+            self._stop_listening()
+            raise
         self.pump = Pump(_log.log)
         self.pump.add(self.stack)
         self.pump.stack_for = lambda group: self.stack if group == plan.name else None
@@ -96,9 +95,22 @@ class Endpoint:
             return sockets.listen(launch.address_of(plan.name))
         return sockets.listen(sockets.beside(self._targets()[0], self._incarnation))
 
-    def _stack_text(self) -> str:
+    def _make_stack(self) -> Stack:
         medium = self.address.partition(":")[0] or "unix"
-        return self.plan.stack or f"PACK:XFER:TOTAL:MBRSHIP:COM:{medium}"
+        text = self.plan.stack or f"PACK:XFER:TOTAL:MBRSHIP:COM:{medium}"
+        resilience = self.plan.resilience if self._makes_group else self.plan.resilience or None
+        options = {"resilience": resilience, "stack": text.rpartition(":")[0]}
+        config = StackConfig(self.plan.name, options, time.time_ns() - clock())
+        me = Member(self.address, self._incarnation, self.plan.rank)
+        return Stack(parse_stack(text), config, me, self._incarnation)
+
+    def _stop_listening(self) -> None:
+        if self._listener is None:
+            return
+        self._listener.close()
+        if self.address.startswith("unix:"):
+            with contextlib.suppress(OSError):  # the launcher has removed it where the run ends
+                os.unlink(self.address.removeprefix("unix:"))
 
     def _targets(self) -> tuple[str, ...]:
         launch = self.plan.launch
@@ -115,7 +127,10 @@ class Endpoint:
             self._begin()
             self.wait_until(self._step_join, self.plan.timeout, "join the group")
         except BaseException:
-            self.close()
+            if self._may_be_in():
+                self.leave(GIVE_UP_WITHIN)
+            else:
+                self.close()
             raise
         assert self.view is not None
         return self.view
@@ -130,7 +145,10 @@ class Endpoint:
             self._begin()
             await self.await_until(self._step_join, self.plan.timeout, "join the group")
         except BaseException:
-            self.close()
+            if self._may_be_in():
+                await self.leave_on_loop(GIVE_UP_WITHIN)
+            else:
+                self.close()
             raise
         assert self.view is not None
         return self.view
@@ -158,6 +176,11 @@ class Endpoint:
                 time.sleep(delay)
                 self._try_next()
         return self.view is not None and self._is_complete(self.view)
+
+    def _may_be_in(self) -> bool:
+        """Whether the group has let this member in, or may do so yet: then it must leave again."""
+        asked = self.denied is None and self.stack.bottom.is_linked()
+        return self.view is not None or asked
 
     def _told_ended(self, ranks: set[int]) -> None:
         """The launcher says which ranks have ended: this rank tells the group."""
@@ -216,11 +239,7 @@ class Endpoint:
         self.pump.rearm = None
         self.pump.drain(clock() + 1_000_000_000)
         self.pump.close_all()
-        if self.address.startswith("unix:") and self._listener is not None:
-            try:
-                os.unlink(self.address.removeprefix("unix:"))
-            except OSError:
-                pass  # somebody removed it, as the launcher does at the end
+        self._stop_listening()
 
     def _rearm(self, deadline: int | None) -> None:
         assert self._loop is not None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from queue import SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -18,7 +20,7 @@ from orcalike.plan import Plan
 from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.assemble import follow_declarations, make_runtime
-from orcalike.runtime.dispatch import Runtime, refuse_inside
+from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.manager import Code
 from orcalike.transport.stack import Stack
@@ -28,6 +30,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _log = logging.getLogger("orcalike")
+
+_groups: weakref.WeakSet[Group] = weakref.WeakSet()
+
+
+def _abandon_groups() -> None:
+    for group in list(_groups):
+        group._abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_groups)
 
 
 class Group:
@@ -40,6 +52,7 @@ class Group:
         self._endpoint.tell_ended = self._tell_ended
         self._forget = follow_declarations(self._runtime, self._endpoint.pump.call)
         self._closed = False
+        _groups.add(self)
 
     def _make_runtime(self, stack: Stack, endpoint: Endpoint) -> Runtime:
         checks = endpoint.plan.checks
@@ -215,16 +228,26 @@ class Group:
         """What still waits for a guard is withdrawn when the member leaves."""
         mine = [
             call.function.title
-            for (source, _), call in self._runtime.waiting.items()
+            for (source, _), call in list(self._runtime.waiting.items())
             if source == self._runtime.incarnation
         ]
         if mine:
             _log.warning("withdrawn, since its member leaves: %s", ", ".join(sorted(mine)))
 
     def _end(self) -> None:
+        self._runtime.fail_all(GroupClosed(f"the group {self.name!r} was left"))
+        self._let_go()
+
+    def _abandon(self) -> None:
+        """This is a forked child: the group is its parent's."""
+        if not self._closed:
+            self._runtime.failure = GroupClosed("a forked child has no group: join in the child")
+            self._let_go()
+            self._endpoint.abandon()
+
+    def _let_go(self) -> None:
         self._closed = True
         self._forget()
-        self._runtime.fail_all(GroupClosed(f"the group {self.name!r} was left"))
         for replica in self._runtime.replicas:
             if replica is not None:
                 replica.let_go()
@@ -246,7 +269,7 @@ class Share:
         The others bind to it: other arguments give one warning, another class ClassMismatch. What
         `__init__` raises is raised, and the name stays free.
         """
-        refuse_inside("share")
+        refuse_to_wait("share")
         return self.nowait(cls, name, *args, **kwargs).result()
 
     def aio(
@@ -277,7 +300,7 @@ class Find:
 
     def __call__(self, cls: Callable[..., T], name: str, /, *, timeout: float | None = None) -> T:
         """The object `name`; waits until somebody shares it, or raises TimeoutError."""
-        refuse_inside("find")
+        refuse_to_wait("find")
         return self.nowait(cls, name).result(timeout)
 
     def aio(self, cls: Callable[..., T], name: str, /) -> Awaitable[T]:
@@ -300,7 +323,7 @@ class Drop:
 
     def __call__(self, obj: object, /) -> None:
         """End a shared object."""
-        refuse_inside("drop")
+        refuse_to_wait("drop")
         self.nowait(obj).result()
 
     def aio(self, obj: object, /) -> Awaitable[None]:
@@ -327,7 +350,7 @@ class Whole:
 
     def __call__(self, *, timeout: float | None = None) -> None:
         """Wait for it; `timeout`, in seconds, ends only the waiting (TimeoutError)."""
-        refuse_inside(self._code.name.lower())
+        refuse_to_wait(self._code.name.lower())
         self.nowait().result(timeout)
 
     def aio(self) -> Awaitable[None]:

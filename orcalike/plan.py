@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from orcalike.errors import OrcalikeError
+from orcalike.transport.drivers.sockets import normal
 
 CHECKS = frozenset({"hash", "strict"})
 """What `ORCALIKE_CHECK` can ask for."""
@@ -135,6 +136,7 @@ def make_plan(
     launch = find_launch() if not seeds and not listen else None
     how = "seeds" if seeds else "listen" if listen else "launched" if launch else "alone"
     addresses = (seeds,) if isinstance(seeds, str) else tuple(seeds or ())
+    addresses = tuple(map(normal, addresses))
     if how == "alone" and (size or 1) > 1:
         raise ValueError(f"size={size}, but this group of one has no address: give listen or seeds")
     return Plan(

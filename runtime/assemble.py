@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.dispatch import Runtime
-from orcalike.runtime.errors import ObjectDropped
+from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.state import Donor
@@ -85,8 +85,13 @@ def _codec(runtime: Runtime) -> Codec:
     def object_of(number: int) -> object:
         replicas = runtime.replicas
         replica = replicas[number] if 0 < number < len(replicas) else None
-        if replica is None or replica.object is None:
+        if replica is None:
             raise ObjectDropped(f"a reference to object {number}, which does not exist here")
+        if replica.object is None:
+            raise ReplicaDivergence(
+                f"{replica.name!r} is referred to, and {replica.class_name} is not declared here, "
+                "or in another version: import its module before joining"
+            )
         return replica.object
 
     return Codec(reference_of, object_of)

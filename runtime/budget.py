@@ -41,7 +41,7 @@ class Budget:
             strikes.popleft()
         promoted = len(strikes) >= STRIKES
         if promoted:
-            replica.promoted.add(operation.name)
+            replica.promote(operation)
         if promoted or now - self._reported.get(key, -REPORT_EVERY) >= REPORT_EVERY:
             self._reported[key] = now
             _log.warning(

@@ -40,7 +40,10 @@ cdef class Runtime(Invoker):
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef Waitable room_waitable         # threads that wait for room
     cdef list room_futures              # coroutines that do
-    cdef int64_t batch_began
+    cdef unsigned int recent, recent_code   # object and operation of the message before
+    cdef uint64_t batch_first           # the first message of this packet
+    cdef int64_t batch_began, batch_worked
+    cdef int64_t watched_until          # packets are timed by processor time until then
     cdef int64_t timed_until            # operations are timed one by one until then
     cdef int64_t began, began_working   # of the operation that is timed now
 
@@ -63,6 +66,8 @@ cdef class Runtime(Invoker):
                       PyObject* result) except -1
     cdef Invocation taken(self, Message message)
     cdef int stranger(self, Message message, str why) except -1
+    cdef int start_batch(self) except -1
+    cdef int slow_batch(self, int64_t now) except -1
     cdef int start_timing(self) except -1
     cdef int stop_timing(self, Replica replica, unsigned int code) except -1
     cdef int tell_room(self) except -1

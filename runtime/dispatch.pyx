@@ -10,8 +10,9 @@ and finds the invocation that it has issued under the count. While nobody holds 
 nothing is kept for it.
 
 The bound on handlers (D07) is watched by packets: one clock reading before and one after. Where a
-packet took too long, which may be the fault of other threads or processes, what comes in the next
-minute is timed one by one, by the processor time of this thread.
+packet took too long, which may be the fault of other threads or processes, the packets of the next
+minute are timed by this thread's processor time; where one of several operations takes too long by
+that, the operations of the next second are timed one by one.
 """
 
 import asyncio
@@ -25,6 +26,7 @@ from libc.string cimport memcpy, memset
 
 from orcalike.runtime import waits
 from orcalike.runtime.arguments import positional
+from orcalike.runtime.changes import withdrawal_error
 from orcalike.runtime.errors import (
     BlockingInLoop,
     GroupClosed,
@@ -36,7 +38,7 @@ from orcalike.runtime.errors import (
 )
 from orcalike.transport.errors import ProtocolError
 
-from orcalike.runtime.invocation import complain, resolve
+from orcalike.runtime.invocation import complain, name_of, resolve
 from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, Invoker, nanoseconds
 from orcalike.runtime.marshal cimport Codec, get, put
 from orcalike.runtime.operation cimport GUARDED, POPUP, READ, UNDO, Operation
@@ -46,7 +48,6 @@ from orcalike.runtime.replica cimport (
     HELD,
     LOCKED,
     QUEUED,
-    SLEEPERS,
     UNPACKED,
     Replica,
     begin,
@@ -54,7 +55,7 @@ from orcalike.runtime.replica cimport (
     find,
     thread_slot,
 )
-from orcalike.runtime.task cimport Call, hand_on, is_fault, submit
+from orcalike.runtime.task cimport Call, Task, hand_on, is_fault, submit
 from orcalike.transport.drivers.driver cimport Driver, Waitable
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
@@ -68,7 +69,8 @@ cdef extern from "Python.h":
 cdef enum:
     ARGS_MAX = 8            # arguments that are decoded into the array
     SIMPLE_MAX = 512        # bytes of arguments that are written in place
-    TIMED = 60000000000     # ns for which operations are timed one by one
+    WATCHED = 60000000000   # ns for which packets are timed by processor time
+    TIMED = 1000000000      # ns for which operations are
     STALLED = 250000000     # ns on the wall clock that count whatever the processor did
     GRACE = 1000000000      # ns that a withdrawal is waited for, at the least
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
@@ -199,7 +201,8 @@ cdef class Runtime(Invoker):
         """Raise where nothing can be invoked any more."""
         if replica is not None and replica.flags & (DROPPED | CLOSED):
             if replica.flags & CLOSED:
-                raise GroupClosed(f"{replica.name!r}: the group was left")
+                raise self.failure if isinstance(self.failure, GroupClosed) else GroupClosed(
+                    f"{replica.name!r}: the group was left")
             raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
         if self.failure is not None:
             raise self.failure
@@ -207,7 +210,7 @@ cdef class Runtime(Invoker):
 
     cdef int refuse_nested(self, object what) except -1:
         if thread_slot()[0] is not NULL:
-            name = getattr(what, "title", what)
+            name = name_of(what)
             raise NestedWrite(f"{name} was called from inside an operation of another object: "
                               "pass the value as an argument, or declare an @atomic function")
         return 0
@@ -260,7 +263,7 @@ cdef class Runtime(Invoker):
         """A wait that takes long: people may see it, and are warned where the group is blocked."""
         replica = <Replica>invocation.replica
         name = "" if replica is None else (<Replica>replica).name
-        waits.enter("reply", name, title_of(invocation))
+        waits.enter("reply", name, name_of(invocation.operation))
         try:
             while not self.driver.wait(invocation, min(until, self.driver.clock() + WARNED)):
                 if self.driver.clock() >= until:
@@ -275,9 +278,11 @@ cdef class Runtime(Invoker):
             return False
         if invocation.withdrawn is None:
             invocation.withdrawn = why
-            if not self.manager.withdraw_local(invocation):
-                number = 0 if invocation.replica is None else invocation.replica.number
-                self.manager.send_withdrawal(number, invocation.ticket)
+            if not isinstance(invocation.operation, Operation) or not (
+                    (<Operation>invocation.operation).traits & READ):
+                self.manager.send_withdrawal(invocation.ticket)
+            elif invocation.replica.withdraw_read(invocation):
+                invocation.fail(withdrawal_error(invocation))
         return True
 
     cdef int forget(self, Invocation invocation) noexcept:
@@ -301,7 +306,7 @@ cdef class Runtime(Invoker):
     cdef int tell_room(self) except -1:
         """There is room again for those who wait for it."""
         cdef Waitable waitable = self.room_waitable
-        if self.pack.is_full() and self.failure is None:
+        if not self.pack.has_ample_room() and self.failure is None:
             return 0
         if waitable is not None:
             self.room_waitable = None
@@ -322,7 +327,9 @@ cdef class Runtime(Invoker):
         cdef Invocation invocation = self.read_nowait(replica, operation, args, count, names)
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
-        refuse_loop(operation)
+        if asyncio._get_running_loop() is not None:
+            self.withdraw(invocation, "refused")
+            refuse_loop(operation)
         return self.await_outcome(invocation, timeout, True)
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
@@ -355,7 +362,7 @@ cdef class Runtime(Invoker):
     cdef int release(self, object replica) except -1:
         """A read of a free object is over, and meanwhile something came for the object."""
         cdef Replica freed = <Replica>replica
-        if freed.flags & (QUEUED | SLEEPERS):
+        if freed.flags & QUEUED:
             freed.flags |= LOCKED
             hand_on(freed)
         return 0
@@ -370,10 +377,11 @@ cdef class Runtime(Invoker):
         cdef Replica replica
         self.message = message
         self.dispatched += 1
+        self.recent = 0
         if self.chain is not None:
             self.chain = chained(self.chain, message)
         if message.index == 0:
-            self.batch_began = self.driver.clock()
+            self.start_batch()
             self.core.again(self)
         p = get_varint(p, stop, &number)
         if p is not NULL:
@@ -419,6 +427,8 @@ cdef class Runtime(Invoker):
             for i in range(1, count):
                 Py_DECREF(<object>argv[i])
             return self.apply_slowly(replica, message, code, p[:stop - p])
+        self.recent = replica.number
+        self.recent_code = code
         if self.timed_until:
             self.start_timing()
         slot = thread_slot()
@@ -436,7 +446,6 @@ cdef class Runtime(Invoker):
         if self.timed_until:
             self.stop_timing(replica, code)
         if replica.flags:
-            replica.changed = True
             self.release(replica)
         return 0
 
@@ -494,6 +503,8 @@ cdef class Runtime(Invoker):
         call.of(self.view.members[message.source].incarnation, message.ticket, invocation)
         call.at(message.seqno, message.index, message.stamp)
         call.replicas = [replica]
+        self.recent = replica.number
+        self.recent_code = code
         if self.timed_until:
             self.start_timing()
         submit(call)
@@ -524,8 +535,37 @@ cdef class Runtime(Invoker):
         cdef int64_t now = self.driver.clock()
         if self.room_waitable is not None or self.room_futures:
             self.tell_room()
-        if now - self.batch_began >= BATCH_MAX and not self.timed_until:
+        if now - self.batch_began >= BATCH_MAX:
+            self.slow_batch(now)
+
+    cdef int start_batch(self) except -1:
+        """The first message of a packet has come."""
+        self.batch_began = self.driver.clock()
+        self.batch_first = self.dispatched
+        if self.watched_until:
+            self.batch_worked = self.driver.worked()
+            if self.batch_began > self.watched_until:
+                self.watched_until = 0
+        return 0
+
+    cdef int slow_batch(self, int64_t now) except -1:
+        """A packet took too long on the wall clock: look closer, or say who it was."""
+        cdef int64_t took
+        cdef Replica replica
+        if not self.watched_until:
+            self.watched_until = now + WATCHED
+            return 0
+        took = self.driver.worked() - self.batch_worked
+        if took < BATCH_MAX and now - self.batch_began < STALLED:
+            return 0
+        if self.dispatched != self.batch_first:
             self.timed_until = now + TIMED
+            return 0
+        replica = self.replicas[self.recent] if self.recent < len(self.replicas) else None
+        if replica is not None and replica.operations is not None:
+            self.budget.exceeded(replica, replica.operations[self.recent_code >> 1],
+                                 max(took, now - self.batch_began))
+        return 0
 
     cdef int start_timing(self) except -1:
         """Note the time before an operation."""
@@ -551,10 +591,10 @@ cdef class Runtime(Invoker):
         """Run a call, which holds the mutex of its object, in a thread of its own."""
         self.start_thread(call.popped_up)
 
-    def before_write(self, Call call):
-        """A snapshot that is due takes what the objects are before this call changes them."""
+    def before_write(self, Task task):
+        """A snapshot that is due takes what the objects are before this task changes them."""
         cdef Replica replica
-        for replica in call.replicas:
+        for replica in task.replicas:
             if replica.flags & UNPACKED:
                 self.donor.pack(replica)
 
@@ -581,7 +621,7 @@ cdef class Runtime(Invoker):
 
     def diverged(self, operation, error):
         """A fault of this replica alone, not a result: it stops serving (H10)."""
-        name = getattr(operation, "title", operation)
+        name = name_of(operation)
         if self.failure is None:
             self.failure = ReplicaDivergence(
                 f"{name} ended with {error!r} here, which is no result but a fault of this "
@@ -650,7 +690,7 @@ cdef class Runtime(Invoker):
     def place_of(self):
         """(seqno, index, stamp) of the message that is dispatched now."""
         if self.message is None:
-            return 0, 0, 0
+            return 0, 0, self.manager.stamp
         return self.message.seqno, self.message.index, self.message.stamp
 
     def now_place(self):
@@ -693,7 +733,7 @@ cdef int read_last_state(Invocation invocation, Operation operation, object targ
 cdef int refuse_loop(object operation) except -1:
     """A call that would wait on a running loop's own thread raises instead."""
     if asyncio._get_running_loop() is not None:
-        name = getattr(operation, "title", operation)
+        name = name_of(operation)
         raise BlockingInLoop(f"{name} would block the event loop that runs on this thread: "
                              f"await it, as in `await ....aio(...)`")
     return 0
@@ -707,7 +747,7 @@ cdef bytes chained(bytes chain, Message message):
 
 cdef int annotate(object error, object operation, object replica) except -1:
     if hasattr(error, "add_note"):
-        name = getattr(operation, "title", operation)
+        name = name_of(operation)
         where = "" if replica is None else f" of {replica.name!r}"
         error.add_note(f"in {name}{where}")
     return 0
@@ -715,7 +755,7 @@ cdef int annotate(object error, object operation, object replica) except -1:
 
 def title_of(Invocation invocation):
     """The operation's name, and the object's, for people."""
-    name = getattr(invocation.operation, "title", invocation.operation)
+    name = name_of(invocation.operation)
     return name if invocation.replica is None else f"{name} of {invocation.replica.name!r}"
 
 
@@ -741,3 +781,9 @@ def refuse_inside(what):
     """Raise NestedWrite where this thread runs an operation."""
     if thread_slot()[0] is not NULL:
         raise NestedWrite(f"{what} was used inside an operation")
+
+
+def refuse_to_wait(what):
+    """Raise where this thread may not wait: in an operation, or on a running event loop."""
+    refuse_inside(what)
+    refuse_loop(what)

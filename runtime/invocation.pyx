@@ -122,8 +122,13 @@ cdef class Invocation(Waitable):
 
     def __repr__(self):
         state = ("under way", "done", "failed")[<int>self.outcome]
-        name = getattr(self.operation, "name", self.operation)
+        name = name_of(self.operation)
         return f"<Invocation {self.ticket} of {name}: {state}>"
+
+
+def name_of(operation):
+    """The name of an operation, or of what the group does, for people."""
+    return operation if isinstance(operation, str) else operation.title
 
 
 def resolve(future):
@@ -135,7 +140,7 @@ def resolve(future):
 def complain(operation, error):
     """Log a failure that nobody asked for."""
     if not isinstance(error, InvocationCancelled):
-        name = getattr(operation, "name", operation)
+        name = name_of(operation)
         _log.warning("%s failed, and nobody asked: %r", name, error)
 
 

@@ -7,25 +7,36 @@ at that place (A09). What they leave behind (names, the barrier, who has ended) 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
 from orcalike.runtime import classes
+from orcalike.runtime.changes import (
+    Drop,
+    Fence,
+    Hook,
+    ViewChange,
+    Withdrawal,
+    withdrawal_error,
+)
 from orcalike.runtime.errors import (
     ClassMismatch,
-    InvocationCancelled,
-    InvocationTimeout,
+    NotSerializable,
     ObjectDropped,
+    ReplicaDivergence,
 )
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.strict import guard_attributes
-from orcalike.runtime.task import Call, Task, go_on
+from orcalike.runtime.task import Call, bound_together, go_on, is_fault
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 
 LOCKED, QUEUED, DROPPED, UNDECLARED, STRICT = 1, 2, 32, 64, 256
+
+VIEW_INDEX = (1 << 32) - 1
+"""The index of what happens at a view, whose number is the seqno: no message has it."""
 
 _log = logging.getLogger("orcalike")
 
@@ -43,17 +54,6 @@ class Code(IntEnum):
     ENDED = 8
 
 
-class Hook:
-    """A function that runs as an operation of an object, at a place in the order."""
-
-    undo = False
-    guard = None
-
-    def __init__(self, function: Callable[..., object], title: str) -> None:
-        self.function = function
-        self.title = title
-
-
 class Manager:
     """Object 0 of one group: the object table, and what belongs to no object."""
 
@@ -67,8 +67,12 @@ class Manager:
         """Whom the barrier waits for; empty where nobody has arrived."""
         self.arrived: dict[int, int] = {}
         """Who has arrived at the barrier, and the ticket of the arrival."""
-        self._own: dict[int, tuple[Code, str, Invocation[Any]]] = {}
+        self.stamp = 0
+        """The moment of the view at which this member's state begins."""
+        self._own: dict[int, Invocation[Any]] = {}
         """This member's own finds and arrivals that wait, by ticket."""
+        self._sought: dict[int, tuple[str, str, bytes]] = {}
+        """Of the finds among them: the name, the class and its digest."""
         self._operations: dict[int, Callable[..., None]] = {
             Code.CREATE: self._create,
             Code.FIND: self._find,
@@ -91,6 +95,8 @@ class Manager:
                 raise ProtocolError(f"the group has no operation {code}")
             operation(member, ticket, invocation, *self.runtime.codec.decode(raw))
         except (OrcalikeError, TypeError) as error:
+            if is_fault(error):
+                self.runtime.diverged("the group", error)
             if invocation is not None:
                 invocation.set_error(error)
             elif not isinstance(error, ClassMismatch | ObjectDropped):
@@ -147,11 +153,11 @@ class Manager:
     ) -> None:
         """Make the object of a replica, and run its `__init__` at its place in the order."""
         shared = replica.object or info.blank()
-        *args, named = self.runtime.codec.decode(replica.arguments)
         failed: list[Exception] = []
 
         def init() -> object:
             try:
+                *args, named = self.runtime.codec.decode(replica.arguments)
                 shared.__init__(*args, **named)
             except Exception as error:
                 failed.append(error)
@@ -164,6 +170,7 @@ class Manager:
         call = Call(self.runtime, Hook(init, f"{info.cls.__name__}.__init__"), 0, None)
         call.of(source, ticket, invocation).at(*place).run_held([replica])
         if failed:
+            replica.mark(DROPPED)  # for what is in its queue
             replica.detach()
             self.runtime.replicas[replica.number] = None
             del self.names[replica.name]
@@ -179,22 +186,29 @@ class Manager:
             guard_attributes(info.cls)
 
     def _found(self, replica: Replica) -> None:
-        for ticket, (code, name, invocation) in list(self._own.items()):
-            if code == Code.FIND and name == replica.name:
-                del self._own[ticket]
-                self._give(replica, invocation)
+        for ticket, (name, class_name, digest) in list(self._sought.items()):
+            if name == replica.name:
+                del self._sought[ticket]
+                invocation = self._own.pop(ticket, None)
+                if invocation is not None:
+                    self._give(replica, invocation, class_name, digest)
 
-    def _give(self, replica: Replica, invocation: Invocation[Any]) -> None:
-        if replica.info is None:
-            invocation.set_error(self._mismatch(replica, "this program's"))
+    def _give(
+        self, replica: Replica, invocation: Invocation[Any], class_name: str, digest: bytes
+    ) -> None:
+        """Hand a replica's object to who asked for it as that class."""
+        if isinstance(replica.pending, str):
+            invocation.set_error(NotSerializable(replica.pending))
+        elif (replica.class_name, replica.digest) != (class_name, digest) or replica.info is None:
+            invocation.set_error(
+                ClassMismatch(
+                    f"{replica.name!r} is shared as {replica.class_name}, and {class_name} as "
+                    "asked for is another class, or another version of it: all members must have "
+                    "the same source"
+                )
+            )
         else:
             invocation.set_result(replica.object)
-
-    def _mismatch(self, replica: Replica, other: str) -> ClassMismatch:
-        return ClassMismatch(
-            f"{replica.name!r} is shared as {replica.class_name}, and {other} class is another, or "
-            "another version of it: all members must have the same source"
-        )
 
     def _bind(
         self,
@@ -204,30 +218,36 @@ class Manager:
         digest: bytes,
         arguments: bytes,
     ) -> None:
+        if invocation is None:
+            return
         replica = self.runtime.replicas[number]
-        if replica.class_name != class_name or replica.digest != digest:
-            raise self._mismatch(replica, f"{class_name} as asked for: that")
-        if invocation is not None:
-            if replica.arguments != arguments:
-                first, second = map(self.runtime.codec.decode, (replica.arguments, arguments))
-                _log.warning(
-                    "%r exists already, made with arguments %s; those given here, %s, are not used",
-                    replica.name,
-                    first,
-                    second,
-                )
-            self._give(replica, invocation)
+        self._give(replica, invocation, class_name, digest)
+        if invocation.exception() is None and replica.arguments != arguments:
+            first, second = map(self.runtime.codec.decode, (replica.arguments, arguments))
+            _log.warning(
+                "%r exists already, made with arguments %s; those given here, %s, are not used",
+                replica.name,
+                first,
+                second,
+            )
 
     def _find(
-        self, member: Member, ticket: int, invocation: Invocation[Any] | None, name: str
+        self,
+        member: Member,
+        ticket: int,
+        invocation: Invocation[Any] | None,
+        name: str,
+        class_name: str,
+        digest: bytes,
     ) -> None:
         if invocation is None:
             return
         number = self.names.get(name)
         if number is None:
-            self._own[ticket] = (Code.FIND, name, invocation)
+            self._own[ticket] = invocation
+            self._sought[ticket] = (name, class_name, digest)
         else:
-            self._give(self.runtime.replicas[number], invocation)
+            self._give(self.runtime.replicas[number], invocation, class_name, digest)
 
     def _drop(
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, number: int
@@ -235,17 +255,11 @@ class Manager:
         if not 0 < number < len(self.runtime.replicas) or self.runtime.replicas[number] is None:
             raise ObjectDropped("the object was ended already")
         replica = self.runtime.replicas[number]
-        error = ObjectDropped(f"{replica.name!r} was ended with group.drop")
-
-        def drop() -> None:
-            replica.mark(DROPPED)
-            self.names.pop(replica.name, None)
-            for call in replica.waits():
-                self._take_out(call, error)
-
-        call = Call(self.runtime, Hook(drop, "drop"), 0, None)
-        call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
-        call.submit_for([replica])
+        if self.names.get(replica.name) == number:
+            del self.names[replica.name]  # at once: it is free from this place in the order on
+        drop = Drop(self.runtime).at(*self.runtime.place_of())
+        drop.invocation = invocation
+        drop.submit_for([replica])
 
     def declared(self, info: classes.ClassInfo | classes.AtomicInfo) -> None:
         """A class is declared in this process: objects of it that waited come to life."""
@@ -260,6 +274,8 @@ class Manager:
 
     def come_to_life(self, replica: Replica, info: classes.ClassInfo) -> None:
         """Make the object of a replica that is held since it had no class, and go on with it."""
+        if isinstance(replica.pending, str):
+            return  # its state could not travel
         pending, replica.pending = replica.pending, None
         replica.unmark(UNDECLARED)
         if isinstance(pending, bytes):
@@ -273,52 +289,32 @@ class Manager:
 
     # Withdrawal.
 
-    def send_withdrawal(self, number: int, ticket: int) -> None:
+    def send_withdrawal(self, ticket: int) -> None:
         """Ask, in the order, that this member's invocation `ticket` shall not run any more."""
-        self.runtime.invoke_group(Code.WITHDRAW, (number, ticket), "withdrawal")
-
-    def withdraw_local(self, invocation: Invocation[Any]) -> bool:
-        """Withdraw a read that waits here; it was never in the order."""
-        replica = invocation.replica
-        if replica is None or not replica.remove_reader(invocation):
-            return False
-        invocation.set_error(withdrawal_error(invocation))
-        return True
+        self.runtime.invoke_group(Code.WITHDRAW, (ticket,), "withdrawal")
 
     def _withdraw(
-        self,
-        member: Member,
-        ticket: int,
-        invocation: Invocation[Any] | None,
-        number: int,
-        withdrawn: int,
+        self, member: Member, ticket: int, invocation: Invocation[Any] | None, withdrawn: int
     ) -> None:
-        if number == 0:
-            waiting = self._own.pop(withdrawn, None) if self._is_me(member) else None
-            if self.arrived.get(member.incarnation) == withdrawn:
-                del self.arrived[member.incarnation]
-            if waiting is not None:
-                waiting[2].set_error(withdrawal_error(waiting[2]))
-            return
-        replica = self.runtime.replicas[number]
+        call = self._call_of(member.incarnation, withdrawn)
+        if call is not None:
+            withdrawal = Withdrawal(self.runtime, member.incarnation, withdrawn)
+            withdrawal.at(*self.runtime.place_of()).submit_for(call.replicas)
+        if self.arrived.get(member.incarnation) == withdrawn:
+            del self.arrived[member.incarnation]
+        waiting = self._own.pop(withdrawn, None) if self._is_me(member) else None
+        if waiting is not None:
+            waiting.set_error(withdrawal_error(waiting))
 
-        def withdraw() -> None:
-            call = self.runtime.waiting.get((member.incarnation, withdrawn))
-            if call is not None:
-                self._take_out(call, None)
-
-        if replica is not None:
-            call = Call(self.runtime, Hook(withdraw, "withdrawal"), 0, None)
-            call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
-            call.submit_for([replica])
-
-    def _take_out(self, call: Call, error: Exception | None) -> None:
-        """A call that waits for its guard never runs."""
-        self.runtime.waiting.pop((call.source, call.ticket), None)
-        for replica in call.replicas:
-            replica.remove_waiting(call)
-        if call.invocation is not None:
-            call.fail(error or withdrawal_error(call.invocation))
+    def _call_of(self, source: int, ticket: int) -> Call | None:
+        """An invocation that waits for its guard, or is in a lock queue still."""
+        call: Call | None = self.runtime.waiting.get((source, ticket))
+        if call is None:
+            for replica in self.runtime.replicas:
+                for task in replica.queued() if replica is not None else ():
+                    if isinstance(task, Call) and (task.source, task.ticket) == (source, ticket):
+                        return task
+        return call
 
     def _is_me(self, member: Member) -> bool:
         return bool(member.incarnation == self.runtime.incarnation)
@@ -335,26 +331,22 @@ class Manager:
             and replica.has(LOCKED | QUEUED)
             and not replica.has(UNDECLARED | DROPPED)
         ]
-        call = Call(self.runtime, Hook(lambda: None, "fence"), 0, None)
-        call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
-        call.submit_for(busy)
+        Fence(invocation).at(*self.runtime.place_of()).submit_for(busy)
 
     def _barrier(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
         if not self.arrived:
             self.expected = {other.incarnation for other in self.runtime.view.replicas}
         self.arrived[member.incarnation] = ticket
         if invocation is not None:
-            self._own[ticket] = (Code.BARRIER, "", invocation)
+            self._own[ticket] = invocation
         self._open_barrier()
 
     def _open_barrier(self) -> None:
         if not self.arrived or not self.expected <= self.arrived.keys():
             return
         self.arrived, self.expected = {}, set()
-        for ticket, (code, _, invocation) in list(self._own.items()):
-            if code == Code.BARRIER:
-                del self._own[ticket]
-                invocation.set_result(None)
+        for ticket in [ticket for ticket in self._own if ticket not in self._sought]:
+            self._own.pop(ticket).set_result(None)
 
     def _end(
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, *ranks: int
@@ -387,14 +379,19 @@ class Manager:
         named = values[count] if len(values) > count else {}
         info = classes.lookup_atomic(name)
         if info is None or info.digest != digest:
-            raise ClassMismatch(
-                f"atomic {name} is not declared here, or in another version: this replica cannot "
-                "go on; declare it in a module that all members import before they join"
+            raise ReplicaDivergence(
+                f"atomic {name} is not declared here, or in another version: declare it in a "
+                "module that all members import before they join"
             )
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
         call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
-        objects = [self.runtime.replica_of(value) for value in (*args, *named.values())]
-        call.submit_for([replica for replica in dict.fromkeys(objects) if replica is not None])
+        replicas = self.objects_among((*args, *named.values()))
+        call.bind(replicas).submit_for(replicas)
+
+    def objects_among(self, values: Iterable[object]) -> list[Replica]:
+        """The replicas of the shared objects among some arguments, each once."""
+        found = [self.runtime.replica_of(value) for value in values]
+        return [replica for replica in dict.fromkeys(found) if replica is not None]
 
     # The change of view.
 
@@ -406,57 +403,40 @@ class Manager:
             gone = {member.incarnation for member in left}
             self.expected -= gone
             self.arrived = {who: t for who, t in self.arrived.items() if who not in gone}
+            done: set[Replica] = set()
             for replica in self.runtime.replicas:
-                if replica is not None and not replica.has(DROPPED):
-                    self._change_view(replica, left, joined)
+                if replica is not None and replica not in done:
+                    together = bound_together(replica)
+                    done.update(together)
+                    self._change_view(together, left, joined, view.number)
             self._open_barrier()
 
-    def _change_view(self, replica: Replica, left: list[Member], joined: list[Member]) -> None:
-        gone = {member.incarnation for member in left}
-
-        def change() -> None:
-            for call in replica.waits():
-                if call.source in gone:
-                    self._take_out(call, None)
-            for hook, members in (("member_left", left), ("member_joined", joined)):
-                if replica.info is not None and hook in replica.info.hooks:
-                    for member in members:
-                        self._run_hook(replica, hook, member)
-
-        task: Task = Call(self.runtime, Hook(change, "view"), 0, None).of(0, 0, None)
-        task.at(*self.runtime.place_of()).submit_for([replica])
-
-    def _run_hook(self, replica: Replica, hook: str, member: Member) -> None:
-        try:
-            getattr(replica.object, hook)(member)
-        except Exception as error:  # noqa: BLE001 - whatever the program's hook raises
-            _log.warning("%s of %r raised %r", hook, replica.name, error)
+    def _change_view(
+        self, replicas: list[Replica], left: list[Member], joined: list[Member], number: int
+    ) -> None:
+        present = [replica for replica in replicas if not replica.has(DROPPED)]
+        change = ViewChange(self.runtime, left, joined)
+        change.at(number, VIEW_INDEX, self.runtime.place_of()[2]).submit_for(present)
 
     def fail_all(self, error: Exception) -> None:
         """Nothing that waits here will have an outcome any more."""
-        own, self._own = self._own, {}
-        for _, _, invocation in own.values():
+        own, self._own, self._sought = self._own, {}, {}
+        for invocation in own.values():
             invocation.set_error(error)
+        for replica in self.runtime.replicas:
+            if replica is not None:
+                replica.fail_reads(error)
 
     # State.
 
     def snapshot(self) -> tuple[object, ...]:
         """What belongs to no object."""
-        return (self.names, list(self.ended), list(self.expected), self.arrived)
+        stamp = self.runtime.place_of()[2]
+        return (self.names, list(self.ended), list(self.expected), self.arrived, stamp)
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Make it what `snapshot` gave."""
-        self.names, ended, expected, self.arrived = state
+        self.names, ended, expected, self.arrived, self.stamp = state
         self.ended, self.expected = set(ended), set(expected)
         if self.ended:
             self.runtime.events.ended(self.ended)
-
-
-def withdrawal_error(invocation: Invocation[Any]) -> Exception:
-    """How a withdrawn invocation ends."""
-    operation = getattr(invocation.operation, "title", invocation.operation)
-    if invocation.withdrawn == "timeout":
-        return InvocationTimeout(
-            f"{operation}: the time limit passed; it did not run and never will", "withdrawn"
-        )
-    return InvocationCancelled(f"{operation} was withdrawn: it did not run and never will")

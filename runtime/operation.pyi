@@ -51,6 +51,7 @@ class Operation(Generic[_S_co, _P, _R_co]):
     def when(
         self, guard: Callable[Concatenate[_S_co, _P], bool], /
     ) -> Callable[Concatenate[_S_co, _P], bool]: ...
+    def as_popup(self) -> Operation[_S_co, _P, _R_co]: ...
     @overload
     def __get__(
         self, obj: None, owner: type[Any] | None = None, /

@@ -76,6 +76,16 @@ cdef class Operation:
         bound.timeout = NEVER
         return bound
 
+    def as_popup(self):
+        """The same operation, in pop-up threads."""
+        cdef Operation other = Operation(self.function, self.kind, True, self.undo,
+                                         self.resilience)
+        other.guard = self.guard
+        other.traits |= self.traits
+        other.index = self.index
+        other.info = self.info
+        return other
+
     cdef bint fits(self, Py_ssize_t count) noexcept:
         """Whether that many positional arguments make a call."""
         return (self.required <= count and (count <= self.accepts or self.accepts < 0)
@@ -159,7 +169,7 @@ cdef object invoke(Operation operation, PyObject* const* args, Py_ssize_t count,
     cdef int state = begin(args[0], &found)
     cdef Replica replica
     if state == PLAIN:
-        if operation.guard is not None and found is NULL:
+        if operation.guard is not None:
             check_guard(operation, args, count, names)
         return call_function(operation, args, count, names)
     replica = <Replica>found
@@ -176,11 +186,12 @@ cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t
 
 
 cdef check_guard(Operation operation, PyObject* const* args, Py_ssize_t count, PyObject* names):
-    """Raise GuardFalse where the guard of an object that nobody shared does not hold."""
+    """Raise GuardFalse where a guard does not hold, and nobody could make it hold meanwhile."""
     holds = (<objectcall>PyObject_Vectorcall)(<PyObject*>operation.guard, args, count, names)
     if not holds:
         raise GuardFalse(f"the guard of {operation.title} does not hold, and the object is not "
-                         "shared: nobody could make it hold while this waits")
+                         "shared, or this is inside an operation: nobody could make it hold while "
+                         "this waits")
 
 
 cdef class BoundOperation:
@@ -198,6 +209,10 @@ cdef class BoundOperation:
             invocation = self.nowait(*args, **kwargs)
         except WindowFull:
             return invoke_with_room(self, args, kwargs)
+        return self.limited(invocation)
+
+    def limited(self, Invocation invocation):
+        """What to await for an outcome within the time limit."""
         if self.timeout == NEVER or invocation.done():
             return invocation
         return within(invocation, self.timeout / 1e9)
@@ -220,9 +235,10 @@ async def invoke_with_room(bound, args, kwargs):
     while True:
         await group.room()
         try:
-            return await bound.nowait(*args, **kwargs)
+            invocation = bound.nowait(*args, **kwargs)
         except WindowFull:
             continue
+        return await bound.limited(invocation)
 
 
 def group_of(BoundOperation bound):
@@ -238,7 +254,11 @@ async def within(Invocation invocation, seconds):
     import asyncio
 
     waiting = asyncio.ensure_future(outcome_of(invocation))
-    done, _ = await asyncio.wait([waiting], timeout=seconds)
+    try:
+        done, _ = await asyncio.wait([waiting], timeout=seconds)
+    except asyncio.CancelledError:
+        waiting.cancel()
+        raise
     if not done and invocation.invoker is not None:
         invocation.invoker.withdraw(invocation, "timeout")
     return await waiting
@@ -289,7 +309,7 @@ cdef object nowait_array(Operation operation, PyObject* const* args, Py_ssize_t 
     cdef Invocation invocation
     cdef Replica replica
     if state == PLAIN:
-        return done_at_once(operation, args, count, names, found is NULL)
+        return done_at_once(operation, args, count, names)
     replica = <Replica>found
     if state == HELD:
         end(replica)
@@ -299,12 +319,12 @@ cdef object nowait_array(Operation operation, PyObject* const* args, Py_ssize_t 
 
 
 cdef object done_at_once(Operation operation, PyObject* const* args, Py_ssize_t count,
-                         PyObject* names, bint unshared):
+                         PyObject* names):
     """The invocation of an operation that ran as a plain call."""
     cdef Invocation invocation = Invocation.__new__(Invocation)
     invocation.operation = operation
     try:
-        if unshared and operation.guard is not None:
+        if operation.guard is not None:
             check_guard(operation, args, count, names)
         invocation.succeed(call_function(operation, args, count, names))
     except Exception as error:

@@ -9,7 +9,6 @@ cdef enum:
     LOCKED = 1          # an operation runs, or a task holds the object
     QUEUED = 2          # the lock queue is not empty
     WAITING = 4         # invocations or reads wait for their guard
-    SLEEPERS = 8        # threads wait for the mutex
     UNPACKED = 16       # a snapshot is due before the next write
     DROPPED = 32        # the object was ended
     UNDECLARED = 64     # its class is not declared here yet
@@ -37,7 +36,7 @@ cdef class Replica:
     cdef object queue               # deque of tasks: the lock queue
     cdef list waiting               # tasks whose guard was false, oldest first
     cdef list readers               # local reads whose guard was false
-    cdef list sleepers              # Waitables of threads that wait for the mutex
+    cdef list bonds                 # atomic functions that wait, or may come to wait, here and there
     cdef public list snapshots      # snapshots that are due
     cdef public object pending      # state that waits for the class to be declared
     cdef object task                # what holds the mutex, where it has its own place in the order

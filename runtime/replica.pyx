@@ -144,7 +144,7 @@ cdef class Replica:
     def __cinit__(self):
         self.waiting = []
         self.readers = []
-        self.sleepers = []
+        self.bonds = []
         self.promoted = set()
 
     def __init__(self, Invoker invoker, int number, str name, str class_name, bytes digest,
@@ -167,6 +167,11 @@ cdef class Replica:
         """Take the object away again: it is plain from here on."""
         unbind(<uintptr_t><PyObject*>self.object)
         self.object = None
+
+    def promote(self, operation):
+        """Have an operation run in pop-up threads at this replica, from now on."""
+        self.promoted.add(operation.name)
+        self.operations[operation.index] = operation.as_popup()
 
     def hold(self, unsigned int why):
         """Lock for good, or until `hand_on`: nothing runs, what comes is queued."""
@@ -197,18 +202,22 @@ cdef class Replica:
         self.waiting.append(call)
         self.flags |= WAITING
 
-    def remove_waiting(self, call):
-        """A call is withdrawn."""
-        if call in self.waiting:
-            self.waiting.remove(call)
-
-    def remove_reader(self, invocation):
-        """A read that waits here is withdrawn; whether there was one."""
-        for reader in self.readers:
-            if reader.invocation is invocation:
-                self.readers.remove(reader)
-                return True
+    def withdraw_read(self, invocation):
+        """A read of this process shall not run, where it has not begun; whether it waited here."""
+        for queue in (self.readers, self.queue or ()):
+            for read in queue:
+                if getattr(read, "invocation", None) is invocation:
+                    queue.remove(read)
+                    if not self.queue:
+                        self.flags &= ~<unsigned int>QUEUED
+                    return True
         return False
+
+    def fail_reads(self, error):
+        """No read that waits here for its guard will run."""
+        readers, self.readers = self.readers, []
+        for read in readers:
+            read.fail(error)
 
     def let_go(self):
         """The group was left: the object's life is the program's business from here on."""

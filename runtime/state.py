@@ -8,28 +8,35 @@ record ends here, and a part of the record.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 from orcalike.runtime import classes
+from orcalike.runtime.changes import Change, unpack_change
+from orcalike.runtime.errors import NotSerializable, ReplicaDivergence
+from orcalike.runtime.operation import Atomic
 from orcalike.runtime.replica import Replica
-from orcalike.runtime.task import Call
+from orcalike.runtime.task import Call, Task
 
+OVER = 0
 LOCKED, QUEUED, UNPACKED, DROPPED, UNDECLARED = 1, 2, 16, 32, 64
+
+_log = logging.getLogger("orcalike")
 
 PIECE_MAX = 262_144
 """Bytes of a piece: some hundred microseconds of somebody else's time."""
 
 
-class _Packing:
+class _Packing(Task):
     """Packs an object in its turn, after what was queued before the view."""
 
-    undo = False
-    guard = None
-    title = "snapshot"
-
     def __init__(self, donor: Donor, replica: Replica) -> None:
-        self.function = lambda: donor.pack(replica)
+        self.donor, self.replica = donor, replica
+
+    def run(self) -> int:
+        self.donor.pack(self.replica)
+        return OVER
 
 
 class Donor:
@@ -38,7 +45,6 @@ class Donor:
     def __init__(self, runtime: Any) -> None:
         self.runtime = runtime
         self._record = bytearray()
-        self._atomics: dict[tuple[int, int], Call] = {}
 
     # Giving.
 
@@ -51,40 +57,26 @@ class Donor:
                 replica.snapshots = []
             replica.snapshots.append(parts)
             if replica.has(LOCKED | QUEUED) and not replica.has(UNDECLARED):
-                call = Call(self.runtime, _Packing(self, replica), 0, None).of(0, 0, None)
-                call.at(*self.runtime.place_of()).submit_for([replica])
+                _Packing(self, replica).submit_for([replica])
             else:
                 replica.mark(UNPACKED)
         return self._pieces(header, [replica.number for replica in self._replicas()], parts)
 
     def _replicas(self) -> list[Replica]:
-        return [
-            replica
-            for replica in self.runtime.replicas
-            if replica is not None and not replica.has(DROPPED)
-        ]
+        """All objects; those that were ended too, since others may refer to them still."""
+        return [replica for replica in self.runtime.replicas if replica is not None]
 
     def _header(self) -> bytes:
-        codec = self.runtime.codec
-        atomics = {
-            key: call for key, call in self.runtime.waiting.items() if len(call.replicas) != 1
-        }
+        runtime = self.runtime
         objects = [
             (r.number, r.name, r.class_name, r.digest, r.arguments) for r in self._replicas()
         ]
-        packed = [(*key, *self._atomic(call)) for key, call in atomics.items()]
-        manager = self.runtime.manager.snapshot()
-        history = (self.runtime.dispatched, self.runtime.chain)
-        header: bytes = codec.encode_value(
-            (history, len(self.runtime.replicas), objects, packed, manager),
+        history = (runtime.dispatched, runtime.chain)
+        header: bytes = runtime.codec.encode_value(
+            (history, len(runtime.replicas), objects, runtime.manager.snapshot()),
             "the state of the group",
         )
         return header
-
-    def _atomic(self, call: Call) -> tuple[object, ...]:
-        info = call.function.info
-        values = self.runtime.codec.encode((*call.args, call.named), call.function.name)
-        return (info.name, values, call.seqno, call.index, call.stamp)
 
     def _pieces(
         self, header: bytes, numbers: list[int], parts: dict[int, bytes]
@@ -101,7 +93,11 @@ class Donor:
 
     def pack(self, replica: Replica) -> None:
         """Pack an object for all snapshots that are due."""
-        record = self._record_of(replica)
+        try:
+            record = self._record_of(replica)
+        except NotSerializable as error:
+            _log.error("%s, so joiners do not get %r", error, replica.name)
+            record = self._encode(replica, (None, str(error), False, []))
         due, replica.snapshots = replica.snapshots or [], None
         for parts in due:
             parts[replica.number] = record
@@ -109,26 +105,38 @@ class Donor:
         self.runtime.more_state()
 
     def _record_of(self, replica: Replica) -> bytes:
+        """(state, what it waits for without one, whether it was ended, its calls)."""
+        if replica.has(DROPPED):
+            return self._encode(replica, (None, None, True, []))
+        if replica.has(UNDECLARED):
+            queue = [self._task(task) for task in replica.queued()]
+            return self._encode(replica, (None, replica.pending, False, queue))
+        calls = [self._task(call) for call in replica.waits()]
+        return self._encode(replica, (self.state_of(replica), None, False, calls))
+
+    def _encode(self, replica: Replica, fields: tuple[object, ...]) -> bytes:
         what = f"the state of {replica.name!r}"
-        state = None if replica.has(UNDECLARED) else self.state_of(replica)
-        calls = replica.queued() if replica.has(UNDECLARED) else replica.waits()
-        pending = replica.pending if replica.has(UNDECLARED) else None
-        waiting = [self._call(call) for call in calls if isinstance(call, Call)]
-        record: bytes = self.runtime.codec.encode_value(
-            (replica.number, state, pending, waiting), what
-        )
+        record: bytes = self.runtime.codec.encode_value((replica.number, *fields), what)
         return record
 
-    def _call(self, call: Call) -> tuple[object, ...]:
-        place = (call.source, call.ticket, call.seqno, call.index, call.stamp)
-        if len(call.replicas) != 1:
-            return (*place, 0, None)
-        raw, code = call.raw, call.code
-        if raw is None:
-            named = (call.named,) if call.named else ()
-            raw = self.runtime.codec.encode((*call.args, *named), call.function.title)
-            code = call.function.index << 1 | bool(named)
-        return (*place, code, raw)
+    def _task(self, task: Task) -> tuple[object, ...]:
+        """A task as it travels: its place, whose it is, and what it is."""
+        place = (task.seqno, task.index, task.stamp)
+        if isinstance(task, Change):
+            return (place, *task.pack())
+        assert isinstance(task, Call)
+        encode, function = self.runtime.codec.encode, task.function
+        if isinstance(function, Atomic):
+            info = function.info
+            assert info is not None
+            raw = encode((*task.args, task.named), function.name)
+            return (place, "atomic", task.source, task.ticket, info.name, info.digest, raw)
+        if task.raw is not None:
+            return (place, "call", task.source, task.ticket, task.code, task.raw)
+        named = (task.named,) if task.named else ()
+        code = function.index << 1 | bool(named)
+        raw = encode((*task.args, *named), function.title)
+        return (place, "call", task.source, task.ticket, code, raw)
 
     def state_of(self, replica: Replica) -> bytes:
         """An object's state, encoded."""
@@ -142,13 +150,7 @@ class Donor:
         assert replica.info is not None
         if "snapshot" in replica.info.hooks:
             return shared.snapshot()
-        state = dict(getattr(shared, "__dict__", ()))
-        for cls in type(shared).__mro__:
-            slots = cls.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                if name not in ("__dict__", "__weakref__") and hasattr(shared, name):
-                    state[name] = getattr(shared, name)
-        return state
+        return _attributes(shared)
 
     def set_state(self, replica: Replica, encoded: bytes) -> None:
         """Make an object's state what `state_of` gave."""
@@ -156,9 +158,10 @@ class Donor:
         (state,) = self.runtime.codec.decode(encoded)
         assert replica.info is not None
         if "restore" in replica.info.hooks:
-            state = vars(type(shared).restore(state))
-        if hasattr(shared, "__dict__"):
-            shared.__dict__.clear()
+            state = _attributes(type(shared).restore(state))
+        for name in _attributes(shared):
+            if name not in state:
+                object.__delattr__(shared, name)
         for name, value in state.items():
             object.__setattr__(shared, name, value)
 
@@ -170,17 +173,19 @@ class Donor:
         if piece[0]:
             record, self._record = bytes(self._record), bytearray()
             (fields,) = self.runtime.codec.decode(record)
-            if len(fields) == 5:
-                self._take_header(*fields)
-            else:
-                self._take_object(*fields)
+            try:
+                if isinstance(fields[0], int):
+                    self._take_object(*fields)
+                else:
+                    self._take_header(*fields)
+            except ReplicaDivergence as error:
+                self.runtime.diverged("the state of the group", error)
 
     def _take_header(
         self,
         history: tuple[int, bytes | None],
         size: int,
         objects: list[tuple[Any, ...]],
-        atomics: list[tuple[Any, ...]],
         manager: tuple[Any, ...],
     ) -> None:
         runtime = self.runtime
@@ -197,39 +202,69 @@ class Donor:
             else:  # before any state, since states refer to objects
                 runtime.manager.attach(replica, info.blank(), info)
         runtime.manager.restore(manager)
-        for source, ticket, name, values, *place in atomics:
-            atomic = classes.lookup_atomic(name)
-            *args, named = runtime.codec.decode(values)
-            call = Call(runtime, atomic.atomic if atomic else None, 0, None, tuple(args), named)
-            call.of(source, ticket, None).at(*place)
-            found = [runtime.replica_of(value) for value in (*args, *named.values())]
-            call.waits_for([replica for replica in found if replica is not None])
-            runtime.waiting[source, ticket] = call
 
     def _take_object(
         self,
         number: int,
         state: bytes | None,
         pending: Any,
-        calls: list[tuple[Any, ...]],
+        dropped: bool,
+        tasks: list[tuple[Any, ...]],
     ) -> None:
-        runtime = self.runtime
-        replica = runtime.replicas[number]
+        manager = self.runtime.manager
+        replica = self.runtime.replicas[number]
+        if dropped:
+            replica.mark(DROPPED)
+            return
+        if isinstance(pending, str):
+            _log.error("%s: %r cannot be used here", pending, replica.name)
+            replica.hold(UNDECLARED)
         replica.hold(0)  # until its state is there
         replica.pending = pending if state is None else state
-        for source, ticket, seqno, index, stamp, code, raw in calls:
-            if raw is None:
-                replica.add_waiting(runtime.waiting[source, ticket])
-                continue
-            call = Call(runtime, None, code, raw).of(source, ticket, None).at(seqno, index, stamp)
-            if state is None:
-                call.submit_for([replica])
-            else:
-                call.waits_for([replica])
-                replica.add_waiting(call)
-                runtime.waiting[source, ticket] = call
+        for place, kind, *fields in tasks:
+            self._take_task(replica, place, kind, fields, wait=state is not None)
         if not replica.has(UNDECLARED):
-            runtime.manager.come_to_life(replica, classes.lookup(replica.class_name))
+            manager.come_to_life(replica, classes.lookup(replica.class_name))
+
+    def _take_task(
+        self, replica: Replica, place: tuple[int, int, int], kind: str, fields: Any, *, wait: bool
+    ) -> None:
+        """A task of an object: it waits for its guard, or is in the lock queue."""
+        runtime = self.runtime
+        if kind not in ("call", "atomic"):
+            unpack_change(runtime, kind, *fields).at(*place).submit_for([replica])
+            return
+        source, ticket, *what = fields
+        call = runtime.waiting.get((source, ticket))
+        if call is None:
+            call = self._atomic(*what) if kind == "atomic" else Call(runtime, None, *what)
+            call.of(source, ticket, None).at(*place)
+        if not wait:
+            call.submit_for([replica])
+            return
+        if kind == "call":
+            call.bind([replica])
+        replica.add_waiting(call)
+        runtime.waiting[source, ticket] = call
+
+    def _atomic(self, name: str, digest: bytes, raw: bytes) -> Call:
+        info = classes.lookup_atomic(name)
+        if info is None or info.digest != digest:
+            raise ReplicaDivergence(f"atomic {name} waits, and is not declared here as it is there")
+        *args, named = self.runtime.codec.decode(raw)
+        call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
+        return call.bind(self.runtime.manager.objects_among((*args, *named.values())))
+
+
+def _attributes(shared: object) -> dict[str, object]:
+    """The attributes of an object, those in slots too."""
+    found = dict(getattr(shared, "__dict__", ()))
+    for cls in type(shared).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(shared, name):
+                found[name] = getattr(shared, name)
+    return found
 
 
 def _cut(record: bytes) -> Iterator[bytes]:

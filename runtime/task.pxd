@@ -13,7 +13,8 @@ cdef enum Progress:
 
 
 cdef class Task:
-    cdef readonly list replicas     # whose mutexes it needs
+    cdef readonly list replicas     # what it works on
+    cdef list held                  # whose mutexes it needs: these, and what it may wake there
     cdef int missing                # of these, those that it does not hold yet
     cdef readonly uint64_t seqno    # its place in the order
     cdef readonly uint32_t index
@@ -31,9 +32,11 @@ cdef class Call(Task):
     cdef readonly uint64_t ticket
     cdef readonly Invocation invocation     # where the caller is here and wants to know
     cdef readonly object runtime
+    cdef bint binds                 # it may wait for its guard at several objects
 
     cdef int attempt(self) except -1
     cdef bint pops_up(self) except -1
+    cdef int let_wait(self) except -1
     cdef int over(self, object result, object error) except -1
 
 

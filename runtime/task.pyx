@@ -8,27 +8,30 @@ replica, whatever was locked there.
 
 A call whose guard is false goes to the object's waiting list. After each write these are tried,
 oldest first, and from the oldest again after each that ran; then the reads that wait locally.
+
+An atomic function that waits binds its objects: what it finds in one of them must not depend on how
+far a replica is with the others. So whoever needs the mutex of one takes those of all that are
+bound to it, and lets none go before all that waits has been tried.
 """
 
 from collections import deque
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from orcalike.runtime.errors import ReplicaDivergence
+from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
 
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport POPUP, READ, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
+    DROPPED,
     LOCKED,
     QUEUED,
-    SLEEPERS,
     STRICT,
     UNPACKED,
     WAITING,
     Replica,
     thread_slot,
 )
-from orcalike.transport.drivers.driver cimport Waitable
 
 
 cdef class Task:
@@ -50,14 +53,8 @@ cdef class Task:
 
     def run_held(self, replicas):
         """Run with these mutexes, which the caller holds and goes on with."""
-        self.replicas = replicas
-        for replica in replicas:
-            (<Replica>replica).task = self
+        self.replicas = self.held = replicas
         self.run()
-
-    def waits_for(self, replicas):
-        """Name its objects without running: it waits for its guard."""
-        self.replicas = replicas
 
     def finished(self):
         """It is over, after `run` said that it keeps the mutexes."""
@@ -67,7 +64,8 @@ cdef class Task:
 cdef int submit(Task task) except -1:
     """Take the mutexes that are free, queue for the others, and run where none is missing."""
     cdef Replica replica
-    for replica in task.replicas:
+    task.held = task.replicas if is_read(task) else bound_to(task.replicas)
+    for replica in task.held:
         if replica.flags & (LOCKED | QUEUED):
             if replica.queue is None:
                 replica.queue = deque()
@@ -76,79 +74,123 @@ cdef int submit(Task task) except -1:
             task.missing += 1
         else:
             replica.flags |= LOCKED
-            replica.task = task
     if task.missing == 0 and task.run() == OVER:
         finish(task)
     return 0
 
 
+cdef bint is_read(Task task):
+    """Whether it is a read of this process: it changes nothing, and wakes nobody."""
+    return isinstance(task, Call) and (<Call>task).source is None
+
+
+cdef list bound_to(list replicas):
+    """These, and those that are bound to them, directly or not."""
+    cdef Replica replica, other
+    cdef Task task
+    for replica in replicas:
+        if replica.bonds:
+            break
+    else:
+        return replicas
+    found = list(replicas)
+    for replica in found:               # which grows meanwhile
+        for task in replica.bonds:
+            for other in task.replicas:
+                if other not in found:
+                    found.append(other)
+    return found
+
+
+def bound_together(replica):
+    """An object, and those that are bound to it, by number."""
+    return sorted(bound_to([replica]), key=number_of)
+
+
+def number_of(Replica replica):
+    """A replica's place in the object table."""
+    return replica.number
+
+
 cdef int finish(Task task) except -1:
-    """The task is over: let its mutexes go, and run what waited for them."""
+    """The task is over: try what waits, let its mutexes go, and run what waited for them."""
     cdef Replica replica
-    for replica in task.replicas:
-        hand_on(replica)
+    if wake(task) != KEPT:
+        for replica in task.held:
+            hand_on(replica)
     return 0
 
 
 cdef int hand_on(Replica replica) except -1:
     """Pass a held mutex to the head of the lock queue, and on, until nobody waits."""
-    cdef Task task
-    cdef Waitable sleeper
+    cdef Task task = None
     cdef Replica other
-    while True:
-        if replica.changed and replica.flags & WAITING and retry(replica) == KEPT:
-            return 0
-        replica.changed = False
-        if not replica.queue:
-            break
+    while replica.queue:
         task = replica.queue.popleft()
         if not replica.queue:
             replica.flags &= ~<unsigned int>QUEUED
-        replica.task = task
         task.missing -= 1
-        if task.missing or task.run() == KEPT:
+        if task.missing or task.run() == KEPT or wake(task) == KEPT:
             return 0                    # it holds the mutex now
-        for other in task.replicas:
+        for other in task.held:
             if other is not replica:
                 hand_on(other)
-    replica.task = None
+        task = replica.task = None      # what goes with it may run anything, and queue more
     replica.flags &= ~<unsigned int>LOCKED
-    if replica.flags & SLEEPERS:
-        sleeper = replica.sleepers.pop(0)
-        if not replica.sleepers:
-            replica.flags &= ~<unsigned int>SLEEPERS
-        sleeper.wake()
     return 0
 
 
 def go_on(Replica replica):
     """Let the mutex go that `replica.hold` took."""
+    replica.task = None
+    replica.changed = False
     hand_on(replica)
 
 
-cdef int retry(Replica replica) except -1:
-    """After a write: try what waits for its guard (KEPT: one keeps the mutex)."""
+cdef int wake(Task task) except -1:
+    """After a write: try what waits for its guard, oldest first (KEPT: one keeps the mutexes)."""
+    cdef Replica replica
     cdef Call call
-    cdef int progress
-    cdef bint again = True
-    while again:
-        again = False
-        for call in replica.waiting:
-            replica.task = call
+    cdef int progress = OVER
+    while progress == OVER:
+        progress = WAITS
+        for call in waiting_at(task.held):
+            call.held = task.held
             progress = call.attempt()
-            if progress != WAITS:
-                replica.waiting.remove(call)
-                call.runtime.waiting.pop((call.source, call.ticket), None)
-                if progress == KEPT:
-                    return KEPT
-                again = True
+            if progress == KEPT:
+                return KEPT
+            if progress == OVER:
                 break
-    for call in replica.readers.copy():
-        if call.attempt() != WAITS:
-            replica.readers.remove(call)
-    if not replica.waiting and not replica.readers:
-        replica.flags &= ~<unsigned int>WAITING
+    for replica in task.held:
+        if replica.changed:
+            replica.changed = False
+            for call in replica.readers.copy():
+                if call.attempt() == OVER and call in replica.readers:
+                    replica.readers.remove(call)
+            if not replica.waiting and not replica.readers:
+                replica.flags &= ~<unsigned int>WAITING
+        replica.task = None
     return OVER
+
+
+cdef list waiting_at(list replicas):
+    """What waits for its guard at those of the objects that have changed, oldest first."""
+    cdef Replica replica
+    cdef Call call
+    cdef list found = []
+    for replica in replicas:
+        if replica.changed and replica.waiting:
+            if not found:
+                found = replica.waiting.copy()
+            else:
+                found += [call for call in replica.waiting if call not in found]
+                found.sort(key=place_in_order)
+    return found
+
+
+def place_in_order(Task task):
+    """What orders tasks."""
+    return task.seqno, task.index
 
 
 cdef class Call(Task):
@@ -171,48 +213,91 @@ cdef class Call(Task):
         return self
 
     cpdef int run(self) except -1:
-        cdef Replica replica
-        cdef int progress = self.attempt()
-        if progress != WAITS:
-            return progress
-        for replica in self.replicas:   # an atomic function waits at each of its objects
-            (replica.readers if self.source is None else replica.waiting).append(self)
-            replica.flags |= WAITING
-        if self.source is not None:
-            self.runtime.waiting[self.source, self.ticket] = self
-        return OVER
+        return OVER if self.attempt() != KEPT else KEPT
 
     cdef int attempt(self) except -1:
         """Test the guard and run: OVER, KEPT (in a pop-up thread), or WAITS."""
         cdef void** slot = thread_slot()
         cdef void* before = slot[0]
         cdef Replica replica
-        cdef bint kept = False
+        cdef int progress = OVER
         cdef object result = None
         cdef object failure = None
         for replica in self.replicas:
             replica.owner = slot
+            replica.task = self
             slot[0] = <void*>replica
         try:
             self.decode()
+            self.refuse_dropped()
             if self.function.guard is not None and not self.function.guard(
                     *self.arguments(), **self.named):
-                return WAITS
-            self.runtime.before_write(self)
-            kept = self.pops_up()
-            if not kept:
-                result = self.call()
+                progress = WAITS
+            else:
+                if self.source is not None:
+                    self.runtime.before_write(self)
+                if self.pops_up():
+                    progress = KEPT
+                else:
+                    result = self.call()
         except BaseException as error:
             failure = error
         finally:
             slot[0] = before
             for replica in self.replicas:
                 replica.owner = NULL
-        if kept:                        # its thread may set the owner only now
+        if progress == WAITS:
+            self.let_wait()
+            return WAITS
+        self.end_waiting()
+        if progress == KEPT:            # its thread may set the owner only now
             self.runtime.pop_up(self)
             return KEPT
         self.over(result, failure)
         return OVER
+
+    cdef int let_wait(self) except -1:
+        """Enter the waiting lists of its objects, where it is not in them."""
+        cdef Replica replica
+        if self.source is None:
+            replica = self.replicas[0]
+            if self not in replica.readers:
+                replica.readers.append(self)
+                replica.flags |= WAITING
+        elif (self.source, self.ticket) not in self.runtime.waiting:
+            for replica in self.replicas:
+                replica.waiting.append(self)
+                replica.flags |= WAITING
+            self.runtime.waiting[self.source, self.ticket] = self
+
+    def end_waiting(self):
+        """Leave all waiting lists: it runs, or never will."""
+        cdef Replica replica
+        if self.runtime.waiting.pop((self.source, self.ticket), None) is self:
+            for replica in self.replicas:
+                if self in replica.waiting:
+                    replica.waiting.remove(self)
+        if self.binds:
+            self.binds = False
+            for replica in self.replicas:
+                replica.bonds.remove(self)
+
+    def bind(self, replicas):
+        """Name its objects; a guarded atomic function binds them together. Returns the call."""
+        cdef Replica replica
+        self.replicas = replicas
+        self.binds = len(replicas) > 1 and self.function.guard is not None
+        if self.binds:
+            for replica in replicas:
+                replica.bonds.append(self)
+        return self
+
+    def refuse_dropped(self):
+        """Raise where one of the objects was ended at an earlier place."""
+        cdef Replica replica
+        for replica in self.replicas:
+            if replica.flags & DROPPED:
+                raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
 
     def arguments(self):
         """All positional arguments: an operation's object comes first."""
@@ -232,14 +317,8 @@ cdef class Call(Task):
 
     cdef bint pops_up(self) except -1:
         """Whether the operation may take long, and runs in a thread of its own (D20)."""
-        cdef Operation operation
-        cdef Replica replica
-        if not isinstance(self.function, Operation):
-            return False
-        operation = <Operation>self.function
-        replica = self.replicas[0]
-        return not operation.traits & READ and (
-            operation.traits & POPUP or operation.name in replica.promoted)
+        return isinstance(self.function, Operation) and (
+            (<Operation>self.function).traits & (POPUP | READ) == POPUP)
 
     def popped_up(self):
         """What the pop-up thread does: run with the mutex that the dispatcher took, and let it go."""
@@ -306,4 +385,5 @@ cdef class Call(Task):
 
 cpdef bint is_fault(object error):
     """Whether an exception is a fault of this process, and no result that all replicas share (H10)."""
-    return not isinstance(error, Exception) or isinstance(error, (MemoryError, RecursionError))
+    return not isinstance(error, Exception) or isinstance(
+        error, (MemoryError, RecursionError, ReplicaDivergence))

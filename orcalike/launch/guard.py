@@ -15,6 +15,16 @@ import signal
 from pathlib import Path
 from typing import NoReturn
 
+#: What a person or a terminal may send to all that looks like the launcher.
+IGNORED = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+
 
 class Guard:
     """The launcher's side: it says which process groups there are."""
@@ -53,7 +63,7 @@ def _become_guard(reader: int, directory: Path) -> NoReturn:
     """Wait for the launcher's end, then kill and remove; never returns to the caller's code."""
     try:
         os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        for number in IGNORED:
             signal.signal(number, signal.SIG_IGN)
         null = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):

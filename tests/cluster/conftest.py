@@ -49,6 +49,10 @@ class Process:
         """Wait for its end; returns the exit code."""
         return self.process.wait(DEADLINE)
 
+    def state(self) -> str:
+        """`R` for running, `S` for sleeping, `T` for stopped, as the kernel has it."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
     def resident(self) -> int:
         """How much memory it has, in bytes."""
         pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
@@ -63,6 +67,7 @@ class Programs:
         self.environment = os.environ | {
             "MEETINGS": str(directory),
             "ORCALIKE_CHECK": "hash",
+            "PYTHONHASHSEED": "0",
             "PYTHONUNBUFFERED": "1",
         }
         self.started: list[Process] = []
@@ -111,6 +116,15 @@ class Programs:
     def call(self, name: str) -> None:
         """Say something to the programs."""
         (self.directory / name).touch()
+
+    def stop(self, process: Process) -> None:
+        """Have a process stand still."""
+        process.process.send_signal(signal.SIGSTOP)
+        self.until(lambda: process.state() == "T", "it stands still")
+
+    def go_on(self, process: Process) -> None:
+        """Have a process that stands still go on."""
+        process.process.send_signal(signal.SIGCONT)
 
     def until(self, holds: Callable[[], object], what: str) -> None:
         """Wait until something holds."""

@@ -27,6 +27,15 @@ def split(address: str) -> tuple[str, str, int]:
     raise ValueError(f"{address!r} is not an address: unix:PATH or tcp:HOST:PORT")
 
 
+def normal(address: str) -> str:
+    """The one way to write an address: an absolute path, or a numeric loopback host."""
+    scheme, host, port = split(address)
+    if scheme == "unix":
+        return f"unix:{os.path.abspath(host)}"
+    host = _loopback(host)
+    return f"tcp:[{host}]:{port}" if ":" in host else f"tcp:{host}:{port}"
+
+
 def _loopback(host: str) -> str:
     """The host's address, on the loopback interface; raises InsecureConfig for any other."""
     address = "127.0.0.1" if host == "localhost" else host
@@ -50,9 +59,10 @@ def listen(address: str) -> tuple[socket.socket, str]:
 
     Raises InsecureConfig beyond loopback, OrcalikeError where somebody listens there already.
     """
-    scheme, host, port = split(address)
+    scheme, host, port = split(normal(address))
     try:
         if scheme == "unix":
+            address = f"unix:{host}"
             _remove_stale(host)
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             old = os.umask(0o177)
@@ -61,7 +71,6 @@ def listen(address: str) -> tuple[socket.socket, str]:
             finally:
                 os.umask(old)
         else:
-            host = _loopback(host)
             sock = socket.socket(_family(host), socket.SOCK_STREAM)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind((host, port))

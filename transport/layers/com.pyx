@@ -214,6 +214,10 @@ cdef class Com(Layer):
             self.want(peer)
         self.route(peer, message, CONTACT, &pushed)
 
+    def is_linked(self):
+        """Whether a link to anybody stands."""
+        return any([peer is not None for peer in self.links])
+
     def peer_at(self, int link):
         """The peer at the other end of a link; None where the link is gone."""
         return self.links[link] if 0 <= link < len(self.links) else None

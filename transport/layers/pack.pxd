@@ -22,6 +22,7 @@ cdef class Pack(Layer):
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
     cdef int commit(self, unsigned char* stop) except -1
     cdef bint is_full(self) noexcept
+    cdef bint has_ample_room(self) noexcept
     cdef int close(self) except -1
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1
     cpdef cast_packets(self)

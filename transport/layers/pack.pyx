@@ -93,6 +93,11 @@ cdef class Pack(Layer):
         return (<Py_ssize_t>(self.ticket - self.returned) >= self.window_messages
                 or self.under_way + self.gathered >= self.window_bytes)
 
+    cdef bint has_ample_room(self) noexcept:
+        """Whether it has half of that at the most: when to wake those who wait for room."""
+        return (<Py_ssize_t>(self.ticket - self.returned) <= self.window_messages // 2
+                and self.under_way + self.gathered <= self.window_bytes // 2)
+
     cdef int close(self) except -1:
         store32(self.packet.data() + 8, <uint32_t>self.packed)
         self.gathered += self.packet.size()

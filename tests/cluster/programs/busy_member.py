@@ -6,17 +6,21 @@ when that is called. All have calls that wait for a gate, which rises now and th
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import time
 
 from common import called, meet, tell
 from objects import Gate, Log
 
 import orcalike as orca
 
+logging.basicConfig(format="%(message)s")
 HEIGHTS = range(1, 2001, 100)
 
 how, *addresses = sys.argv[1:]
+pause = float(os.environ.get("PAUSE", "0"))
 leaves = os.environ.get("LEAVES", "never")
 joining = (
     orca.join(listen=addresses[0]) if how == "make" else orca.join(seeds=addresses, timeout=30)
@@ -34,6 +38,7 @@ with joining as group:
         log.add(me, written)
         written += 1
         gate.raise_to.nowait(written // 500)
+        time.sleep(pause)
         if called("stop") or called(leaves):
             break
     if called(leaves):

@@ -143,3 +143,26 @@ class Gate:
     def visitors(self) -> list[tuple[int, int]]:
         """Who went through, in order."""
         return list(self.passed)
+
+
+@orca.shared
+class Tally:
+    """Counts what is written, and keeps none of it."""
+
+    def __init__(self) -> None:
+        self.counts: dict[int, int] = {}
+
+    @orca.write
+    def add(self, who: int, filling: bytes) -> None:
+        """Count one for `who`."""
+        self.counts[who] = self.counts.get(who, 0) + 1
+
+    @orca.read
+    def all(self) -> dict[int, int]:
+        """How many each has written."""
+        return dict(self.counts)
+
+    @orca.read
+    def total(self) -> int:
+        """How many all have written."""
+        return sum(self.counts.values())

@@ -1,0 +1,174 @@
+"""What happens to objects otherwise than by their operations: withdrawal, end, change of view.
+
+These are tasks in the objects' lock queues, so they have the same place among the operations at each
+replica. Where an object waits for its class to be declared they travel with its queue.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+from orcalike.runtime.errors import InvocationCancelled, InvocationTimeout, ObjectDropped
+from orcalike.runtime.invocation import Invocation, name_of
+from orcalike.runtime.replica import Replica
+from orcalike.runtime.task import Call, Task
+from orcalike.transport.view import Member
+
+OVER = 0
+DROPPED = 32
+
+_log = logging.getLogger("orcalike")
+
+
+class Hook:
+    """A function that runs as an operation of an object, at a place in the order."""
+
+    undo = False
+    guard = None
+
+    def __init__(self, function: Callable[..., object], title: str) -> None:
+        self.function = function
+        self.title = title
+
+
+class Change(Task):
+    """A task that can travel: `pack` gives what `unpack` makes it from."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, runtime: Any) -> None:
+        self.runtime = runtime
+
+    def pack(self) -> tuple[object, ...]:
+        """As values that the codec can carry; its kind comes first."""
+        return (self.kind,)
+
+    @classmethod
+    def unpack(cls, runtime: Any, *fields: Any) -> Self:
+        """From what `pack` made, without the kind."""
+        return cls(runtime, *fields)
+
+
+class Withdrawal(Change):
+    """A call that waits for its guard shall not run any more; one that has run, has run."""
+
+    kind = "withdrawal"
+
+    def __init__(self, runtime: Any, source: int, ticket: int) -> None:
+        super().__init__(runtime)
+        self.source, self.ticket = source, ticket
+
+    def run(self) -> int:
+        call = self.runtime.waiting.get((self.source, self.ticket))
+        if call is not None:
+            self.runtime.before_write(self)
+            take_out(call, None)
+        return OVER
+
+    def pack(self) -> tuple[object, ...]:
+        return (self.kind, self.source, self.ticket)
+
+
+class Drop(Change):
+    """An object comes to its end: what waits there never runs."""
+
+    kind = "drop"
+    invocation: Invocation[None] | None = None
+
+    def run(self) -> int:
+        (replica,) = self.replicas
+        error = ObjectDropped(f"{replica.name!r} was ended with group.drop")
+        if replica.has(DROPPED):
+            if self.invocation is not None:
+                self.invocation.set_error(error)
+            return OVER
+        self.runtime.before_write(self)
+        replica.mark(DROPPED)
+        for call in replica.waits():
+            take_out(call, error)
+        replica.fail_reads(error)
+        if self.invocation is not None:
+            self.invocation.set_result(None)
+        return OVER
+
+
+class ViewChange(Change):
+    """Of objects that are bound together: withdrawals, then the hooks (DESIGN, Declaring)."""
+
+    kind = "view"
+
+    def __init__(self, runtime: Any, left: list[Member], joined: list[Member]) -> None:
+        super().__init__(runtime)
+        self.left, self.joined = left, joined
+
+    def run(self) -> int:
+        gone = {member.incarnation for member in self.left}
+        waiting = {call: None for replica in self.replicas for call in replica.waits()}
+        if any(call.source in gone for call in waiting):
+            self.runtime.before_write(self)
+        for call in waiting:
+            if call.source in gone:
+                take_out(call, None)
+        for hook, members in (("member_left", self.left), ("member_joined", self.joined)):
+            for member in members:
+                for replica in self.replicas:
+                    if replica.info is not None and hook in replica.info.hooks:
+                        self._run_hook(replica, hook, member)
+        return OVER
+
+    def _run_hook(self, replica: Replica, hook: str, member: Member) -> None:
+        def run() -> None:
+            try:
+                getattr(replica.object, hook)(member)
+            except Exception as error:
+                _log.warning("%s of %r raised %r", hook, replica.name, error)
+                raise
+
+        call = Call(self.runtime, Hook(run, hook), 0, None).of(0, 0, None)
+        call.at(self.seqno, self.index, self.stamp).run_held([replica])
+
+    def pack(self) -> tuple[object, ...]:
+        return (self.kind, *([member.pack() for member in who] for who in (self.left, self.joined)))
+
+    @classmethod
+    def unpack(cls, runtime: Any, *fields: Any) -> Self:
+        left, joined = ([Member.unpack(list(member)) for member in who] for who in fields)
+        return cls(runtime, left, joined)
+
+
+class Fence(Task):
+    """Done when all that was ordered before it has run."""
+
+    def __init__(self, invocation: Invocation[None]) -> None:
+        self.invocation = invocation
+
+    def run(self) -> int:
+        self.invocation.set_result(None)
+        return OVER
+
+
+_KINDS: dict[str, type[Change]] = {change.kind: change for change in (Withdrawal, Drop, ViewChange)}
+
+
+def unpack_change(runtime: Any, kind: str, *fields: Any) -> Change:
+    """The change that `Change.pack` gave."""
+    return _KINDS[kind].unpack(runtime, *fields)
+
+
+def take_out(call: Call, error: Exception | None) -> None:
+    """A call that waits for its guard never runs."""
+    call.end_waiting()
+    if call.invocation is not None:
+        call.fail(error or withdrawal_error(call.invocation))
+
+
+def withdrawal_error(invocation: Invocation[Any]) -> Exception:
+    """How a withdrawn invocation ends."""
+    operation = name_of(invocation.operation)
+    if invocation.withdrawn == "timeout":
+        return InvocationTimeout(
+            f"{operation}: the time limit passed; it did not run and never will", "withdrawn"
+        )
+    return InvocationCancelled(f"{operation} was withdrawn: it did not run and never will")

@@ -1,0 +1,64 @@
+"""Joins that a live group does not grant: the joiner learns why, and the group is unharmed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cluster.conftest import Programs
+
+LIMIT = 0.5
+
+REFUSED = {
+    "another group": ({"name": "other"}, "JoinFailed", "no answer from {address}"),
+    "another stack": (
+        {"stack": "PACK(size=99):XFER:TOTAL:MBRSHIP:COM:unix"},
+        "ConfigMismatch",
+        "the group has stack=",
+    ),
+    "more members than come": ({"size": 9}, "JoinFailed", "in it are rank 0"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_joins_that_are_refused(programs: Programs, case: str) -> None:
+    options, kind, words = REFUSED[case]
+    maker = programs.start("busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05")
+    address = str(maker.hear()["address"])
+    joiner = programs.start(
+        "joiner.py", json.dumps({"seeds": address, "timeout": LIMIT, **options})
+    )
+    for way in ("thread", "loop"):
+        fact = joiner.hear()
+        assert fact["way"] == way
+        assert fact["error"] == kind
+        assert words.format(address=address) in fact["text"]
+        assert fact["took"] < LIMIT + 5
+    assert joiner.end() == 0
+    assert "Traceback" not in joiner.said()
+    programs.call("stop")
+    assert maker.hear()["members"] == [0]
+    assert maker.end() == 0
+
+
+def test_one_that_gives_up_does_not_come_in_later(programs: Programs) -> None:
+    """A member is stopped while another asks to be let in, and goes on when that has given up."""
+    maker = programs.start("busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05")
+    address = str(maker.hear()["address"])
+    joiner = programs.start("joiner.py", json.dumps({"seeds": address, "timeout": LIMIT}))
+    programs.stop(maker)
+    facts = [joiner.hear(), joiner.hear()]
+    assert [fact["error"] for fact in facts] == ["JoinFailed"] * 2
+    assert all(f"no answer from {address}" in fact["text"] for fact in facts)
+    assert joiner.end() == 0
+    programs.go_on(maker)
+    late = programs.start("busy_member.py", "join", address)
+    late.hear()
+    programs.call("stop")
+    facts = [maker.hear(), late.hear()]
+    assert facts[0]["digest"] == facts[1]["digest"]
+    assert len(facts[0]["members"]) == 2
+    assert (maker.end(), late.end()) == (0, 0)
