@@ -23,8 +23,7 @@ import orcalike as orca
 STATEMENTS = {
     "read": "it.get()",
     "read_long": "it.count(7)",
-    "undecorated": "it.peek()",
-    "attribute": "it.value",
+    "plainly": "it.peek(); it.value",
     "add": "it.add(1)",
     "put": "it.put('hello', 7)",
 }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LIMIT = 0.5
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, object], str, str]] = {
     "another group": ({"name": "other"}, "JoinFailed", "no answer from {address}"),
     "another stack": (
         {"stack": "PACK(size=99):XFER:TOTAL:MBRSHIP:COM:unix"},
@@ -26,7 +26,9 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_joins_that_are_refused(programs: Programs, case: str) -> None:
     options, kind, words = REFUSED[case]
-    maker = programs.start("busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05")
+    maker = programs.start(
+        "busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05"
+    )
     address = str(maker.hear()["address"])
     joiner = programs.start(
         "joiner.py", json.dumps({"seeds": address, "timeout": LIMIT, **options})
@@ -46,7 +48,9 @@ def test_joins_that_are_refused(programs: Programs, case: str) -> None:
 
 def test_one_that_gives_up_does_not_come_in_later(programs: Programs) -> None:
     """A member is stopped while another asks to be let in, and goes on when that has given up."""
-    maker = programs.start("busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05")
+    maker = programs.start(
+        "busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05"
+    )
     address = str(maker.hear()["address"])
     joiner = programs.start("joiner.py", json.dumps({"seeds": address, "timeout": LIMIT}))
     programs.stop(maker)

@@ -11,7 +11,7 @@ import msgpack
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Programs
+    from tests.cluster.conftest import Process, Programs
 
 
 def frame(kind: int, body: bytes, magic: int = 0x4F, version: int = 1) -> bytes:
@@ -80,6 +80,10 @@ def is_closed(sock: socket.socket) -> bool:
     return True
 
 
+def wait_until_said(programs: Programs, member: Process, words: str, why: str) -> None:
+    programs.until(lambda: words in member.said(), f"{why}: {words}")
+
+
 @pytest.mark.parametrize("medium", ["unix", "tcp"])
 def test_strangers_harm_nobody(programs: Programs, medium: str) -> None:
     where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
@@ -93,9 +97,9 @@ def test_strangers_harm_nobody(programs: Programs, medium: str) -> None:
         for name, (said, words) in REFUSED.items():
             with connect(address) as sock:
                 sock.sendall(said)
-                programs.until(lambda words=words: words in maker.said(), f"{name}: {words}")
+                wait_until_said(programs, maker, words, name)
         with connect(address) as sock:
-            sock.sendall(HELLO[:10])        # and off again, with half a greeting said
+            sock.sendall(HELLO[:10])  # and off again, with half a greeting said
         late = programs.start("busy_member.py", "join", address)
         late.hear()
         time.sleep(0.2)

@@ -1,0 +1,400 @@
+"""The group primitives, for programs that want messages and not objects (Amoeba, table 1; A01 to A10).
+
+    group = create_group("chat", listen="unix:/tmp/chat")       # or join_group("chat", seeds=...)
+    send_to_group(group, b"hello")
+    match receive_from_group(group):
+        case Data(sender, data): ...
+        case Joined(member) | Left(member): ...
+    leave_group(group)
+
+All block, and may be called from any thread: who wants to do two things at once has two threads
+(A10). Groups are closed: only members send and receive (A08). Data, joins and leaves are events in
+one order, the same at each member (A09): a join is delivered to all but the joiner, a leave to all
+and to the leaver too, which knows then that it has seen everything.
+
+Nothing is thrown away, so a member that does not receive holds up the group: it has room for
+65,536 events or 16 MiB, and after that senders wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgpack
+
+from orcalike.endpoint import Endpoint
+from orcalike.plan import Plan, make_plan
+from orcalike.runtime import waits
+from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
+from orcalike.runtime.manager import Code
+from orcalike.transport.layers.base import Layer
+from orcalike.transport.stack import Stack
+from orcalike.transport.view import Member, View
+from orcalike.transport.wire.message import Message
+
+MESSAGE_MAX = 16_777_216
+"""Bytes of a message."""
+EVENTS_MAX = 65_536
+"""Events that a member keeps for `receive_from_group` before senders must wait for it."""
+BYTES_MAX = 16_777_216
+"""Bytes of such events."""
+
+DEFAULT_NAME = "messages"
+_DATA = b"\1"
+_ENDED = bytes((0, Code.ENDED << 1))  # as the witness casts it, to object 0
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A message."""
+
+    sender: Member
+    data: bytes
+    seqno: int
+    """The place in the order of the packet that brought it."""
+    index: int
+    """Its place in that packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A member has joined."""
+
+    member: Member
+    view: View
+    """The view that it is in first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A member has left."""
+
+    member: Member
+    view: View
+    """The first view without it; at the leaver itself, the last view that it was in."""
+
+
+Event = Data | Joined | Left
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """The state of a group, as one member knows it."""
+
+    name: str
+    address: str
+    """What others name to join through this member; "" for a group of one without a socket."""
+    me: Member
+    view: View
+    members: tuple[Member, ...]
+    """Those of the view that send and receive, by rank."""
+    seqno: int
+    """The place in the order of the newest packet that was delivered here; 0 for none."""
+    waiting: int
+    """Events that `receive_from_group` has not taken yet."""
+
+
+class _Inbox(Layer):
+    """What stands on top of the stack: it keeps events until they are received."""
+
+    def __init__(self, stack: Stack, endpoint: Endpoint) -> None:
+        super().__init__(stack)
+        self.endpoint = endpoint
+        self.installed: View | None = None
+        self.place = -1
+        self.me = stack.me
+        self.seqno = 0
+        self.events: deque[Event] = deque()
+        self.size = 0
+        self.sent = 0
+        self.returned = 0
+        """How many of this member's own messages were cast, and how many have come back."""
+        self.failure: Exception | None = None
+        self.changed = threading.Condition()
+        self._full = False
+        stack.above = self
+
+    def is_full(self, part: int = 1) -> bool:
+        """Whether a `part`th of what there is room for is taken."""
+        return len(self.events) * part >= EVENTS_MAX or self.size * part >= BYTES_MAX
+
+    @property
+    def wants_emptying(self) -> bool:
+        """Whether senders wait for this member, and need not any more."""
+        return self._full and not self.is_full(2)
+
+    def proceed(self) -> None:
+        """There is room again: let the senders go on."""
+        if self.wants_emptying:
+            self._full = False
+            self.below.credit(True)
+
+    def take(self) -> Event:
+        """The oldest event; under `changed`."""
+        event = self.events.popleft()
+        if isinstance(event, Data):
+            self.size -= len(event.data)
+        return event
+
+    def end(self, error: Exception) -> None:
+        """No more is sent or received; what is here already stays."""
+        with self.changed:
+            if self.failure is None:
+                self.failure = error
+            self.changed.notify_all()
+
+    # Upcalls.
+
+    def up_view(self, view: View, cut: bytes) -> None:
+        before, self.installed = self.installed, view
+        self.place = view.place(self.me.incarnation)
+        self.me = view.members[self.place]
+        if before is not None:
+            left = [m for m in before.replicas if view.place(m.incarnation) < 0]
+            joined = [m for m in view.replicas if before.place(m.incarnation) < 0]
+            with self.changed:
+                self.events.extend(Left(member, view) for member in left)
+                self.events.extend(Joined(member, view) for member in joined)
+                self.changed.notify_all()
+        self.endpoint.viewed(view)
+
+    def up_cast(self, message: Message) -> None:
+        assert self.installed is not None
+        sender = self.installed.members[message.source]
+        body = message.body
+        self.seqno = message.seqno
+        if body.startswith(_DATA):
+            with self.changed:
+                self.events.append(Data(sender, body[1:], message.seqno, message.index))
+                self.size += len(body) - 1
+                self.returned += message.source == self.place
+                self.changed.notify_all()
+            if self.is_full():
+                self._full = True
+                self.below.credit(False)
+        elif body.startswith(_ENDED):
+            unpacker = msgpack.Unpacker()
+            unpacker.feed(body[len(_ENDED) :])
+            self.endpoint.ended(set(unpacker))
+        else:
+            self.endpoint.system_error(f"{sender} sent what is no message")
+
+    def up_problem(self, member: object, why: str) -> None:
+        assert isinstance(member, Member)
+        self.endpoint.lost(member, why)
+
+    def up_exit(self, why: str) -> None:
+        if self.installed is not None:
+            with self.changed:
+                self.events.append(Left(self.me, self.installed))
+        self.endpoint.exited(why)
+
+    def up_join_failed(self, why: str) -> None:
+        self.endpoint.join_failed(why)
+
+    def up_join_denied(self, why: str) -> None:
+        self.endpoint.join_denied(why)
+
+    def up_system_error(self, why: str) -> None:
+        self.endpoint.system_error(why)
+
+    def up_give_state(self) -> Iterator[bytes]:
+        """Messages leave no state behind."""
+        return iter(())
+
+    def up_take_state(self, piece: bytes) -> None:
+        """There is none."""
+
+
+class MessageGroup:
+    """A membership in a group; the functions of this module work on it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._endpoint = Endpoint(plan, _Inbox)
+        self._inbox: _Inbox = self._endpoint.upper
+        self._endpoint.on_lost = self._inbox.end
+        self._endpoint.tell_ended = self._tell_ended
+
+    def _tell_ended(self, ranks: set[int]) -> None:
+        body = _ENDED + b"".join(map(msgpack.packb, sorted(ranks)))
+        self._endpoint.pump.call(self._endpoint.stack.cast, Message(body))
+
+    def _send(self, data: bytes, timeout: float | None) -> None:
+        inbox, pump = self._inbox, self._endpoint.pump
+        numbers: list[int] = []
+        _refuse_loop("send_to_group")
+
+        def cast(now: int) -> None:
+            inbox.sent += 1
+            numbers.append(inbox.sent)
+            self._endpoint.stack.cast(Message(_DATA + data), now)
+
+        if inbox.failure is not None:
+            raise inbox.failure
+        pump.call(cast)
+        if not self._wait(lambda: inbox.returned >= numbers[0], timeout, "send_to_group"):
+            if inbox.failure is not None:
+                raise inbox.failure
+            raise InvocationTimeout(
+                f"a message of {len(data)} bytes was not ordered within {timeout} s; it may be yet",
+                "unknown",
+            )
+
+    def _receive(self, timeout: float | None) -> Event:
+        inbox = self._inbox
+        event: Event | None = None
+        _refuse_loop("receive_from_group")
+
+        def taken() -> bool:
+            nonlocal event
+            if inbox.events:
+                event = inbox.take()
+            return event is not None
+
+        self._wait(taken, timeout, "receive_from_group")
+        if event is None:
+            raise inbox.failure or TimeoutError(f"no event within {timeout} s")
+        if inbox.wants_emptying and inbox.failure is None:
+            self._endpoint.pump.call(self._endpoint.stack.nudge, inbox)
+        return event
+
+    def _wait(self, condition: Callable[[], bool], timeout: float | None, what: str) -> bool:
+        """Wait in this thread until the condition holds (True), the end, or the time is over."""
+        inbox = self._inbox
+        end = None if timeout is None else time.monotonic() + timeout
+        waits.enter("message", "", what)
+        try:
+            with inbox.changed:
+                while not condition():
+                    rest = None if end is None else end - time.monotonic()
+                    if inbox.failure is not None or (rest is not None and rest <= 0):
+                        return False
+                    inbox.changed.wait(rest)
+            return True
+        finally:
+            waits.leave()
+
+    def _leave(self, timeout: float) -> None:
+        if not isinstance(self._inbox.failure, GroupClosed):
+            self._endpoint.leave(timeout)
+            self._inbox.end(GroupClosed(f"the group {self._endpoint.plan.name!r} was left"))
+
+
+def create_group(
+    name: str = DEFAULT_NAME, *, listen: str | None = None, resilience: int = 0
+) -> MessageGroup:
+    """CreateGroup (A01): make a group; this member is its first, and its sequencer.
+
+    With `listen="unix:PATH"` or `"tcp:HOST:PORT"` others can join it. A launched program has its
+    group already: join it.
+
+    Raises InsecureConfig, OrcalikeError where nobody can listen there.
+    """
+    plan = _plan(name, None, listen, resilience, None)
+    if plan.how == "launched":
+        raise ValueError("a launched program joins its group with join_group()")
+    group = MessageGroup(plan)
+    group._endpoint.join()
+    return group
+
+
+def join_group(
+    name: str = DEFAULT_NAME,
+    *,
+    seeds: str | Sequence[str] | None = None,
+    timeout: float | None = None,
+) -> MessageGroup:
+    """JoinGroup (A02): join the group that one of the addresses is in, or the launched program's.
+
+    The join has a place in the order: all others receive `Joined`, and this member receives what
+    comes after.
+
+    Raises JoinFailed after `timeout` seconds, ConfigMismatch, InsecureConfig.
+    """
+    plan = _plan(name, seeds, None, 0, timeout)
+    if plan.how == "alone":
+        raise ValueError("nobody launched this program: name the group's members with seeds=")
+    group = MessageGroup(plan)
+    group._endpoint.join()
+    return group
+
+
+def _refuse_loop(what: str) -> None:
+    if asyncio._get_running_loop() is not None:
+        raise BlockingInLoop(
+            f"{what} would block the event loop that runs on this thread: "
+            f"await asyncio.to_thread({what}, ...)"
+        )
+
+
+def _plan(
+    name: str,
+    seeds: str | Sequence[str] | None,
+    listen: str | None,
+    resilience: int,
+    timeout: float | None,
+) -> Plan:
+    return make_plan(
+        name,
+        seeds=seeds,
+        listen=listen,
+        size=None,
+        resilience=resilience,
+        blocked="wait",
+        stack=None,
+        timeout=timeout,
+    )
+
+
+def send_to_group(
+    group: MessageGroup, data: bytes | bytearray | memoryview, *, timeout: float | None = None
+) -> None:
+    """SendToGroup (A03): a reliable, totally ordered send to all members, this one too.
+
+    Returns when the message is delivered here. Raises ValueError for more than 16 MiB,
+    InvocationTimeout when the time is over (the message may be ordered yet), NotPrimary,
+    GroupClosed.
+    """
+    body = bytes(data)
+    if len(body) > MESSAGE_MAX:
+        raise ValueError(f"a message of {len(body)} bytes; {MESSAGE_MAX} are allowed")
+    group._send(body, timeout)
+
+
+def receive_from_group(group: MessageGroup, *, timeout: float | None = None) -> Event:
+    """ReceiveFromGroup (A04): the next event in the order, as soon as there is one.
+
+    What came before the group was left, or a member was lost, is received first. Raises
+    TimeoutError, NotPrimary, GroupClosed.
+    """
+    return group._receive(timeout)
+
+
+def get_info_group(group: MessageGroup) -> Info:
+    """GetInfoGroup (A06): the state of the group. Raises GroupClosed after it was left."""
+    inbox, endpoint = group._inbox, group._endpoint
+    with inbox.changed:
+        if inbox.installed is None or isinstance(inbox.failure, GroupClosed):
+            raise GroupClosed(f"the group {endpoint.plan.name!r} was left")
+        return Info(
+            endpoint.plan.name,
+            endpoint.address,
+            inbox.me,
+            inbox.installed,
+            inbox.installed.replicas,
+            inbox.seqno,
+            len(inbox.events),
+        )
+
+
+def leave_group(group: MessageGroup, *, timeout: float = 5.0) -> None:
+    """LeaveGroup: leave; all receive `Left`, this member as its last event.
+
+    Takes no longer than `timeout` seconds; a group that does not answer is left all the same.
+    """
+    group._leave(timeout)

@@ -1,0 +1,219 @@
+"""The group primitives (Amoeba, table 1): messages, joins and leaves in one order."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orcalike import messages
+from orcalike.errors import (
+    BlockingInLoop,
+    GroupClosed,
+    InvocationTimeout,
+    JoinFailed,
+    NotPrimary,
+)
+from orcalike.messages import (
+    Data,
+    Joined,
+    Left,
+    MessageGroup,
+    create_group,
+    get_info_group,
+    join_group,
+    leave_group,
+    receive_from_group,
+    send_to_group,
+)
+
+if TYPE_CHECKING:
+    from tests.cluster.conftest import Facts, Programs
+
+COUNT = 500
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Iterator[Groups]:
+    """Memberships of this process, left when the test ends."""
+    groups = Groups(f"unix:{tmp_path}/maker")
+    with groups.all:
+        yield groups
+
+
+class Groups:
+    """Several members in one process."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.all = ExitStack()
+
+    def create(self) -> MessageGroup:
+        return self.kept(create_group(listen=self.where))
+
+    def join(self) -> MessageGroup:
+        return self.kept(join_group(seeds=self.where, timeout=10))
+
+    def kept(self, group: MessageGroup) -> MessageGroup:
+        self.all.callback(leave_group, group, timeout=2)
+        return group
+
+
+def next_data(group: MessageGroup) -> bytes:
+    event = receive_from_group(group, timeout=10)
+    assert isinstance(event, Data)
+    return event.data
+
+
+def check(facts: list[Facts]) -> None:
+    """All heard the same, and everything once and in its sender's order."""
+    assert len({fact["order"] for fact in facts}) == 1
+    expected = [*map(str, range(COUNT)), "over"]
+    for fact in facts:
+        assert fact["data"] == {str(rank): expected for rank in range(len(facts))}
+        assert fact["rest"][-1] == fact["rank"], "its own leave is the last that a leaver hears"
+        assert fact["end"] == "GroupClosed"
+
+
+def test_three_processes_talk(programs: Programs) -> None:
+    members = [programs.start("talker.py", "create", "tcp:127.0.0.1:0", str(COUNT), "3")]
+    address = str(members[0].hear()["address"])
+    for _ in range(2):
+        members.append(programs.start("talker.py", "join", address, str(COUNT), "3"))
+        members[-1].hear()
+    facts = [member.hear() for member in members]
+    check(facts)
+    assert [fact["joined"] for fact in facts] == [[1, 2], [2], []]
+    for member in members:
+        assert (member.end(), member.said()) == (0, "")
+
+
+@pytest.mark.parametrize("sequencer", ["witness", "rank"])
+def test_launched_processes_talk(programs: Programs, sequencer: str) -> None:
+    facts = programs.facts(
+        "--sequencer", sequencer, "-n", "3", "talker.py", "launched", "-", str(COUNT), "3"
+    )
+    check([fact for fact in facts if "order" in fact])
+
+
+def test_alone(groups: Groups) -> None:
+    group = groups.kept(create_group())
+    for data in (b"", b"one", bytearray(b"two"), memoryview(b"three")):
+        send_to_group(group, data)
+    assert [next_data(group) for _ in range(4)] == [b"", b"one", b"two", b"three"]
+    info = get_info_group(group)
+    assert (info.address, len(info.members), info.waiting) == ("", 1, 0)
+    assert info.seqno > 0
+    with pytest.raises(TimeoutError, match=r"no event within 0\.05 s"):
+        receive_from_group(group, timeout=0.05)
+    leave_group(group)
+    assert receive_from_group(group) == Left(info.me, info.view)
+    for call in (
+        lambda: send_to_group(group, b"late"),
+        lambda: receive_from_group(group),
+        lambda: get_info_group(group),
+    ):
+        with pytest.raises(GroupClosed, match="'messages' was left"):
+            call()
+
+
+def test_joins_and_leaves_are_events_in_the_order(groups: Groups) -> None:
+    first = groups.create()
+    send_to_group(first, b"before")
+    second = groups.join()
+    them = get_info_group(second).me
+    send_to_group(second, b"between")
+    leave_group(second)
+    send_to_group(first, b"after")
+    events = [receive_from_group(first, timeout=10) for _ in range(5)]
+    assert [type(event) for event in events] == [Data, Joined, Data, Left, Data]
+    assert [event.member for event in events if isinstance(event, Joined | Left)] == [them, them]
+    places = [(event.seqno, event.index) for event in events if isinstance(event, Data)]
+    assert places == sorted(places)
+    # The joiner did not hear of its own join, nor of what was before; it hears of its own leave.
+    heard = [receive_from_group(second), receive_from_group(second)]
+    assert [type(event) for event in heard] == [Data, Left]
+
+
+def test_large_messages(groups: Groups) -> None:
+    first, second = groups.create(), groups.join()
+    assert isinstance(receive_from_group(first, timeout=10), Joined)
+    largest = bytes(messages.MESSAGE_MAX)
+    send_to_group(second, largest, timeout=20)
+    assert next_data(first) == next_data(second) == largest
+    with pytest.raises(ValueError, match="a message of 16777217 bytes; 16777216 are allowed"):
+        send_to_group(second, largest + b"x")
+    send_to_group(first, b"small")
+    assert next_data(first) == next_data(second) == b"small"
+
+
+def test_a_member_that_does_not_receive_holds_up_the_senders(
+    groups: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "EVENTS_MAX", 100)
+    first, second = groups.create(), groups.join()
+    receiving = threading.Thread(target=lambda: [receive_from_group(first) for _ in range(3001)])
+    receiving.start()
+    for sent in itertools.count():
+        try:
+            send_to_group(first, b"x" * 1000, timeout=0.3)
+        except InvocationTimeout as error:
+            assert error.outcome == "unknown"
+            break
+    assert get_info_group(second).waiting < 2000
+    # It receives again, and all goes on; what was not ordered in time was ordered later.
+    send = threading.Thread(
+        target=lambda: [send_to_group(first, b"y", timeout=20) for _ in range(2999 - sent)]
+    )
+    send.start()
+    for _ in range(3000):
+        receive_from_group(second, timeout=20)
+    send.join()
+    receiving.join()
+
+
+async def test_a_blocking_call_on_a_running_loop(groups: Groups) -> None:
+    group = await asyncio.to_thread(groups.create)
+    for call in (lambda: send_to_group(group, b""), lambda: receive_from_group(group)):
+        with pytest.raises(BlockingInLoop, match="await asyncio.to_thread"):
+            call()
+    await asyncio.to_thread(send_to_group, group, b"x")
+    assert await asyncio.to_thread(next_data, group) == b"x"
+
+
+def test_a_lost_member_ends_all_calls(groups: Groups, programs: Programs) -> None:
+    group = groups.create()
+    other = programs.start("talker.py", "join", groups.where, "0", "9")
+    other.hear()
+    assert isinstance(receive_from_group(group, timeout=10), Joined)
+    failed: list[Exception] = []
+
+    def receive() -> None:
+        try:
+            receive_from_group(group)
+        except NotPrimary as error:
+            failed.append(error)
+
+    waiting = threading.Thread(target=receive)
+    waiting.start()
+    other.process.kill()
+    waiting.join(10)
+    assert "rank 1" in str(failed[0])
+    with pytest.raises(NotPrimary, match="rank 1"):
+        send_to_group(group, b"late")
+
+
+def test_wrong_ways_to_begin(groups: Groups) -> None:
+    with pytest.raises(ValueError, match="seeds="):
+        join_group()
+    with pytest.raises(JoinFailed, match="no answer from"):
+        join_group(seeds=groups.where, timeout=0.2)
+    groups.create()
+    with pytest.raises(JoinFailed, match="no answer from"):
+        join_group("another", seeds=groups.where, timeout=0.2)

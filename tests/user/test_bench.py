@@ -1,0 +1,74 @@
+"""The measurements run, and give every row. How fast anything is, no test asks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parents[2] / "bench"
+SECONDS = 110
+ONCE = {"read, one attribute", "read, body of 280 ns", "undecorated method, attribute"}
+EACH = {
+    "write that waits, thread",
+    "write that waits, coroutine",
+    "write, no wait, (int)",
+    "write, no wait, (str, int)",
+    "write, no wait, (int), uvloop",
+    "rate of (str, int)",
+    "rate on uvloop",
+}
+
+
+def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """`bench/invocations.py`, to its end."""
+    return subprocess.run(
+        [sys.executable, BENCH / "invocations.py", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str, object]]]:
+    """What a short run prints, and the rows that it writes."""
+    file = tmp_path_factory.mktemp("bench") / "result.json"
+    ended = run("--quick", "--json", file)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout, json.loads(file.read_text())["rows"]
+
+
+def test_each_size_of_group_gives_each_row(
+    result: tuple[str, list[dict[str, object]]],
+) -> None:
+    printed, rows = result
+    expected = {(what, 1) for what in ONCE}
+    expected |= {(what, members) for what in EACH for members in (1, 2, 3, 4)}
+    assert {(row["what"], row["members"]) for row in rows} == expected
+    assert len(printed.splitlines()) == len(expected) + 2
+
+
+def test_a_limit_is_never_nothing(result: tuple[str, list[dict[str, object]]]) -> None:
+    for row in result[1]:
+        samples = row["samples"]
+        assert isinstance(samples, dict)
+        assert all(sample > 0 for side in samples.values() for sample in side), row
+
+
+def test_time_that_is_over_ends_it_with_a_line() -> None:
+    ended = run("--time-limit", "1")
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "invocations: not done after 1 s"
+
+
+def test_without_a_compiler_it_says_what_to_do() -> None:
+    ended = run("--quick", env={**os.environ, "CC": "no-such-compiler"})
+    assert ended.returncode == 1
+    assert ended.stderr == "invocations: no C compiler: install one, or name it in CC\n"
