@@ -241,6 +241,12 @@ class Endpoint:
         self.pump.close_all()
         self._stop_listening()
 
+    def abandon(self) -> None:
+        """This is a forked child: its copies of the sockets go, and the group is its parent's."""
+        self._signals.remove()
+        control.forget(self._told_ended)
+        self.pump.close_all()
+
     def _rearm(self, deadline: int | None) -> None:
         assert self._loop is not None
         if self._timer is not None:

@@ -51,9 +51,6 @@ class Seat(Layer):
         body = bytes((0, Code.ENDED << 1)) + b"".join(map(msgpack.packb, sorted(self.ended)))
         self.below.cast(Message(body))
 
-    def up_cast(self, message: Message) -> None:
-        """A witness applies nothing."""
-
     def up_problem(self, member: object, why: str) -> None:
         """The launcher sees to it."""
         _log.info("lost %s: %s", member, why)

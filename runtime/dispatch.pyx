@@ -28,7 +28,6 @@ from orcalike.runtime import waits
 from orcalike.runtime.arguments import positional
 from orcalike.runtime.changes import withdrawal_error
 from orcalike.runtime.errors import (
-    BlockingInLoop,
     GroupClosed,
     InvocationTimeout,
     NestedWrite,
@@ -39,7 +38,14 @@ from orcalike.runtime.errors import (
 from orcalike.transport.errors import ProtocolError
 
 from orcalike.runtime.invocation import complain, name_of, resolve
-from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, Invoker, nanoseconds
+from orcalike.runtime.invocation cimport (
+    UNDER_WAY,
+    Invocation,
+    Invoker,
+    nanoseconds,
+    refuse_loop,
+    running_loop,
+)
 from orcalike.runtime.marshal cimport Codec, get, put
 from orcalike.runtime.operation cimport GUARDED, POPUP, READ, UNDO, Operation
 from orcalike.runtime.replica cimport (
@@ -217,7 +223,7 @@ cdef class Runtime(Invoker):
 
     cdef int wait_for_room(self) except -1:
         """This member has too much under way: wait, or raise on an event loop."""
-        if asyncio._get_running_loop() is not None:
+        if running_loop() is not None:
             raise WindowFull("too many invocations are not ordered yet: await group.drain()")
         waits.enter("room", "", "nowait")
         try:
@@ -237,7 +243,6 @@ cdef class Runtime(Invoker):
         cdef int64_t until = NEVER
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
-        refuse_loop(invocation.operation)
         if timeout != NEVER:
             until = self.driver.clock() + timeout
         try:
@@ -327,7 +332,7 @@ cdef class Runtime(Invoker):
         cdef Invocation invocation = self.read_nowait(replica, operation, args, count, names)
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
-        if asyncio._get_running_loop() is not None:
+        if running_loop() is not None:
             self.withdraw(invocation, "refused")
             refuse_loop(operation)
         return self.await_outcome(invocation, timeout, True)
@@ -727,15 +732,6 @@ cdef int read_last_state(Invocation invocation, Operation operation, object targ
         invocation.succeed(operation.function(target, *given, **named))
     except Exception as error:
         invocation.fail(error)
-    return 0
-
-
-cdef int refuse_loop(object operation) except -1:
-    """A call that would wait on a running loop's own thread raises instead."""
-    if asyncio._get_running_loop() is not None:
-        name = name_of(operation)
-        raise BlockingInLoop(f"{name} would block the event loop that runs on this thread: "
-                             f"await it, as in `await ....aio(...)`")
     return 0
 
 

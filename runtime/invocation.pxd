@@ -46,3 +46,5 @@ cdef class Invoker(Layer):
 
 
 cdef int64_t nanoseconds(object seconds) except -1
+cdef int refuse_loop(object operation) except -1
+cdef object running_loop            # asyncio's: the loop that runs on this thread, or None

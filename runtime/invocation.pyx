@@ -14,11 +14,12 @@ from libc.stdint cimport int64_t
 cdef extern from "Python.h":
     int Py_IsInitialized() noexcept     # not any more while the interpreter ends
 
-from orcalike.runtime.errors import InvocationCancelled
+from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport NEVER, Layer
 
 _log = logging.getLogger("orcalike")
+running_loop = asyncio._get_running_loop
 
 
 @cython.final
@@ -50,7 +51,7 @@ cdef class Invocation(Waitable):
         self.wake()
         if self.waiters is not None:
             waiters, self.waiters = self.waiters, None
-            running = asyncio._get_running_loop()
+            running = running_loop()
             for loop, future in waiters:
                 if loop is running:
                     resolve(future)
@@ -83,6 +84,7 @@ cdef class Invocation(Waitable):
         if not self.finished:
             if self.invoker is None:
                 raise RuntimeError("this invocation is nobody's")
+            refuse_loop(self.operation)
             return self.invoker.await_outcome(self, nanoseconds(timeout), False)
         return self.take()
 
@@ -142,6 +144,15 @@ def complain(operation, error):
     if not isinstance(error, InvocationCancelled):
         name = name_of(operation)
         _log.warning("%s failed, and nobody asked: %r", name, error)
+
+
+cdef int refuse_loop(object operation) except -1:
+    """A call that would wait on a running loop's own thread raises instead."""
+    if running_loop() is not None:
+        name = name_of(operation)
+        raise BlockingInLoop(f"{name} would block the event loop that runs on this thread: "
+                             f"await it, as in `await ....aio(...)`")
+    return 0
 
 
 cdef int64_t nanoseconds(object seconds) except -1:

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.cluster.conftest import Facts, Process, Programs
 
-FULL_SPEED = 0.3
+FULL_SPEED = 0.2
 """Seconds for which those who are there write before anything happens."""
 
 
@@ -59,7 +59,7 @@ class Group:
             assert len(fact["members"]) == len(facts)
         for member in self.members:
             assert member.end() == 0
-            assert member.said() == ""
+            assert member.complaints() == ""
 
 
 @pytest.mark.parametrize("medium", ["unix", "tcp"])

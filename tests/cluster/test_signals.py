@@ -101,4 +101,4 @@ def test_a_member_that_stands_still_grows_nobodys_memory(programs: Programs, slo
         assert fact["digest"] == facts[0]["digest"]
     for member in members:
         assert member.end() == 0
-        assert member.said() == ""
+        assert member.complaints() == ""

@@ -22,6 +22,7 @@ cdef class Pump(Driver):
     cdef list slots                 # by slot: a Channel, a listening socket, or None
     cdef list free_slots
     cdef list stacks
+    cdef list dirty                 # channels with messages that were queued just now
     cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
     cdef PyThread_type_lock lock    # held while something runs in a stack
@@ -57,5 +58,6 @@ cdef class Pump(Driver):
     cdef refuse(self, Channel channel, str why)
     cdef int emit(self) except -1
     cdef int emit_stack(self, Stack stack) except -1
+    cdef int follow(self, Stack stack) except -1
     cdef int flush(self, Channel channel) except -1
     cdef fail(self, object error)

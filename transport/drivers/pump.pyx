@@ -92,6 +92,7 @@ cdef class Pump(Driver):
         self.stacks = []
         self.sockets = {}
         self.callbacks = []
+        self.dirty = []
         self.sleeps_until = NEVER
         self.armed = NEVER
         self.log = log or (lambda level, text: None)
@@ -463,7 +464,6 @@ cdef class Pump(Driver):
         cdef Channel channel
         cdef Py_ssize_t i
         while out.count or out.connects or out.closes:
-            dirty = []
             for i in range(out.count):
                 entry = self.slots[out.items[i].link]
                 if isinstance(entry, Channel):
@@ -471,18 +471,25 @@ cdef class Pump(Driver):
                     channel.put(<Message>out.items[i].message)
                     if not channel.dirty:
                         channel.dirty = True
-                        dirty.append(channel)
+                        self.dirty.append(channel)
             out.clear()
-            for channel in dirty:
+            while self.dirty:
+                channel = self.dirty.pop()
                 channel.dirty = False
                 if not channel.waits_for_room:
                     self.flush(channel)
-            for address in out.take_connects():
-                self.connect(stack, address)
-            for link in out.take_closes():
-                entry = self.slots[link]
-                if isinstance(entry, Channel):
-                    self.refuse(<Channel>entry, "the stack refused it")
+            if out.connects or out.closes:
+                self.follow(stack)
+        return 0
+
+    cdef int follow(self, Stack stack) except -1:
+        """Make and close the links that a stack wants made and closed."""
+        for address in stack.out.take_connects():
+            self.connect(stack, address)
+        for link in stack.out.take_closes():
+            entry = self.slots[link]
+            if isinstance(entry, Channel):
+                self.refuse(<Channel>entry, "the stack refused it")
         return 0
 
     cdef int flush(self, Channel channel) except -1:

@@ -11,6 +11,7 @@ import threading
 
 from common import meet, tell
 
+from orcalike.errors import GroupClosed
 from orcalike.messages import (
     Data,
     Joined,
@@ -74,13 +75,13 @@ def main() -> None:
     info = get_info_group(group)
     meet("over", members)
     leave_group(group)
-    rest = []
+    rest: list[int | None] = []
     try:
         while True:
             event = receive_from_group(group)
             assert isinstance(event, Left)
             rest.append(event.member.rank)
-    except Exception as error:
+    except GroupClosed as error:
         end = type(error).__name__
     data = [event for event in heard if event[0] == "data"]
     tell(
