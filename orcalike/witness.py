@@ -87,6 +87,7 @@ class Witness:
             config = StackConfig(group, options, time.time_ns() - clock())
             stack = Stack(parse_stack(f"{layers}:{medium}"), config, me, incarnation)
             stack.above = self.seats[group] = Seat(stack, self.ended)
+            stack.focus("XFER").silent = True
             self.pump.add(stack)
             stack.join("", clock())
         return self.seats[group].stack

@@ -20,7 +20,7 @@ cdef class Gift:
 cdef class Xfer(Layer):
     cdef readonly object view       # as far as it was passed up
     cdef readonly bint complete     # this member's state is
-    cdef bint witness               # it has no replicas
+    cdef public bint silent         # nobody above applies casts: they are not handed up
     cdef dict donors                # incarnation that waits for state -> its donor's incarnation
     cdef dict gifts                 # incarnation -> Gift, where this member is the donor
     cdef bint replays               # what was buffered is on its way up

@@ -3,5 +3,6 @@ from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import Member
 
 class Xfer(Layer):
+    silent: bool
     complete: bool
     def __init__(self, core: Core, config: StackConfig, me: Member) -> None: ...

@@ -52,7 +52,6 @@ cdef class Xfer(Layer):
 
     def __init__(self, Core core, config, me):
         super().__init__(core)
-        self.witness = me is not None and me.witness
         self.donors = {}
         self.gifts = {}
         self.buffered = []
@@ -94,7 +93,7 @@ cdef class Xfer(Layer):
         if kind is NULL or kind[0] > COMPLETE:
             self.above.up_system_error(f"member {message.source}: a cast of no kind")
         elif kind[0] == DATA:
-            if not self.witness:        # which applies nothing
+            if not self.silent:
                 self.above.up_cast(message)
         else:
             joiner = self.view.members[message.source].incarnation

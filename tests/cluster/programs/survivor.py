@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from common import called, tell, wait_for
+from common import called, meet, tell, wait_for
 from objects import Gate, Log
 
 import orcalike as orca
@@ -74,4 +74,5 @@ with joining as group:
         wait_for(lambda: called("never"), "its end")
     wait_for(lambda: group.size == 3, "three members")
     in_threads(group, log, gate)
+    meet("told", 2)  # who goes now is another lost member for those who have not heard yet
 tell(left=True)
