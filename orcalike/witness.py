@@ -23,6 +23,7 @@ from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
+from orcalike.transport.layers.xfer import Xfer
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
@@ -87,7 +88,9 @@ class Witness:
             config = StackConfig(group, options, time.time_ns() - clock())
             stack = Stack(parse_stack(f"{layers}:{medium}"), config, me, incarnation)
             stack.above = self.seats[group] = Seat(stack, self.ended)
-            stack.focus("XFER").silent = True
+            transfer = stack.focus("XFER")
+            assert isinstance(transfer, Xfer)
+            transfer.silent = True
             self.pump.add(stack)
             stack.join("", clock())
         return self.seats[group].stack

@@ -65,10 +65,12 @@ class Manager:
         self.ended: set[int] = set()
         self.expected: set[int] = set()
         """Whom the barrier waits for; empty where nobody has arrived."""
-        self.arrived: dict[int, int] = {}
-        """Who has arrived at the barrier, and the ticket of the arrival."""
+        self.arrived: dict[int, list[int]] = {}
+        """Who has arrived at the barrier, and the tickets of the arrivals: a thread's each."""
         self.stamp = 0
         """The moment of the view at which this member's state begins."""
+        self.lookup = classes.lookup
+        """Finds what is declared; a simulated member may know less than its process."""
         self._own: dict[int, Invocation[Any]] = {}
         """This member's own finds and arrivals that wait, by ticket."""
         self._sought: dict[int, tuple[str, str, bytes]] = {}
@@ -125,7 +127,7 @@ class Manager:
         )
         self.runtime.replicas.append(replica)
         self.names[name] = replica.number
-        info = classes.lookup(class_name)
+        info = self.lookup(class_name)
         if info is None or info.digest != digest:
             replica.hold(UNDECLARED)
             replica.pending = (*self.runtime.place_of(), member.incarnation, ticket)
@@ -300,8 +302,11 @@ class Manager:
         if call is not None:
             withdrawal = Withdrawal(self.runtime, member.incarnation, withdrawn)
             withdrawal.at(*self.runtime.place_of()).submit_for(call.replicas)
-        if self.arrived.get(member.incarnation) == withdrawn:
-            del self.arrived[member.incarnation]
+        arrivals = self.arrived.get(member.incarnation, [])
+        if withdrawn in arrivals:
+            arrivals.remove(withdrawn)
+            if not arrivals:
+                del self.arrived[member.incarnation]
         waiting = self._own.pop(withdrawn, None) if self._is_me(member) else None
         if waiting is not None:
             waiting.set_error(withdrawal_error(waiting))
@@ -336,7 +341,7 @@ class Manager:
     def _barrier(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
         if not self.arrived:
             self.expected = {other.incarnation for other in self.runtime.view.replicas}
-        self.arrived[member.incarnation] = ticket
+        self.arrived.setdefault(member.incarnation, []).append(ticket)
         if invocation is not None:
             self._own[ticket] = invocation
         self._open_barrier()

@@ -32,7 +32,7 @@ from msgpack import ExtType, Packer, unpackb
 
 from orcalike.runtime import extension_types
 from orcalike.runtime.errors import NotSerializable
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.errors import OrcalikeError, ProtocolError
 
 cdef int LAST_LEAF = extension_types.Code.REFERENCE
 cdef int FIRST_TAG = extension_types.Code.LIST
@@ -134,8 +134,9 @@ cdef class Codec:
     def decode(self, const unsigned char[::1] data):
         """All values in `data`, which must hold whole ones and nothing else.
 
-        Raises ProtocolError for whatever is malformed or over a limit. Only MemoryError and
-        RecursionError, which are this process's own faults, pass through.
+        Raises ProtocolError for whatever is malformed or over a limit. Only what `object_of` raises
+        of orcalike's own, and MemoryError and RecursionError, which are this process's own faults,
+        pass through.
         """
         return self.decode_slow(&data[0] if data.shape[0] else NULL, data.shape[0])
 
@@ -336,7 +337,7 @@ cdef object unpack(Codec codec, const unsigned char* data, Py_ssize_t size):
             ext_hook=codec._extension,
             strict_map_key=False,
         )
-    except (ProtocolError, MemoryError, RecursionError):
+    except (OrcalikeError, MemoryError, RecursionError):
         raise
     except Exception as error:
         raise ProtocolError(

@@ -201,6 +201,7 @@ cdef class Replica:
         """A call whose guard was false where the state comes from."""
         self.waiting.append(call)
         self.flags |= WAITING
+        call.waits = True
 
     def withdraw_read(self, invocation):
         """A read of this process shall not run, where it has not begun; whether it waited here."""

@@ -31,11 +31,11 @@ PIECE_MAX = 262_144
 class _Packing(Task):
     """Packs an object in its turn, after what was queued before the view."""
 
-    def __init__(self, donor: Donor, replica: Replica) -> None:
-        self.donor, self.replica = donor, replica
+    def __init__(self, donor: Donor, replica: Replica, parts: dict[int, bytes]) -> None:
+        self.donor, self.replica, self.parts = donor, replica, parts
 
     def run(self) -> int:
-        self.donor.pack(self.replica)
+        self.donor.pack_for(self.parts, self.replica)
         return OVER
 
 
@@ -53,12 +53,12 @@ class Donor:
         parts: dict[int, bytes] = {}
         header = self._header()
         for replica in self._replicas():
-            if replica.snapshots is None:
-                replica.snapshots = []
-            replica.snapshots.append(parts)
-            if replica.has(LOCKED | QUEUED) and not replica.has(UNDECLARED):
-                _Packing(self, replica).submit_for([replica])
+            if replica.has(UNDECLARED | DROPPED):
+                parts[replica.number] = self._packed(replica)
+            elif replica.has(LOCKED | QUEUED):
+                _Packing(self, replica, parts).submit_for([replica])
             else:
+                replica.snapshots = [*(replica.snapshots or ()), parts]
                 replica.mark(UNPACKED)
         return self._pieces(header, [replica.number for replica in self._replicas()], parts)
 
@@ -92,17 +92,25 @@ class Donor:
             yield from _cut(parts.pop(number))
 
     def pack(self, replica: Replica) -> None:
-        """Pack an object for all snapshots that are due."""
-        try:
-            record = self._record_of(replica)
-        except NotSerializable as error:
-            _log.error("%s, so joiners do not get %r", error, replica.name)
-            record = self._encode(replica, (None, str(error), False, []))
+        """Pack an object that is not packed yet, before it changes or when its turn has come."""
         due, replica.snapshots = replica.snapshots or [], None
+        replica.unmark(UNPACKED)
+        record = self._packed(replica)
         for parts in due:
             parts[replica.number] = record
-        replica.unmark(UNPACKED)
         self.runtime.more_state()
+
+    def pack_for(self, parts: dict[int, bytes], replica: Replica) -> None:
+        """Pack an object for one snapshot: what was queued before that has run."""
+        parts[replica.number] = self._packed(replica)
+        self.runtime.more_state()
+
+    def _packed(self, replica: Replica) -> bytes:
+        try:
+            return self._record_of(replica)
+        except NotSerializable as error:
+            _log.error("%s, so joiners do not get %r", error, replica.name)
+            return self._encode(replica, (None, str(error), False, []))
 
     def _record_of(self, replica: Replica) -> bytes:
         """(state, what it waits for without one, whether it was ended, its calls)."""
@@ -196,7 +204,7 @@ class Donor:
         for number, *fields in objects:
             replica = Replica(runtime, number, *fields)
             runtime.replicas[number] = replica
-            info = classes.lookup(replica.class_name)
+            info = self.runtime.manager.lookup(replica.class_name)
             if info is None or info.digest != replica.digest:
                 replica.hold(UNDECLARED)
             else:  # before any state, since states refer to objects
@@ -224,7 +232,7 @@ class Donor:
         for place, kind, *fields in tasks:
             self._take_task(replica, place, kind, fields, wait=state is not None)
         if not replica.has(UNDECLARED):
-            manager.come_to_life(replica, classes.lookup(replica.class_name))
+            manager.come_to_life(replica, self.runtime.manager.lookup(replica.class_name))
 
     def _take_task(
         self, replica: Replica, place: tuple[int, int, int], kind: str, fields: Any, *, wait: bool

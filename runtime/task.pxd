@@ -32,6 +32,7 @@ cdef class Call(Task):
     cdef readonly uint64_t ticket
     cdef readonly Invocation invocation     # where the caller is here and wants to know
     cdef readonly object runtime
+    cdef public bint waits          # it is in the waiting lists of its objects
     cdef bint binds                 # it may wait for its guard at several objects
 
     cdef int attempt(self) except -1

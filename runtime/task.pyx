@@ -220,22 +220,26 @@ cdef class Call(Task):
         cdef void** slot = thread_slot()
         cdef void* before = slot[0]
         cdef Replica replica
+        cdef Replica dropped = None
         cdef int progress = OVER
         cdef object result = None
         cdef object failure = None
         for replica in self.replicas:
+            if replica.flags & DROPPED:
+                dropped = replica
             replica.owner = slot
             replica.task = self
             slot[0] = <void*>replica
         try:
             self.decode()
-            self.refuse_dropped()
+            if dropped is not None:
+                raise ObjectDropped(f"{dropped.name!r} was ended with group.drop")
             if self.function.guard is not None and not self.function.guard(
                     *self.arguments(), **self.named):
                 progress = WAITS
-            else:
-                if self.source is not None:
-                    self.runtime.before_write(self)
+            if self.source is not None: # what waits belongs to the state
+                self.runtime.before_write(self)
+            if progress != WAITS:
                 if self.pops_up():
                     progress = KEPT
                 else:
@@ -249,7 +253,8 @@ cdef class Call(Task):
         if progress == WAITS:
             self.let_wait()
             return WAITS
-        self.end_waiting()
+        if self.waits or self.binds:
+            self.end_waiting()
         if progress == KEPT:            # its thread may set the owner only now
             self.runtime.pop_up(self)
             return KEPT
@@ -264,16 +269,21 @@ cdef class Call(Task):
             if self not in replica.readers:
                 replica.readers.append(self)
                 replica.flags |= WAITING
-        elif (self.source, self.ticket) not in self.runtime.waiting:
+        elif not self.waits:
+            self.waits = True
             for replica in self.replicas:
                 replica.waiting.append(self)
                 replica.flags |= WAITING
             self.runtime.waiting[self.source, self.ticket] = self
+        if self.runtime.failure is not None:
+            self.fail(self.runtime.failure)     # nobody is left who could wake it
 
     def end_waiting(self):
         """Leave all waiting lists: it runs, or never will."""
         cdef Replica replica
-        if self.runtime.waiting.pop((self.source, self.ticket), None) is self:
+        if self.waits:
+            self.waits = False
+            self.runtime.waiting.pop((self.source, self.ticket), None)
             for replica in self.replicas:
                 if self in replica.waiting:
                     replica.waiting.remove(self)
@@ -291,13 +301,6 @@ cdef class Call(Task):
             for replica in replicas:
                 replica.bonds.append(self)
         return self
-
-    def refuse_dropped(self):
-        """Raise where one of the objects was ended at an earlier place."""
-        cdef Replica replica
-        for replica in self.replicas:
-            if replica.flags & DROPPED:
-                raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
 
     def arguments(self):
         """All positional arguments: an operation's object comes first."""

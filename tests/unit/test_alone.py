@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -25,11 +26,12 @@ async def in_a_coroutine(counter: Counter) -> tuple[int, int]:
 
 @pytest.mark.parametrize("way", ["call", "nowait", "options"])
 def test_arguments_in_every_form(counter: Counter, way: str) -> None:
-    call = {
+    ways: dict[str, Callable[..., int]] = {
         "call": counter.add_all,
         "nowait": lambda *args, **named: counter.add_all.nowait(*args, **named).result(),
         "options": counter.add_all.options(timeout=5),
-    }[way]
+    }
+    call = ways[way]
     assert call() == 0
     assert call(1, 2, 3) == 6
     assert call(*range(20)) == 196

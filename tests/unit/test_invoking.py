@@ -111,9 +111,7 @@ def test_cancelling_a_read_touches_no_write(counter: Counter, journal: Journal) 
     assert first.result() == "item"
 
 
-def test_an_interrupted_wait_withdraws(
-    counter: Counter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_wait_withdraws(counter: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a waiting thread: the signal's handler raises out of the wait."""
     import signal
 

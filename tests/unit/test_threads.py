@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Self
 
 import pytest
 
@@ -27,7 +28,7 @@ class Reader:
         self.saw = value
         return value
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> Self:
         self._thread.start()
         assert self._held.wait(30)
         return self
@@ -137,9 +138,7 @@ def test_reads_and_writes_from_many_threads(counter: Counter) -> None:
 # Pop-up threads.
 
 
-def test_a_popup_runs_in_a_thread_and_holds_the_mutex(
-    counter: Counter, journal: Journal
-) -> None:
+def test_a_popup_runs_in_a_thread_and_holds_the_mutex(counter: Counter, journal: Journal) -> None:
     with Gate("slow") as gate:
         slow = journal.note_slowly.nowait("slow")
         gate.wait_until_reached()

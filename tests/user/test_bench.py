@@ -24,7 +24,7 @@ EACH = {
 }
 
 
-def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str | Path, compiler: str = "cc") -> subprocess.CompletedProcess[str]:
     """`bench/invocations.py`, to its end."""
     return subprocess.run(
         [sys.executable, BENCH / "invocations.py", *arguments],
@@ -32,7 +32,7 @@ def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProces
         text=True,
         timeout=SECONDS,
         check=False,
-        **options,  # type: ignore[call-overload]
+        env={**os.environ, "CC": compiler},
     )
 
 
@@ -69,6 +69,6 @@ def test_time_that_is_over_ends_it_with_a_line() -> None:
 
 
 def test_without_a_compiler_it_says_what_to_do() -> None:
-    ended = run("--quick", env={**os.environ, "CC": "no-such-compiler"})
+    ended = run("--quick", compiler="no-such-compiler")
     assert ended.returncode == 1
     assert ended.stderr == "invocations: no C compiler: install one, or name it in CC\n"

@@ -38,12 +38,23 @@ class Node:
         self.links: list[tuple[Node, int] | None] = []
         self._arrivals: dict[int, int] = {}
         self._alarm: int | None = None
+        self._kicked = False
 
     def call(self, input_: Callable[[int], None]) -> None:
         """Give the stack one input now, and move what comes out of it."""
         if self.alive:
             input_(self.world.now)
             self.drain()
+
+    def kick(self) -> None:
+        """The application has put something into PACK: cast it, when this event is over."""
+        if not self._kicked:
+            self._kicked = True
+            self.world.at(self.world.now, self._flush_packets)
+
+    def _flush_packets(self) -> None:
+        self._kicked = False
+        self.call(self.stack.flush_packets)
 
     def drain(self) -> None:
         """Move what the stack put out, and set its next alarm."""

@@ -78,10 +78,11 @@ class Agreement:
         for name, value in options.items():
             if value is not None and self.options.get(name) != value:
                 return f"config: the group has {name}={self.options.get(name)!r}, not {value!r}"
-        if len(self.view.members) + len(self.joining) >= MEMBERS_MAX:
+        coming = self._coming()
+        if len(coming.members) + len(self.joining) >= MEMBERS_MAX:
             return f"the group is full: {MEMBERS_MAX} members"
-        ranks = {m.rank for m in (*self.view.members, *self.joining.values()) if not m.witness}
-        if self.view.place(member.incarnation) < 0 and member.incarnation not in self.joining:
+        ranks = {m.rank for m in (*coming.members, *self.joining.values()) if not m.witness}
+        if coming.place(member.incarnation) < 0 and member.incarnation not in self.joining:
             if member.rank is not None and member.rank in ranks:
                 return f"rank {member.rank} is in the group already"
             self.joining[member.incarnation] = member
@@ -89,8 +90,13 @@ class Agreement:
 
     def ask_leave(self, incarnation: int) -> None:
         """A member asks to leave. At the leader only."""
-        if self.view is not None and self.view.place(incarnation) >= 0:
+        if self.view is not None and self._coming().place(incarnation) >= 0:
             self.leaving.add(incarnation)
+
+    def _coming(self) -> View:
+        """The view that is proposed, where one is: who is in it already asks in vain again."""
+        assert self.view is not None
+        return self.proposal[0] if self.proposal is not None else self.view
 
     def begin(self) -> None:
         """Start a change where one is asked for and none is under way. At the leader only."""

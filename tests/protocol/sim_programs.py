@@ -1,0 +1,153 @@
+"""What the programs of simulated members do: they invoke something at random, without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Protocol
+
+import orcalike as orca
+from orcalike.group import Drop, Find, Share, Whole
+from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.manager import Code
+from tests.zoo import Counter, Journal, transfer, transfer_undone, transfer_when
+
+
+class Member(Protocol):
+    """What a program knows of the member that runs it."""
+
+    number: int
+    runtime: Runtime
+    invocations: list[orca.Invocation[Any]]
+
+    def keep(self, name: str, invocation: orca.Invocation[Any]) -> None:
+        """The object of that name is on its way."""
+
+    def object_of(self, name: str) -> Any:
+        """The object of that name, or None where this member has not got it."""
+
+
+Action = Callable[[Member, Random], object]
+"""It may return an invocation."""
+
+
+@orca.shared
+class Late:
+    """A class that some members' programs know from a later moment on only."""
+
+    def __init__(self, start: int) -> None:
+        self.total = start
+        self.events: list[str] = []
+
+    @orca.write
+    def add(self, by: int) -> int:
+        self.total += by
+        self.events.append(f"add {by} at {orca.now()}")
+        return self.total
+
+    @orca.write
+    def take(self, by: int) -> int:
+        self.total -= by
+        self.events.append(f"take {by} {orca.random().random()}")
+        return self.total
+
+    @take.when
+    def _(self, by: int) -> bool:
+        return self.total >= by
+
+    @orca.write(popup=True)
+    def add_slowly(self, by: int) -> int:
+        return self.add(by)
+
+    def member_joined(self, member: orca.Member) -> None:
+        self.events.append(f"joined {member.rank}")
+
+    def member_left(self, member: orca.Member) -> None:
+        self.events.append(f"left {member.rank}")
+        self.total += 1
+
+
+def on(name: str, act: Callable[[Any, Random], object]) -> Action:
+    """An action on the object of that name, where the member has it."""
+
+    def action(who: Member, dice: Random) -> object:
+        shared = who.object_of(name)
+        return None if shared is None else act(shared, dice)
+
+    return action
+
+
+def on_two(act: Callable[[Any, Any, int], object]) -> Action:
+    """An action on two counters."""
+
+    def action(who: Member, dice: Random) -> object:
+        names = dice.sample(["counter", "alice", "bob"], 2)
+        source, target = map(who.object_of, names)
+        if source is None or target is None:
+            return None
+        return act(source, target, dice.randint(0, 6))
+
+    return action
+
+
+def refer(who: Member, dice: Random) -> object:
+    journal = who.object_of("journal")
+    names = dice.sample(["counter", "alice", "temporary", "journal"], 2)
+    others = [who.object_of(name) for name in names]
+    return None if journal is None else journal.refer_to.nowait([*others, {"now": others}])
+
+
+def share_temporary(who: Member, dice: Random) -> None:
+    cls: Any = dice.choice([Counter, Counter, Journal])
+    who.keep("temporary", Share(who.runtime).nowait(cls, "temporary", dice.randint(1, 3)))
+
+
+def drop_temporary(who: Member, dice: Random) -> object:
+    shared = who.object_of("temporary")
+    return None if shared is None else Drop(who.runtime).nowait(shared)
+
+
+def cancel(who: Member, dice: Random) -> None:
+    pending = [invocation for invocation in who.invocations if not invocation.done()]
+    if pending:
+        dice.choice(pending).cancel()
+
+
+def note(who: Member, dice: Random) -> object:
+    journal = who.object_of("journal")
+    return None if journal is None else journal.note.nowait(f"{who.number}.{len(who.invocations)}")
+
+
+ACTIONS: list[Action] = [
+    on("counter", lambda c, dice: c.add.nowait(dice.randint(1, 3))),
+    on("counter", lambda c, dice: c.take.nowait(dice.randint(-1, 9))),
+    on("counter", lambda c, dice: c.take_nested.nowait(dice.randint(0, 5))),
+    on("counter", lambda c, dice: c.fail.nowait("failed")),
+    on("alice", lambda c, dice: c.fail_undone.nowait("undone")),
+    on("bob", lambda c, dice: c.add_all.nowait(1, dice.randint(0, 3), twice=True, extra=-4)),
+    on("alice", lambda c, dice: c.add_twice.nowait(1)),
+    on("alice", lambda c, dice: c.take.nowait(dice.randint(0, 20))),
+    on("journal", lambda j, dice: j.put.nowait(f"item {dice.random()}")),
+    on("journal", lambda j, dice: j.put.nowait(f"item {dice.random()}")),
+    on("journal", lambda j, dice: j.get.nowait("somebody")),
+    on("journal", lambda j, dice: j.get.nowait(who="another")),
+    on("journal", lambda j, dice: j.roll.nowait()),
+    on("journal", lambda j, dice: j.note_slowly.nowait(f"slow {dice.random()}")),
+    on("temporary", lambda t, dice: t.add.nowait(1) if isinstance(t, Counter) else None),
+    on("late", lambda late, dice: late.add.nowait(dice.randint(0, 4))),
+    on("late", lambda late, dice: late.take.nowait(dice.randint(0, 9))),
+    on("late", lambda late, dice: late.add_slowly.nowait(dice.randint(0, 4))),
+    on_two(lambda source, target, n: transfer.nowait(source, target, n)),
+    on_two(lambda source, target, n: transfer_undone.nowait(source, target, n)),
+    on_two(lambda source, target, n: transfer_when.nowait(source, target, amount=n)),
+    on_two(lambda source, target, n: transfer_when.nowait(source, target, amount=n)),
+    lambda who, dice: Whole(who.runtime, Code.FENCE).nowait(),
+    lambda who, dice: Whole(who.runtime, Code.BARRIER).nowait() if dice.random() < 0.1 else None,
+    lambda who, dice: Find(who.runtime).nowait(Counter, "temporary"),
+    note,
+    note,
+    refer,
+    share_temporary,
+    drop_temporary,
+    cancel,
+]

@@ -1,0 +1,81 @@
+"""What a seed stands for in the simulator of runtimes, and what shows its history (RELIABILITY 5d)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from orcalike.transport.drivers.sim import Delays
+from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.view import View
+from orcalike.transport.wire.message import Message
+from tests.protocol.model import Cast
+
+MS = 1_000_000
+"""A millisecond, in ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """How one run is set up; all of it follows from the seed."""
+
+    seed: int
+    size: int
+    witness: bool
+    stack: str
+    delays: Delays
+    acts: int
+    span: int
+    leavers: frozenset[int]
+    late: frozenset[int]
+    """Who learns of `Late` in the middle of the run."""
+    readers: int
+    """How often a reader in another thread holds a mutex for a while."""
+
+    @classmethod
+    def draw(cls, seed: int) -> Scene:
+        """The scene of a seed."""
+        dice = Random(f"{seed} scene")
+        size = dice.choice([2, 2, 3, 3, 4, 5, 6])
+        witness = dice.random() < 0.5
+        pack = dice.choice(["PACK", "PACK(size=64)", "PACK(messages=8)", "PACK(size=200)"])
+        total = dice.choice(["TOTAL", "TOTAL(packets=4)", "TOTAL(packets=16)"])
+        leaving, late = dice.choice([0.0, 0.3, 0.8]), dice.choice([0.0, 0.0, 0.5])
+        others = range(2 if witness else 1, size + witness)
+        return cls(
+            seed=seed,
+            size=size + witness,
+            witness=witness,
+            stack=f"{pack}:XFER:{total}:MBRSHIP:COM:sim",
+            delays=Delays(
+                least=dice.choice([1_000, 10_000, 200_000]),
+                mean=dice.choice([1_000, 50_000, 400_000]),
+            ),
+            acts=dice.choice([30, 100, 300]),
+            span=dice.choice([2, 8, 30]) * MS,
+            leavers=frozenset(i for i in others if dice.random() < leaving),
+            late=frozenset(i for i in range(size + witness) if dice.random() < late),
+            readers=dice.choice([0, 0, 10]),
+        )
+
+
+class Spy(Layer):
+    """Between a stack and its runtime: shows what is delivered, and where."""
+
+    def __init__(self, core: Core, see: Callable[[Cast | View], None]) -> None:
+        super().__init__(core)
+        self.see = see
+        self.installed: View | None = None
+
+    def up_cast(self, message: Message) -> None:
+        assert self.installed is not None
+        source = self.installed.members[message.source].incarnation
+        place = (message.seqno, message.index)
+        self.see(Cast(*place, source, message.ticket, message.stamp, message.body))
+        self.above.up_cast(message)
+
+    def up_view(self, view: View, cut: bytes) -> None:
+        self.installed = view
+        self.see(view)
+        self.above.up_view(view, cut)

@@ -1,0 +1,9 @@
+from orcalike.transport.drivers.driver import Driver
+from orcalike.transport.drivers.sim import Node
+
+class SimDriver(Driver):
+    """Serves the stack of a `sim.Node`, for what stands above the stack."""
+
+    def __init__(self, node: Node) -> None: ...
+    @property
+    def node(self) -> Node: ...

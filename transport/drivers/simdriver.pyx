@@ -1,0 +1,29 @@
+"""The driver of a simulated member: its time is the world's, and it never waits for anybody."""
+
+from libc.stdint cimport int64_t
+
+from orcalike.transport.drivers.driver cimport Driver
+
+
+cdef class SimDriver(Driver):
+    """Serves the stack of a `sim.Node`, for what stands above the stack."""
+
+    cdef readonly object node
+
+    def __init__(self, node):
+        self.node = node
+
+    cdef int kick(self) except -1:
+        """What is in PACK is cast in an event of its own, at this same time."""
+        self.node.kick()
+        return 0
+
+    cdef int64_t clock(self) noexcept:
+        return self.node.world.now
+
+    cdef int64_t worked(self) noexcept:
+        return self.node.world.now
+
+    def call(self, function, *args):
+        """Run one of the stack's inputs: `function(*args, now)`."""
+        self.node.call(lambda now: function(*args, now))
