@@ -48,6 +48,8 @@ cdef class Runtime(Invoker):
     cdef int64_t began, began_working   # of the operation that is timed now
 
     cdef Invocation issue(self, object replica, object operation)
+    cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
+                                Py_ssize_t count, PyObject* names)
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
                     Py_ssize_t count, PyObject* names) except -1
     cdef int encode_slow(self, Replica replica, Operation operation, tuple args,

@@ -106,22 +106,27 @@ cdef class Runtime(Invoker):
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
                                   Py_ssize_t count, PyObject* names):
-        cdef Invocation invocation
+        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names)
+        if self.pack.ready:
+            self.driver.kick()
+        return invocation
+
+    cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
+                                Py_ssize_t count, PyObject* names):
+        """Put a write into the open packet; the caller sees to it that it leaves."""
         self.check(<Replica>replica)
         if thread_slot()[0] is not NULL:
             self.refuse_nested(operation)
         if self.pack.is_full():
             self.wait_for_room()
         self.encode(<Replica>replica, <Operation>operation, args, count, names)
-        invocation = self.issue(replica, operation)
-        if self.pack.ready:
-            self.driver.kick()
-        return invocation
+        return self.issue(replica, operation)
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout):
         refuse_loop(operation)
-        return self.await_outcome(self.invoke_nowait(replica, operation, args, count, names),
+        # The driver sends it, once this thread stands ready to receive the answer.
+        return self.await_outcome(self.commit_call(replica, operation, args, count, names),
                                   timeout, True)
 
     cdef Invocation issue(self, object replica, object operation):

@@ -95,7 +95,8 @@ cdef class Driver:
         return 0
 
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
-        """Have the calling thread wait until it is done (True), or `until` has come."""
+        """Cast what is ready, and have this thread wait: True when it is done, False at `until`."""
+        self.kick()
         return waitable.finished
 
     cdef int64_t clock(self) noexcept:

@@ -29,6 +29,7 @@ cdef class Pump(Driver):
     cdef bint polled                # somebody sleeps in, or handles, the epoll set
     cdef bint asleep                # whoever polls sleeps
     cdef bint kicked                # PACK has something to cast
+    cdef int64_t thread_sleeps_until    # when the pump's own thread does
     cdef int64_t sleeps_until       # when whoever polls wakes up by itself
     cdef public bint stopped
     cdef readonly object failure    # the exception that ended it

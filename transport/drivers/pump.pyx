@@ -216,7 +216,7 @@ cdef class Pump(Driver):
             with nogil:
                 count = epoll_wait(self.epoll, events, EVENTS, timeout)
             self.asleep = False
-        self.sleeps_until = NEVER
+        self.sleeps_until = 0           # awake: it looks at the deadlines before it sleeps again
         if count < 0:
             if errno != EINTR:
                 raise OSError(errno, os.strerror(errno))
@@ -282,8 +282,10 @@ cdef class Pump(Driver):
         self.show(EPOLLIN, EPOLL_CTL_ADD)
         while not self.stopped:
             # The deadline of a moment ago will do: whoever sets an earlier one rings.
-            self.sleeps_until = self.next_deadline()
-            timeout = milliseconds(self.sleeps_until)
+            self.thread_sleeps_until = self.next_deadline()
+            if not self.polled:
+                self.sleeps_until = self.thread_sleeps_until
+            timeout = milliseconds(self.thread_sleeps_until)
             with nogil:
                 epoll_wait(self.outer, &event, 1, timeout)
             self.handle()
@@ -311,17 +313,22 @@ cdef class Pump(Driver):
             if until != NEVER and monotonic() >= until:
                 return False
             if self.polled or self.outer < 0 or self.stopped:
-                waitable.sleep(until)
+                self.kick()
+                if not waitable.finished:
+                    waitable.sleep(until)
                 continue
             self.polled = True
             waitable.roused = self
+            # Hidden before anything leaves: an answer that comes at once wakes nobody else.
             self.show(0, EPOLL_CTL_MOD)
             try:
+                self.kick()
                 while not waitable.finished and (until == NEVER or monotonic() < until):
                     self.poll(until)
             finally:
                 self.polled = False
                 waitable.roused = None
+                self.sleeps_until = self.thread_sleeps_until
                 self.show(EPOLLIN, EPOLL_CTL_MOD)
                 self.wind()
         return True
