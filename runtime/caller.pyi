@@ -1,0 +1,43 @@
+from typing import Any
+
+from orcalike.runtime.assemble import Events
+from orcalike.runtime.invocation import Invocation, Invoker
+from orcalike.runtime.manager import Manager
+from orcalike.runtime.marshal import Codec
+from orcalike.runtime.operation import Atomic
+from orcalike.transport.drivers.driver import Driver
+from orcalike.transport.stack import Stack
+
+class Caller(Invoker):
+    """One member's invocations, on the way out."""
+
+    driver: Driver
+    manager: Manager
+    events: Events
+    failure: Exception | None
+    def __init__(self, stack: Stack) -> None: ...
+    @property
+    def stack(self) -> Stack: ...
+    @property
+    def codec(self) -> Codec: ...
+    @property
+    def reads_slow(self) -> int: ...
+    @property
+    def writes(self) -> int: ...
+    def commit(self, number: int, code: int, body: bytes) -> None: ...
+    def invoke_group(self, code: int, args: tuple[Any, ...], what: str) -> Invocation[Any]: ...
+    def invoke_atomic(
+        self, atomic: Atomic[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Invocation[Any]: ...
+    def call_atomic(
+        self,
+        atomic: Atomic[..., Any],
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        timeout: float | None,
+    ) -> Any: ...
+    def has_room(self) -> bool: ...
+    async def room(self) -> None: ...
+    def settled(self) -> bool: ...
+
+def title_of(invocation: Invocation[Any]) -> str: ...
