@@ -231,6 +231,8 @@ class Simulation:
                 for replica in participant.runtime.replicas:
                     if replica is not None:
                         replica.let_go()
+                participant.objects.clear()  # their results are the shared objects
+                participant.invocations.clear()
 
     def _schedule(self) -> None:
         scene, dice = self.scene, self.dice
