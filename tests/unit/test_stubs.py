@@ -15,6 +15,9 @@ ALLOWED = r"""
 orcalike\.runtime\.operation\.Operation\.__call__
 # A layer's view where it keeps one; to a type checker it stays the downcall of that name.
 orcalike\.transport\.layers\.\w+\.\w+\.view
+# From CPython 3.13 on the module of a compiled function without arguments is shown as one.
+orcalike\.runtime\.dispatch\.running_place
+orcalike\.transport\.drivers\.driver\.clock
 """
 
 
@@ -31,6 +34,7 @@ def test_stubs_fit_the_compiled_modules(tmp_path: Path) -> None:
         ".".join(("orcalike", *path.relative_to(ROOT).with_suffix("").parts)) for path in SOURCES
     ]
     options = ["--ignore-missing-stub", "--ignore-disjoint-bases", f"--allowlist={allowed}"]
+    options.append("--ignore-unused-allowlist")
     checked = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", *options, *modules],
         cwd=ROOT,
