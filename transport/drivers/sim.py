@@ -73,6 +73,10 @@ class Node:
         self._alarm = None
         deadline = self.stack.deadline
         if self.alive and deadline is not None and deadline <= self.world.now:
+            for member in self.stack.beats:
+                peer = self.world.nodes.get(member.address)
+                if peer is not None and peer.alive:
+                    self.stack.heard(member.incarnation, self.world.now)
             self.call(self.stack.expire)
         elif self.alive:
             self.drain()

@@ -20,6 +20,7 @@ cdef class Message:
     cdef public uint64_t seqno  # its packet's place in the total order
     cdef public uint64_t stamp  # the sequencer's clock, ns since the epoch, never less than before
     cdef public uint64_t ticket # the sender's own count of its messages
+    cdef public unsigned char degree    # of a cast on its way down: 254 is "majority", 255 all
 
     @staticmethod
     cdef Message new(Py_ssize_t room)

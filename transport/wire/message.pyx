@@ -89,6 +89,7 @@ cdef class Message:
         other.seqno = self.seqno
         other.stamp = self.stamp
         other.ticket = self.ticket
+        other.degree = self.degree
         return other
 
     def push_header(self, const unsigned char[::1] header):
