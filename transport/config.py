@@ -16,3 +16,5 @@ class StackConfig:
     """What all members must agree on; a joiner's None means "as the group has it"."""
     epoch: int = 0
     """Nanoseconds between the driver's monotonic clock and the wall clock."""
+    detection: int = 500_000_000
+    """The detection time D, ns."""

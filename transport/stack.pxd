@@ -1,6 +1,6 @@
 """Stack: the layers of one endpoint, driven from outside."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.layers.base cimport Core, Layer
 from orcalike.transport.layers.com cimport Com
@@ -14,6 +14,8 @@ cdef class Stack(Core):
     cdef readonly Com bottom
     cdef readonly Pack pack         # the top layer, where it is PACK
     cdef readonly object config
+    cdef public tuple beats         # the members that this endpoint beats to
+    cdef public uint64_t beats_version  # changes when `beats` does
 
     cdef int enter(self, int64_t now) except -1
     cdef int settle(self) except -1

@@ -29,6 +29,7 @@ cdef class Stack(Core):
         self.config = config
         self.me = me
         self.seed = seed
+        self.beats = ()
         self.layers = tuple([spec.make(self, config, me) for spec in layers])
         for upper, layer in zip(self.layers, self.layers[1:]):
             upper.below = layer
@@ -134,6 +135,14 @@ cdef class Stack(Core):
         for layer in self.layers:
             if layer.deadline <= now:
                 layer.expire()
+        self.settle()
+
+    def heard(self, incarnation, int64_t when):
+        """Contact in both directions was known at `when`."""
+
+    def died(self, incarnation, int64_t now):
+        """The process of that member was seen to end (H13)."""
+        self.enter(now)
         self.settle()
 
     cpdef flush_packets(self, int64_t now):
