@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t
 
 from orcalike.transport.layers.base cimport Core, Layer
 from orcalike.transport.layers.com cimport Com
-from orcalike.transport.layers.mbrship cimport Mbrship
 from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.wire.message cimport Message
 
@@ -14,7 +13,7 @@ cdef class Stack(Core):
     cdef readonly Layer top
     cdef readonly Com bottom
     cdef readonly Pack pack         # the top layer, where it is PACK
-    cdef readonly Mbrship members   # the layer that knows who is there; None without one
+    cdef readonly Layer members     # the layer that knows who is there; None without one
     cdef readonly object config
 
     cdef int enter(self, int64_t now) except -1

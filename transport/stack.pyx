@@ -14,7 +14,6 @@ from orcalike.transport.errors import ProtocolError
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
-from orcalike.transport.layers.mbrship cimport Mbrship
 from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.wire.message cimport Message
 
@@ -85,16 +84,6 @@ cdef class Stack(Core):
         self.enter(now)
         self.bottom.connect_failed(address, why)
         self.settle()
-
-    @property
-    def beats(self):
-        """The members that this endpoint beats to, and wants to hear."""
-        return self.members.beats if self.members is not None else ()
-
-    @property
-    def beats_version(self):
-        """Changes whenever `beats` does."""
-        return self.members.beats_version if self.members is not None else 0
 
     def heard(self, incarnation, int64_t when):
         """No input: told right before `expire`, for each of `beats`.

@@ -31,6 +31,8 @@ cdef class Core:
     cdef readonly list todo         # layers that go on once the upcalls have returned
     cdef uint64_t seed
     cdef readonly object me         # this endpoint, a Member
+    cdef public tuple beats         # the members that this endpoint beats to, and wants to hear
+    cdef public uint64_t beats_version  # changes when `beats` does
     cdef public object on_mark      # called with the name of each failpoint passed, or None
     cdef readonly object broken     # which details are sabotaged, or None
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...

@@ -73,6 +73,7 @@ cdef class Core:
     def __cinit__(self, *args, **kwargs):
         self.out = Outbox()
         self.todo = []
+        self.beats = ()
         self.departed = ()
 
     cdef int mark(self, str step) except -1:

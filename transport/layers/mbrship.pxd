@@ -11,8 +11,6 @@ cdef class Mbrship(Layer):
     cdef readonly object agreement, detector
     cdef readonly object view       # None outside of the group
     cdef readonly int place         # this member's place in it
-    cdef readonly tuple beats       # the members to beat to, and to hear
-    cdef readonly int beats_version
     cdef readonly dict unlinked     # incarnation -> why, for members whose link is down
     cdef uint64_t key               # identity of the view, as data headers carry it
     cdef list early                 # data of views that are not installed here yet

@@ -60,7 +60,6 @@ cdef class Mbrship(Layer):
         self.detector = Detector(config.detection)
         self.slow = config.slow
         self.place = -1
-        self.beats = ()
         self.unlinked = {}
         self.early = []
         self.answered = set()
@@ -209,9 +208,9 @@ cdef class Mbrship(Layer):
         if self.place >= OLDEST_WATCHED:
             members = members[:OLDEST_WATCHED]
         beats = tuple([m for m in members if m.incarnation != self.me.incarnation])
-        if beats != self.beats:
-            self.beats = beats
-            self.beats_version += 1
+        if beats != self.core.beats:
+            self.core.beats = beats
+            self.core.beats_version += 1
         self.detector.watch([member.incarnation for member in beats], self.core.now)
         self.plan()
 
