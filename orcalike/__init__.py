@@ -48,6 +48,7 @@ from orcalike.plan import make_plan
 from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.moment import now, random
+from orcalike.transport.stability import Stability
 from orcalike.transport.view import Member, View
 
 logging.getLogger("orcalike").addHandler(logging.NullHandler())
@@ -117,6 +118,7 @@ __all__ = [
     "OrcalikeError",
     "ProtocolError",
     "ReplicaDivergence",
+    "Stability",
     "StackError",
     "View",
     "WindowFull",

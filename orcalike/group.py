@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from orcalike.endpoint import Endpoint
-from orcalike.errors import GroupClosed, OrcalikeError
+from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.plan import Plan
 from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
@@ -23,6 +23,9 @@ from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.manager import Code
+from orcalike.runtime.receipts import NO_STABLE
+from orcalike.transport.layers.stable import Stable
+from orcalike.transport.stability import Stability
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
@@ -62,6 +65,7 @@ class Group:
             endpoint,
             chained="hash" in checks,
             strict="strict" in checks,
+            patient=endpoint.plan.blocked == "wait",
         )
         return self._runtime
 
@@ -190,6 +194,23 @@ class Group:
 
         self._endpoint.pump.call(look)
         return seen[0][0], seen[0][1].hex()
+
+    def stability(self) -> Stability:
+        """The stability matrix: how many messages of each member each member has applied (H67).
+
+        It is what this member knows: true, and perhaps behind. Messages are invocations, and what
+        the group itself does (`share`, `barrier`, ...). Raises StackError where the stack has no
+        STABLE layer.
+        """
+        refuse_inside("stability")
+        layer = self._endpoint.stack.focus("STABLE")
+        if not isinstance(layer, Stable):
+            raise StackError(NO_STABLE)
+        if self._closed:
+            raise GroupClosed(f"the group {self.name!r} was left")
+        seen: list[Stability] = []
+        self._endpoint.pump.call(lambda now: seen.append(layer.matrix.stability()))
+        return seen[0]
 
     # Leaving.
 

@@ -25,6 +25,8 @@ from orcalike.runtime.errors import (
     WindowFull,
 )
 from orcalike.runtime.invocation import name_of, resolve
+from orcalike.runtime.receipts import NO_STABLE
+from orcalike.transport.errors import StackError
 
 from orcalike.runtime.invocation cimport (
     UNDER_WAY,
@@ -36,6 +38,7 @@ from orcalike.runtime.invocation cimport (
 )
 from orcalike.runtime.marshal cimport put
 from orcalike.runtime.operation cimport READ, Operation
+from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport CLOSED, DROPPED, LOCKED, QUEUED, Replica, thread_slot
 from orcalike.runtime.task cimport Call, hand_on, submit
 from orcalike.transport.drivers.driver cimport Driver, Waitable
@@ -52,6 +55,7 @@ cdef enum:
     GRACE = 1000000000      # ns that a withdrawal is waited for, at the least
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
+    FENCE = 5               # as `manager.Code` has it
 
 
 cdef class Caller(Invoker):
@@ -63,42 +67,49 @@ cdef class Caller(Invoker):
         self.pack = stack.pack
         self.driver = Driver()
         self.room_futures = []
+        self.patient = True
+        if stack.focus("STABLE") is not None:
+            self.receipts = Receipts(stack, self)
         memset(self.issued, 0, sizeof(self.issued))
 
     # Sending.
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names):
-        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names)
+                                  Py_ssize_t count, PyObject* names, unsigned int wanted):
+        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names,
+                                                      wanted)
         if self.pack.ready:
             self.driver.kick()
         return invocation
 
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names):
+                                Py_ssize_t count, PyObject* names, unsigned int wanted):
         """Put a write into the open packet; the caller sees to it that it leaves."""
         self.check(<Replica>replica)
+        if wanted:
+            self.check_stable(operation, wanted)
         if thread_slot()[0] is not NULL:
             self.refuse_nested(operation)
         if self.pack.is_full():
             self.wait_for_room()
         self.encode(<Replica>replica, <Operation>operation, args, count, names)
-        return self.issue(replica, operation)
+        return self.issue(replica, operation, wanted)
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
-                       Py_ssize_t count, PyObject* names, int64_t timeout):
+                       Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
         refuse_loop(operation)
         # The driver sends it, once this thread stands ready to receive the answer.
-        return self.await_outcome(self.commit_call(replica, operation, args, count, names),
+        return self.await_outcome(self.commit_call(replica, operation, args, count, names, wanted),
                                   timeout, True)
 
-    cdef Invocation issue(self, object replica, object operation):
+    cdef Invocation issue(self, object replica, object operation, unsigned int wanted):
         """The invocation that belongs to the message that was committed last."""
         cdef Invocation invocation = Invocation.__new__(Invocation)
         invocation.invoker = self
         invocation.ticket = self.pack.ticket - 1
         invocation.operation = operation
         invocation.replica = replica
+        invocation.wanted = wanted
         self.issued[invocation.ticket & (WINDOW - 1)] = <void*>invocation
         self.writes += 1
         return invocation
@@ -147,29 +158,51 @@ cdef class Caller(Invoker):
         memcpy(p, <const char*>body, len(body))
         self.pack.commit(p + len(body))
 
-    cpdef Invocation invoke_group(self, int code, tuple args, str what):
+    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0):
         """Invoke what the group itself does; returns the invocation."""
         cdef Invocation invocation
         self.check(None)
         self.refuse_nested(what)
+        if wanted:
+            self.check_stable(what, wanted)
         body = self.codec.encode_slow(args, what)
         if self.pack.is_full():
             self.wait_for_room()
         self.commit(0, code << 1, body)
-        invocation = self.issue(None, what)
+        invocation = self.issue(None, what, wanted)
         if self.pack.ready:
             self.driver.kick()
         return invocation
 
-    def invoke_atomic(self, atomic, args, named):
+    def invoke_atomic(self, atomic, args, named, wanted=0):
         """Invoke an atomic function; returns the invocation."""
-        return self.manager.invoke_atomic(atomic, args, named)
+        return self.manager.invoke_atomic(atomic, args, named, wanted)
 
-    def call_atomic(self, atomic, args, named, timeout):
+    def call_atomic(self, atomic, args, named, timeout, wanted=0):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
         refuse_loop(atomic)
-        return self.await_outcome(self.manager.invoke_atomic(atomic, args, named),
+        return self.await_outcome(self.manager.invoke_atomic(atomic, args, named, wanted),
                                   nanoseconds(timeout), True)
+
+    cdef int check_stable(self, object operation, unsigned int wanted) except -1:
+        """Raise where nobody here knows what so many members have applied."""
+        if self.receipts is None:
+            raise StackError(f"{name_of(operation)} with stable={wanted}: {NO_STABLE}")
+        return self.receipts.check(operation, wanted)
+
+    def mark(self):
+        """Put a fence into the order that nobody waits for; returns its ticket."""
+        self.commit(0, FENCE << 1, self.codec.encode_slow((), "a mark"))
+        self.driver.kick()
+        return self.pack.ticket - 1
+
+    def proceed_with(self, layer):
+        """Have a layer, or what belongs to this one, go on; from any thread."""
+        self.core.again(layer)
+        self.driver.kick()
+
+    cdef object owe(self):
+        return None if self.receipts is None else self.receipts.owe()
 
     cdef int check(self, Replica replica) except -1:
         """Raise where nothing can be invoked any more."""
@@ -242,6 +275,8 @@ cdef class Caller(Invoker):
                 if self.driver.clock() >= until:
                     break
                 self.events.still_waiting(title_of(invocation))
+                if invocation.wanted:
+                    self.receipts.still_waiting(invocation)
         finally:
             waits.leave()
         return 0
@@ -249,6 +284,8 @@ cdef class Caller(Invoker):
     cpdef bint withdraw(self, Invocation invocation, str why):
         if invocation.outcome != UNDER_WAY or self.failure is not None:
             return False
+        if invocation.wanted and self.receipts.give_up(invocation, why):
+            return True
         if invocation.withdrawn is None:
             invocation.withdrawn = why
             if not isinstance(invocation.operation, Operation) or not (

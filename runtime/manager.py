@@ -327,6 +327,8 @@ class Manager:
     # The whole group.
 
     def _fence(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
+        if self._is_me(member) and self.runtime.receipts is not None:
+            self.runtime.receipts.marked(ticket)
         if invocation is None:
             return
         busy = [
@@ -362,12 +364,14 @@ class Manager:
     # Atomic functions.
 
     def invoke_atomic(
-        self, atomic: Any, args: Sequence[object], named: dict[str, object]
+        self, atomic: Any, args: Sequence[object], named: dict[str, object], wanted: int
     ) -> Invocation[Any]:
         """Invoke an atomic function; returns the invocation."""
         info = atomic.info
         what = (info.name, info.digest, len(args), *args, *([named] if named else []))
-        invocation: Invocation[Any] = self.runtime.invoke_group(Code.ATOMIC, what, atomic.name)
+        invocation: Invocation[Any] = self.runtime.invoke_group(
+            Code.ATOMIC, what, atomic.name, wanted
+        )
         return invocation
 
     def _atomic(

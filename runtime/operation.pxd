@@ -34,6 +34,7 @@ cdef class BoundOperation:
     cdef object object
     cdef Operation operation
     cdef int64_t timeout
+    cdef unsigned int stable        # how many members are to have applied it; 0 where nobody asks
 
 
 cdef class Atomic:

@@ -100,6 +100,7 @@ cdef class Pack(Layer):
 
     cdef int close(self) except -1:
         store32(self.packet.data() + 8, <uint32_t>self.packed)
+        self.packet.count = <uint32_t>self.packed
         self.gathered += self.packet.size()
         self.closed.append(self.packet)
         self.packet = None

@@ -13,6 +13,7 @@ cdef class Message:
     cdef Py_ssize_t stop        # one past the last byte
     cdef Py_ssize_t capacity
     cdef bint borrowed          # valid only during the upcall: keep a copy()
+    cdef public uint32_t count  # how many messages it holds, where a layer has packed them; or 0
     # What layers learn about it on the way up.
     cdef public int source      # the sender's place in the view, or -1
     cdef public int link        # the link that it arrived by, or -1

@@ -2,6 +2,7 @@ from typing import final
 
 @final
 class Message:
+    count: int
     source: int
     link: int
     index: int
