@@ -7,7 +7,9 @@ knows the truth. When nothing is under way any more all matrices are the truth.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise, permutations
 from random import Random
 
@@ -15,11 +17,12 @@ import pytest
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.sim import Delays, World
+from orcalike.transport.errors import StackError
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.stable import Matrix, Stable
 from orcalike.transport.stability import Stability
 from orcalike.transport.stack import Stack
-from orcalike.transport.stacks import StackError, parse_stack
+from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 from tests.protocol import hands as by_hand
@@ -81,7 +84,7 @@ class User(Layer):
         self.truth.delivered(message.seqno, sender, message.index)
         self.messages.append(message.copy())
 
-    def ack(self, seqno: int) -> None:
+    def see(self, seqno: int) -> None:
         """Ack the newest message with a place up to that."""
         mine = [message for message in self.messages if message.seqno <= seqno]
         if mine and mine[-1].seqno > self.acked:
@@ -104,15 +107,15 @@ class User(Layer):
             levels = self.truth.levels.get(member, [0])
             if member == self.me and self.exact:
                 levels = [self.acked]
-            assert column in [
-                self.truth.counts(min(level, newest), senders) for level in levels
-            ], f"{member} at {self.me}"
+            assert column in [self.truth.counts(min(level, newest), senders) for level in levels], (
+                f"{member} at {self.me}"
+            )
         if self.matrices and self.matrices[-1].members == now.members:
             for before, after in zip(self.matrices[-1].matrix, now.matrix, strict=True):
                 assert all(b <= a for b, a in zip(before, after, strict=True))
         self.matrices.append(now)
 
-    def up_give_state(self) -> object:
+    def up_give_state(self) -> Iterator[bytes]:
         newest = max([self.begins, *(message.seqno for message in self.messages)])
         return iter([newest.to_bytes(8, "little")])
 
@@ -154,23 +157,21 @@ class Run:
             self.users.append(user)
             self.nodes.append(self.world.add(str(number), stack))
 
-    def at_some_time(self, event: object, begin: int, end: int) -> None:
-        self.world.at(self.dice.randint(begin, end), event)  # type: ignore[arg-type]
+    def at_some_time(self, event: Callable[[], None], begin: int, end: int) -> None:
+        self.world.at(self.dice.randint(begin, end), event)
 
     def run(self) -> None:
         first = self.nodes[0]
         first.call(lambda now: first.stack.join("", now))
-        for node in self.nodes[1:]:
-            self.at_some_time(
-                lambda node=node: node.call(lambda now: node.stack.join("sim:0", now)), 1, self.span
-            )
+        for number in range(1, len(self.nodes)):
+            self.at_some_time(partial(self.join, number), 1, self.span)
         for _ in range(self.dice.choice([5, 40, 150])):
             number = self.dice.randrange(len(self.nodes))
-            self.at_some_time(lambda number=number: self.cast(number), 0, 3 * self.span)
-            self.at_some_time(lambda number=number: self.ack(number), 0, 4 * self.span)
+            self.at_some_time(partial(self.cast, number), 0, 3 * self.span)
+            self.at_some_time(partial(self.ack, number), 0, 4 * self.span)
         leavers = [n for n in range(1, len(self.nodes)) if self.dice.random() < 0.3]
         for number in leavers[: len(self.nodes) - 2 - self.witness]:
-            self.at_some_time(lambda number=number: self.leave(number), self.span, 4 * self.span)
+            self.at_some_time(partial(self.leave, number), self.span, 4 * self.span)
         self.world.run(lambda: self.world.now > MINUTE)
         for number in range(len(self.nodes)):
             self.ack(number, everything=True)
@@ -181,18 +182,22 @@ class Run:
         user = self.users[number]
         return user.installed is not None and not user.gone and not user.core.me.witness
 
+    def join(self, number: int) -> None:
+        node = self.nodes[number]
+        node.call(lambda now: node.stack.join("sim:0", now))
+
     def cast(self, number: int) -> None:
         node = self.nodes[number]
         if self.inside(number):
             for _ in range(self.dice.choice([1, 1, 7])):
                 body = self.dice.randbytes(self.dice.choice([0, 5, 40]))
-                node.call(lambda now, body=body: node.stack.cast(Message(body), now))
+                node.call(partial(node.stack.cast, Message(body)))
 
     def ack(self, number: int, *, everything: bool = False) -> None:
         user, node = self.users[number], self.nodes[number]
         if self.inside(number) and user.messages:
             message = user.messages[-1] if everything else self.dice.choice(user.messages)
-            user.ack(message.seqno)
+            user.see(message.seqno)
             node.call(node.stack.expire)
 
     def leave(self, number: int) -> None:

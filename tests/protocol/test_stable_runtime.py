@@ -7,6 +7,7 @@ locked, waited for a guard, ran in a pop-up thread, joined or left meanwhile (H6
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ class StableSimulation(Simulation):
         super()._schedule()
         for number in range(self.dice.choice([3, 20])):
             who = self.dice.choice(self.participants)
-            self._at_some_time(lambda n=number, who=who: self.ask(who, n), 3 * self.scene.span)
+            self._at_some_time(partial(self.ask, who, number), 3 * self.scene.span)
 
     def ask(self, who: Participant, number: int) -> None:
         journal = who.object_of("journal")
@@ -70,7 +71,9 @@ class StableSimulation(Simulation):
             assert invocation.exception() is None
             have = [p.number for p in self.participants if trace in self.traces(p)]
             if len(have) < k:
-                raise Violation(f"{trace} of {who.number} is done, and only {have} have it, not {k}")
+                raise Violation(
+                    f"{trace} of {who.number} is done, and only {have} have it, not {k}"
+                )
 
     def _finish(self) -> str:
         digest = super()._finish()

@@ -15,6 +15,4 @@ class Matrix:
 
 class Stable(Layer):
     matrix: Matrix
-    def __init__(
-        self, core: Core, config: StackConfig, me: Member, window: int = 8192
-    ) -> None: ...
+    def __init__(self, core: Core, config: StackConfig, me: Member, window: int = 8192) -> None: ...

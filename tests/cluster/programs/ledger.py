@@ -59,7 +59,8 @@ with joining as group:
         write(group, ledger)
     group.barrier()
     wait_for(
-        lambda: all(len(set(row)) == 1 for row in group.stability().matrix), "all know that all have"
+        lambda: all(len(set(row)) == 1 for row in group.stability().matrix),
+        "all know that all have",
     )
     tell(rows=group.stability().matrix)
     meet("told", 3)
