@@ -54,6 +54,7 @@ cdef class Layer:
     cpdef ack(self, Message message)
     cpdef stable(self, Message message)
     cpdef credit(self, bint given)
+    cpdef degree(self, int least)
     cpdef leave(self)
     cpdef flush(self, object failed)
     cpdef flush_ok(self, bytes report)

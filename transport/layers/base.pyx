@@ -152,6 +152,11 @@ cdef class Layer:
         """False: what is delivered from now on is not applied yet, so senders must wait."""
         self.below.credit(given)
 
+    cpdef degree(self, int least):
+        """From here on `least` is the smallest resilience degree above 0 of any cast (R in H1)."""
+        if self.below is not None:
+            self.below.degree(least)
+
     cpdef leave(self):
         """Leave the group; EXIT comes up when it is done."""
         self.below.leave()
