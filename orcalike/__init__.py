@@ -48,6 +48,7 @@ from orcalike.plan import make_plan
 from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.moment import now, random
+from orcalike.transport.degree import Resilience
 from orcalike.transport.stability import Stability
 from orcalike.transport.view import Member, View
 
@@ -60,7 +61,7 @@ def join(
     seeds: str | Sequence[str] | None = None,
     listen: str | None = None,
     size: int | None = None,
-    resilience: int = 0,
+    resilience: Resilience = 0,
     blocked: str = "wait",
     stack: str | None = None,
     timeout: float | None = None,

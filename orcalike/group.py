@@ -24,6 +24,7 @@ from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.manager import Code
 from orcalike.runtime.receipts import NO_STABLE
+from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.stability import Stability
 from orcalike.transport.stack import Stack
@@ -66,6 +67,8 @@ class Group:
             chained="hash" in checks,
             strict="strict" in checks,
             patient=endpoint.plan.blocked == "wait",
+            degree=degree_of(endpoint.plan.resilience),
+            single=endpoint.plan.how == "alone",
         )
         return self._runtime
 
@@ -304,12 +307,16 @@ class Share:
     ) -> Invocation[T]:
         """The same, without waiting."""
         info = _info_of(cls)
+        self._runtime.manager.note_single(info)
         if not isinstance(name, str) or not name:
             raise TypeError(f"the name of a shared object is a string, not {name!r}")
         placed, named = constructor_arguments(info, args, kwargs)
         arguments = self._runtime.codec.encode((*placed, named), f"share of {name!r}")
-        what = (name, info.name, info.digest, arguments, hash(info.name))
-        invocation: Invocation[T] = self._runtime.invoke_group(Code.CREATE, what, f"share {name!r}")
+        what = (name, info.name, info.digest, arguments, hash(info.name), info.least)
+        degree = self._runtime.manager.degree_of_change(info.least)
+        invocation: Invocation[T] = self._runtime.invoke_group(
+            Code.CREATE, what, f"share {name!r}", degree=degree
+        )
         return invocation
 
 
@@ -357,7 +364,10 @@ class Drop:
         if replica is None or replica.invoker is not self._runtime:
             raise TypeError(f"{obj!r} is not shared in this group")
         invocation: Invocation[None] = self._runtime.invoke_group(
-            Code.DROP, (replica.number,), f"drop {replica.name!r}"
+            Code.DROP,
+            (replica.number,),
+            f"drop {replica.name!r}",
+            degree=self._runtime.manager.degree_of_change(replica.least),
         )
         return invocation
 
@@ -417,21 +427,20 @@ def _info_of(cls: Any) -> classes.ClassInfo:
     info = classes.lookup_class(cls)
     if info is None:
         raise TypeError(f"{cls!r} is not a shared class: decorate it with @orcalike.shared")
-    degrees = [info.resilience, *(operation.resilience for operation in info.operations)]
-    if any(degrees):
-        raise OrcalikeError(f"{info.name} asks for a resilience degree; this version has only 0")
     return info
 
 
 def _announce(group: Group) -> None:
     """One startup line, on the logger (USERS 2.7)."""
-    view, plan = group.view, group._endpoint.plan
+    view, plan, runtime = group.view, group._endpoint.plan, group._runtime
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
     _log.info(
-        "%d members (%s) · rank %d · sequencer: %s · resilience %d",
+        "%d members (%s) · rank %d · sequencer: %s · resilience %s",
         len(view.replicas),
         plan.how,
         group.rank,
         sequencer,
-        plan.resilience,
+        0 if runtime.single else resilience_of(runtime.group_degree),
     )
+    if runtime.single and runtime.group_degree:
+        runtime.manager.note_single(None)

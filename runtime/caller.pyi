@@ -18,6 +18,8 @@ class Caller(Invoker):
     events: Events
     failure: Exception | None
     patient: bool
+    group_degree: int
+    single: bool
     def __init__(self, stack: Stack) -> None: ...
     @property
     def stack(self) -> Stack: ...
@@ -29,10 +31,16 @@ class Caller(Invoker):
     def reads_slow(self) -> int: ...
     @property
     def writes(self) -> int: ...
-    def commit(self, number: int, code: int, body: bytes) -> None: ...
+    def commit(self, number: int, code: int, body: bytes, degree: int = 0) -> None: ...
     def invoke_group(
-        self, code: int, args: tuple[Any, ...], what: str, wanted: int = 0
+        self,
+        code: int,
+        args: tuple[Any, ...],
+        what: str,
+        wanted: int = 0,
+        degree: int = -1,
     ) -> Invocation[Any]: ...
+    def set_least(self, least: int) -> None: ...
     def invoke_atomic(
         self,
         atomic: Atomic[..., Any],

@@ -26,7 +26,7 @@ from orcalike.runtime.errors import (
 )
 from orcalike.runtime.invocation import name_of, resolve
 from orcalike.runtime.receipts import NO_STABLE
-from orcalike.transport.errors import StackError
+from orcalike.transport.errors import NotEnoughMembers, StackError
 
 from orcalike.runtime.invocation cimport (
     UNDER_WAY,
@@ -56,6 +56,7 @@ cdef enum:
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
     FENCE = 5               # as `manager.Code` has it
+    NUMBER_MAX = 253        # degrees above are a majority and all, as in `transport.degree`
 
 
 cdef class Caller(Invoker):
@@ -85,14 +86,19 @@ cdef class Caller(Invoker):
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names, unsigned int wanted):
         """Put a write into the open packet; the caller sees to it that it leaves."""
+        cdef int degree = (<Operation>operation).degree
         self.check(<Replica>replica)
+        if degree < 0:
+            degree = self.group_degree
+        if degree:
+            degree = self.degree_for(operation, degree)
         if wanted:
             self.check_stable(operation, wanted)
         if thread_slot()[0] is not NULL:
             self.refuse_nested(operation)
         if self.pack.is_full():
             self.wait_for_room()
-        self.encode(<Replica>replica, <Operation>operation, args, count, names)
+        self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
         return self.issue(replica, operation, wanted)
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
@@ -115,12 +121,13 @@ cdef class Caller(Invoker):
         return invocation
 
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
-                    Py_ssize_t count, PyObject* names) except -1:
+                    Py_ssize_t count, PyObject* names, unsigned char degree) except -1:
         """Marshal a call into the open packet; simple arguments in place."""
         cdef unsigned char* p
         cdef unsigned char* stop
         cdef Py_ssize_t i
-        if names is NULL and operation.fits(count - 1):
+        if (names is NULL and operation.fits(count - 1)
+                and not (degree and self.pack.mixes(degree))):
             p = self.pack.reserve(SIMPLE_MAX)
             stop = p + SIMPLE_MAX
             p = put_varint(p, replica.number)
@@ -130,6 +137,8 @@ cdef class Caller(Invoker):
                 if p is NULL:
                     break
             else:
+                if degree:
+                    self.pack.raise_degree(degree)
                 return self.pack.commit(p)
         given = tuple([<object>args[i] for i in range(1, count)])
         named = {}
@@ -137,10 +146,10 @@ cdef class Caller(Invoker):
             for i in range(PyTuple_GET_SIZE(names) if names is not NULL else 0):
                 named[<object>PyTuple_GET_ITEM(names, i)] = <object>args[count + i]
             given, named = positional(operation, given, named)
-        return self.encode_slow(replica, operation, given, named)
+        return self.encode_slow(replica, operation, given, named, degree)
 
-    cdef int encode_slow(self, Replica replica, Operation operation, tuple args,
-                         dict named) except -1:
+    cdef int encode_slow(self, Replica replica, Operation operation, tuple args, dict named,
+                         unsigned char degree) except -1:
         """The same for any arguments that can travel."""
         cdef uint32_t code = <uint32_t>operation.index << 1
         cdef bytes body
@@ -148,27 +157,56 @@ cdef class Caller(Invoker):
             args = (*args, named)
             code |= 1
         body = self.codec.encode_slow(args, operation.title)
-        self.commit(replica.number, code, body)
+        self.commit(replica.number, code, body, degree)
         return 0
 
-    cpdef commit(self, uint32_t number, uint32_t code, bytes body):
+    cpdef commit(self, uint32_t number, uint32_t code, bytes body, unsigned char degree=0):
         """Put one message into the open packet."""
-        cdef unsigned char* p = self.pack.reserve(len(body) + 16)
+        cdef unsigned char* p
+        if degree:
+            self.pack.raise_degree(degree)
+        p = self.pack.reserve(len(body) + 16)
         p = put_varint(put_varint(p, number), code)
         memcpy(p, <const char*>body, len(body))
         self.pack.commit(p + len(body))
 
-    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0):
-        """Invoke what the group itself does; returns the invocation."""
+    cdef int degree_for(self, object operation, int degree) except -1:
+        """The degree of a call, where it is not 0; raises where the view is too small for it."""
+        cdef Py_ssize_t present
+        if self.single:
+            return 0
+        if not self.patient and degree <= NUMBER_MAX:
+            present = len((<object>self).view.replicas)
+            if present <= degree:
+                raise NotEnoughMembers(
+                    f"{name_of(operation)} has degree {degree}, which takes {degree + 1} members "
+                    f"with replicas, and the view has {present}; it was not sent")
+        return degree
+
+    def set_least(self, int least):
+        """R has changed; the stack is told when the upcalls have returned."""
+        self.least = least
+        self.core.again(self)
+
+    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0,
+                                  int degree=-1):
+        """Invoke what the group itself does; returns the invocation.
+
+        Its degree is the group's where none is given.
+        """
         cdef Invocation invocation
         self.check(None)
         self.refuse_nested(what)
+        if degree < 0:
+            degree = self.group_degree
+        if degree:
+            degree = self.degree_for(what, degree)
         if wanted:
             self.check_stable(what, wanted)
         body = self.codec.encode_slow(args, what)
         if self.pack.is_full():
             self.wait_for_room()
-        self.commit(0, code << 1, body)
+        self.commit(0, code << 1, body, degree)
         invocation = self.issue(None, what, wanted)
         if self.pack.ready:
             self.driver.kick()
@@ -192,7 +230,8 @@ cdef class Caller(Invoker):
 
     def mark(self):
         """Put a fence into the order that nobody waits for; returns its ticket."""
-        self.commit(0, FENCE << 1, self.codec.encode_slow((), "a mark"))
+        self.commit(0, FENCE << 1, self.codec.encode_slow((), "a mark"),
+                    0 if self.single else self.group_degree)
         self.driver.kick()
         return self.pack.ticket - 1
 

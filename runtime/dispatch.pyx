@@ -234,11 +234,17 @@ cdef class Runtime(Caller):
         cdef int64_t now = self.driver.clock()
         if self.room_waitable is not None or self.room_futures:
             self.tell_room()
-        if now - self.batch_began >= BATCH_MAX:
-            self.slow_batch(now)
+        if self.least != self.least_told:
+            self.least_told = self.least
+            self.below.degree(self.least)
+        if self.in_batch:
+            self.in_batch = False
+            if now - self.batch_began >= BATCH_MAX:
+                self.slow_batch(now)
 
     cdef int start_batch(self) except -1:
         """The first message of a packet has come."""
+        self.in_batch = True
         self.batch_began = self.driver.clock()
         self.batch_first = self.dispatched
         if self.receipts is not None:

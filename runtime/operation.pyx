@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 
 from orcalike.runtime.arguments import arity, positional
 from orcalike.runtime.errors import GuardFalse, WindowFull
+from orcalike.transport.degree import degree_of
 from orcalike.transport.view import MEMBERS_MAX
 
 from orcalike.runtime.invocation cimport Invocation, nanoseconds
@@ -57,6 +58,7 @@ cdef class Operation:
         self.required, self.accepts, self.keywords = arity(function)
         self.name = function.__name__
         self.resilience = resilience
+        self.degree = -1 if resilience is None else degree_of(resilience)
         self.index = -1
 
     def when(self, guard):
@@ -83,6 +85,7 @@ cdef class Operation:
                                          self.resilience)
         other.guard = self.guard
         other.traits |= self.traits
+        other.degree = self.degree
         other.index = self.index
         other.info = self.info
         return other
@@ -357,9 +360,11 @@ cdef class Atomic:
 
     kind = "atomic"
 
-    def __init__(self, function, bint undo=False):
+    def __init__(self, function, bint undo=False, resilience=None):
         self.function = function
         self.undo = undo
+        self.resilience = resilience
+        self.degree = -1 if resilience is None else degree_of(resilience)
         self.name = function.__name__
 
     def when(self, guard):

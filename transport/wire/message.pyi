@@ -3,6 +3,7 @@ from typing import final
 @final
 class Message:
     count: int
+    degree: int
     source: int
     link: int
     index: int

@@ -84,6 +84,7 @@ cdef class Message:
         memcpy(other.base + other.start, self.base + self.start, size)
         other.stop += size
         other.count = self.count
+        other.degree = self.degree
         other.source = self.source
         other.link = self.link
         other.index = self.index
