@@ -44,6 +44,7 @@ from orcalike.errors import (
     WindowFull,
 )
 from orcalike.group import Group, Joining
+from orcalike.info import Blocked, GroupInfo
 from orcalike.plan import make_plan
 from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
@@ -96,6 +97,7 @@ def join(
 
 __all__ = [
     "AuthenticationError",
+    "Blocked",
     "BlockingInLoop",
     "ClassMismatch",
     "ConfigMismatch",
@@ -104,6 +106,7 @@ __all__ = [
     "Expelled",
     "Group",
     "GroupClosed",
+    "GroupInfo",
     "GuardFalse",
     "InsecureConfig",
     "Invocation",

@@ -16,7 +16,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from orcalike.endpoint import Endpoint
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
+from orcalike.info import Blocked, GroupInfo, next_seqno_of
 from orcalike.plan import Plan
+from orcalike.recovery import Rejoin, Reset
 from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.assemble import follow_declarations, make_runtime
@@ -198,6 +200,24 @@ class Group:
         self._endpoint.pump.call(look)
         return seen[0][0], seen[0][1].hex()
 
+    def info(self) -> GroupInfo:
+        """The state of the group, as this member knows it (A06)."""
+        refuse_inside("info")
+        view, endpoint, runtime = self.view, self._endpoint, self._runtime
+        if self._closed:
+            raise GroupClosed(f"the group {self.name!r} was left")
+        seen: list[int] = []
+        endpoint.pump.call(lambda now: seen.append(next_seqno_of(endpoint.stack)))
+        return GroupInfo(
+            name=self.name,
+            address=self.address,
+            me=self.me,
+            view=view,
+            resilience=resilience_of(runtime.effective_degree),
+            blocked=Blocked(*endpoint.blocked) if endpoint.blocked else None,
+            next_seqno=seen[0],
+        )
+
     def stability(self) -> Stability:
         """The stability matrix: how many messages of each member each member has applied (H67).
 
@@ -214,6 +234,18 @@ class Group:
         seen: list[Stability] = []
         self._endpoint.pump.call(lambda now: seen.append(layer.matrix.stability()))
         return seen[0]
+
+    # When the group cannot go on, or has gone on without this member.
+
+    @property
+    def reset(self) -> Reset:
+        """`reset(minimum=n)` rebuilds a blocked group of n members or more; data may be lost."""
+        return Reset(self._endpoint)
+
+    @property
+    def rejoin(self) -> Rejoin:
+        """`rejoin()` makes an expelled member a member again, with fresh state and its rank."""
+        return Rejoin(self._endpoint)
 
     # Leaving.
 
@@ -440,7 +472,7 @@ def _announce(group: Group) -> None:
         plan.how,
         group.rank,
         sequencer,
-        0 if runtime.single else resilience_of(runtime.group_degree),
+        resilience_of(runtime.effective_degree),
     )
     if runtime.single and runtime.group_degree:
         runtime.manager.note_single(None)

@@ -183,6 +183,11 @@ cdef class Caller(Invoker):
                     f"with replicas, and the view has {present}; it was not sent")
         return degree
 
+    @property
+    def effective_degree(self):
+        """The degree of what has none of its own."""
+        return 0 if self.single else self.group_degree
+
     def set_least(self, int least):
         """R has changed; the stack is told when the upcalls have returned."""
         self.least = least
@@ -231,7 +236,7 @@ cdef class Caller(Invoker):
     def mark(self):
         """Put a fence into the order that nobody waits for; returns its ticket."""
         self.commit(0, FENCE << 1, self.codec.encode_slow((), "a mark"),
-                    0 if self.single else self.group_degree)
+                    self.effective_degree)
         self.driver.kick()
         return self.pack.ticket - 1
 
