@@ -19,6 +19,7 @@ from orcalike.transport.layers.com import Com
 from orcalike.transport.layers.drop import Drop
 from orcalike.transport.layers.mbrship import Mbrship
 from orcalike.transport.layers.pack import Pack
+from orcalike.transport.layers.stable import Stable
 from orcalike.transport.layers.total import Total
 from orcalike.transport.layers.xfer import Xfer
 
@@ -73,7 +74,7 @@ def register(cls: type[Layer]) -> type[Layer]:
     return cls
 
 
-for _layer in (Pack, Xfer, Total, Mbrship, Com, Drop):
+for _layer in (Pack, Stable, Xfer, Total, Mbrship, Com, Drop):
     register(_layer)
 
 

@@ -165,12 +165,14 @@ cdef class Layer:
         self.below.credit(given)
 
     cpdef degree(self, int least):
-        """R: the least resilience degree of 1 or more of any operation, or 0 (H2)."""
-        self.below.degree(least)
+        """From here on `least` is the smallest resilience degree above 0 of any cast (R in H1)."""
+        if self.below is not None:
+            self.below.degree(least)
 
     cpdef incomplete(self, object members):
         """These incarnations have no complete state: their word does not count for resilience."""
-        self.below.incomplete(members)
+        if self.below is not None:
+            self.below.incomplete(members)
 
     cpdef leave(self):
         """Leave the group; EXIT comes up when it is done."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from orcalike.transport.degree import ALL, MAJORITY
 from orcalike.transport.membership.quorum import Ruling, rule_on
 from orcalike.transport.view import View
 
@@ -53,7 +54,9 @@ class Attempt:
     def ruling(self, places: Set[int], dead: Set[int]) -> Ruling:
         """Whether the members at these places may form the next view."""
         members = self.view.members
-        degrees = [report.degree for report in self.reports.values() if report.degree > 0]
+        size = len(members)
+        meaning = {MAJORITY: size // 2, ALL: size - 1}
+        degrees = [meaning.get(it.degree, it.degree) for it in self.reports.values() if it.degree]
         return rule_on(
             self.view,
             {members[place].incarnation for place in places},

@@ -83,6 +83,7 @@ cdef class Message:
         cdef Message other = Message.new(size)
         memcpy(other.base + other.start, self.base + self.start, size)
         other.stop += size
+        other.count = self.count
         other.source = self.source
         other.link = self.link
         other.index = self.index
