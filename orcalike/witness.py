@@ -18,6 +18,7 @@ import time
 
 import msgpack
 
+from orcalike import control
 from orcalike.runtime.manager import Code
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock
@@ -96,7 +97,7 @@ class Witness:
         return self.seats[group].stack
 
     def command(self, line: str) -> None:
-        """A line from the launcher: `ended RANK` or `quit`."""
+        """A line from the launcher: `ended RANK`, `quit`, or what any process is told."""
         match line.split():
             case ["ended", rank] if rank.isdigit():
                 self.ended.add(int(rank))
@@ -105,7 +106,8 @@ class Witness:
             case ["quit"]:
                 self.pump.stopped = True
             case _:
-                _log.error("the launcher said %r", line)
+                if not control.hear(line):
+                    _log.error("the launcher said %r", line)
 
 
 def serve(listener: socket.socket, control: int, address: str) -> None:
