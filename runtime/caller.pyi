@@ -15,6 +15,7 @@ class Caller(Invoker):
     manager: Manager
     events: Events
     failure: Exception | None
+    history: Any
     def __init__(self, stack: Stack) -> None: ...
     @property
     def stack(self) -> Stack: ...
