@@ -257,10 +257,10 @@ def _read(
 
 def told_of(record: Record) -> object:
     """What an `ok` or a `read` says that came out."""
-    return record["error"] if "error" in record else record["value"]
+    return record["error"] if "error" in record else record.get("value")
 
 
 def _same(record: Record, expected: object) -> bool:
     if isinstance(expected, Refused):
         return record.get("error") == expected.error
-    return "error" not in record and record["value"] == expected
+    return "error" not in record and record.get("value") == expected

@@ -56,9 +56,9 @@ def _values(
             if end is not None and place_of(record) >= end:
                 return
         elif record["kind"] == "ok":
-            call = calls[record["ticket"]]
+            call = calls.get(record["ticket"])
             place = canon.places.get((history.incarnation, record["ticket"]))
-            if call["operation"] == WRITES and place is not None:
+            if call is not None and call["operation"] == WRITES and place is not None:
                 seen[call["object"]] = max(place, seen.get(call["object"], place))
         elif record["operation"] == READS and record.get("value"):
             place = written.get((record["object"], record["value"]))
