@@ -13,6 +13,7 @@ from hashlib import blake2b
 from urllib.parse import unquote
 
 from orcalike.errors import OrcalikeError
+from orcalike.failpoints import Failpoint, find_failpoints
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.sockets import normal
 
@@ -133,6 +134,11 @@ def find_checks(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     return checks
 
 
+def find_history(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The folder for histories, that `ORCALIKE_HISTORY` names; None where nobody asks."""
+    return environ.get("ORCALIKE_HISTORY") or None
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How one membership begins."""
@@ -150,6 +156,10 @@ class Plan:
     timeout: float | None = None
     checks: frozenset[str] = frozenset()
     """What `ORCALIKE_CHECK` asks for: "hash" keeps a digest over all deliveries."""
+    history: str | None = None
+    """The folder of the members' histories."""
+    failpoints: tuple[Failpoint, ...] = ()
+    """The faults that `ORCALIKE_FAIL` asks for, where the core passes their steps."""
 
     @property
     def rank(self) -> int | None:
@@ -194,4 +204,6 @@ def make_plan(
         stack,
         timeout,
         find_checks(),
+        find_history(),
+        find_failpoints(),
     )
