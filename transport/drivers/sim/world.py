@@ -33,6 +33,8 @@ class World:
         """Told of each frame that arrives."""
         self.on_input: Callable[[Node], None] | None = None
         """Told after each input, when what came out of it is on its way."""
+        self.on_death: Callable[[Node], None] | None = None
+        """Told of each process that ends."""
         self._paths: dict[tuple[str, str], Path] = {}
         self._generations: dict[str, int] = {}
         self._ties = Stream(seed, "world", "ties")
@@ -110,6 +112,8 @@ class World:
         if node.alive:
             node.die()
             node.silent.begin(self.now)
+            if self.on_death is not None:
+                self.on_death(node)
             for end in node.links:
                 if end.open:
                     end.open = False
@@ -233,10 +237,10 @@ class World:
                 self.push(when, end.node.tie(), end.arrive)
 
     def heal_all(self) -> None:
-        """No path is cut or clogged any more."""
+        """No path is cut, clogged or slow any more."""
         for source, target in list(self._paths):
             self.heal(source, target)
-            self._paths[source, target].clogged = 0
+            self._paths[source, target].clogged = self._paths[source, target].lag = 0
 
     def clog(self, source: str, target: str, until: int) -> None:
         """What is sent from now on arrives after `until`."""
