@@ -91,6 +91,8 @@ class Facts:
     views: dict[Identity, Installed] = field(default_factory=dict)
     starts: dict[Identity, int] = field(default_factory=dict)
     """The seqno that is delivered next where a view begins."""
+    cuts: dict[Identity, int] = field(default_factory=dict)
+    """The first seqno that nobody holds where a view begins."""
     installed: dict[Identity, list[int]] = field(default_factory=dict)
     """Who has installed a view."""
     promised: dict[Identity, set[int]] = field(default_factory=dict)

@@ -90,6 +90,7 @@ class Judge:
         facts.installed.setdefault(view.identity, []).append(member)
         if start is not None:
             facts.starts.setdefault(view.identity, start)
+            facts.cuts.setdefault(view.identity, start if held is None else held)
 
     def state(self, member: int, view: Installed, digest: int) -> None:
         """The state of `member` at `view`, in one number."""

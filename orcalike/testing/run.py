@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from orcalike.testing.actions import Actions
 from orcalike.testing.application import Application
-from orcalike.testing.history import Violation
+from orcalike.testing.history import MAJORITY, Violation
 from orcalike.testing.judge import Judge
 from orcalike.testing.scenario import MS, Event, Scenario
 from orcalike.transport.config import StackConfig
@@ -24,6 +24,8 @@ from orcalike.transport.view import Member, View
 
 EVENTS_MAX = 2_000_000
 """More events than that are a group that never comes to rest."""
+GAUGED = 8
+"""One in so many steps what a member keeps is looked at."""
 ROUNDS = 10
 """In so many times D the group must come right."""
 
@@ -67,6 +69,9 @@ class Run:
         """The newest view that was installed anywhere."""
         self.healing = False
         self.fired: list[Event] = []
+        largest = max((event.size for event in scenario.events), default=0)
+        self._largest = 16 * (largest + 64) + 2_048
+        """The largest packet: what PACK puts into one."""
         self._passed: dict[tuple[str, str], int] = {}
         self._marked = [event for event in scenario.events if event.mark]
         self.actions = Actions(self)
@@ -168,18 +173,17 @@ class Run:
 
     def _stepped(self, node: Node) -> None:
         application = self.applications[node.incarnation]
-        total = application.total
-        if application.view is not None and total is not None:
-            largest = 64 + max((event.size for event in self.scenario.events), default=0)
-            self.judge.gauge(
-                application.me,
-                max(total.held - total.stable, total.seqno - total.stable) if total.place == 0 else 0,
-                total.window_packets,
-                total.unstable,
-                total.window_bytes + largest + 65_536,
-            )
         if application.errors:
             raise Violation("E1", f"at {node.name}: {application.errors[0]}")
+        if self.world.steps % GAUGED == 0 and application.view is not None:
+            self._gauge(application)
+
+    def _gauge(self, application: Application) -> None:
+        """I27: what it keeps that is not stable."""
+        total = application.total
+        kept = total.dump()["history"]
+        size_max = total.window_bytes + self._largest
+        self.judge.gauge(application.me, kept, 2 * total.window_packets, total.unstable, size_max)
 
     # The run.
 
@@ -216,8 +220,7 @@ class Run:
         self.healing = True
         self.actions.heal()
         if self._settles():
-            live = self._finished()
-            self.judge.finish(live)
+            self.judge.finish(self._finished(), blocked=self._is_short())
             return False
         self._check_blocked()
         if not self.scenario.resets:
@@ -241,8 +244,7 @@ class Run:
         """What is not as it must be in the end; None where all is."""
         newest = self._newest_living()
         if newest is None:
-            waits = [each.name for each in self.current.values() if each.waits and each.node.alive]
-            return f"{waits} wait for a group, and there is none" if self._inside() and waits else None
+            return None  # whoever waits to be let in waits for nobody
         for member in newest.members:
             if not self.applications[member.incarnation].node.alive:
                 return f"{member} is dead, and in {newest.identity}"
@@ -250,13 +252,15 @@ class Run:
             if each.view is None or each.view.identity != newest.identity:
                 return f"{each.name} is in {each.view and each.view.identity}, not {newest.identity}"
         for each in self.current.values():
-            if each.waits and each.node.alive and not each.inside:
+            if each.waits and each.node.alive and each.view is None and each.exited is None:
                 return f"{each.name} has not come in: {each.failed}"
         return self._pending(newest)
 
     def _pending(self, view: View) -> str | None:
         """What is still to be delivered."""
         facts = self.judge.facts
+        if self._is_short():
+            return None
         places = {each.total.next for each in self.living(view)}
         if len(places) > 1:
             return f"members are at different places of the order: {sorted(places)}"
@@ -268,6 +272,17 @@ class Run:
                 if had != facts.sent.get(other.me, 0):
                     return f"{each.name} has {had} of {facts.sent[other.me]} casts of {other.name}"
         return None
+
+    def _is_short(self) -> bool:
+        """Whether something waits for more members with replicas than there are (H2)."""
+        living = self.living(self._newest_living())
+        replicas = sum(not each.stack.me.witness for each in living)
+        sources = [self.judge.seen(each.me).sources for each in living if not each.stack.me.witness]
+        return any(
+            replicas <= cast.degree < MAJORITY
+            and any(seen.get(sender, 0) < number for seen in sources)
+            for (sender, number), cast in self.judge.facts.casts.items()
+        )
 
     def _inside(self) -> list[Application]:
         """All that run and are in the group, as far as they know."""
@@ -319,7 +334,7 @@ class Run:
         living[0].node.call(lambda now: living[0].stack.reset(least, now))
         if not self._settles():
             raise Violation("I28", f"a reset of {newest} did not help: {self.trouble()}")
-        self.judge.finish(self._finished())
+        self.judge.finish(self._finished(), blocked=self._is_short())
 
 
 def run(scenario: Scenario, watch: Callable[[Run], None] | None = None) -> Result:

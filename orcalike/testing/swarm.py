@@ -122,10 +122,8 @@ def draw_stack(dice: Random, packet: int) -> str:
     total = dice.choice(["TOTAL", "TOTAL(packets=4)", "TOTAL(packets=8)", "TOTAL(bytes=300)"])
     pack = dice.choice([f"PACK(size={packet}):", f"PACK(size={packet}):", ""])
     delay = dice.choice([f"DROP(delay={dice.randint(1, 50)}):", "", "", ""])
-    where = dice.choice(["above", "below"])
-    above = delay if where == "above" else ""
-    below = delay if where == "below" else ""
-    return f"{pack}XFER:{total}:{above}MBRSHIP:{below}COM:sim"
+    # Not below MBRSHIP: what COM gives up with a link must not come after the word of that.
+    return f"{pack}XFER:{total}:{delay}MBRSHIP:COM:sim"
 
 
 def draw_joins(frame: Frame) -> Iterator[Event]:

@@ -103,7 +103,7 @@ class OnePrimary(Checker):
         size = len(before.members)
         enough = 2 * len(voters) > size
         enough |= 2 * len(voters) == size and before.members[0] in voters
-        enough |= all(facts.seen[each].dead for each in missing)
+        enough |= all(each in facts.seen and facts.seen[each].dead for each in missing)
         if not enough:
             self.fail(member, f"{len(voters)} of the {size} of {before.identity} made {view.identity}")
         least = facts.degree_in(facts.least, before)
@@ -116,7 +116,10 @@ class OnePrimary(Checker):
 
 
 class Fencing(Checker):
-    """I16: nothing of a view is accepted once the next one is installed anywhere."""
+    """I16: nothing of a view is accepted once the next one is installed anywhere.
+
+    But for what the next one takes over: that has its place in the order already.
+    """
 
     id = "I16"
 
@@ -125,10 +128,10 @@ class Fencing(Checker):
         view = facts.seen[member].view
         if view is None or not facts.casts[name].degree or (view.lineage, key) in facts.placed:
             return
-        for identity, start in facts.starts.items():
+        for identity, cut in facts.cuts.items():
             later = identity[0] == view.lineage and identity[1] > view.number
-            if later and start <= key[0]:
-                self.fail(member, f"{key} in {view.identity}, and {identity} began with {start}")
+            if later and cut <= key[0]:
+                self.fail(member, f"{key} in {view.identity}, and {identity} holds up to {cut}")
 
 
 class JoinState(Checker):
