@@ -72,7 +72,7 @@ class Actions:
         """Ask to leave."""
         if who.inside and not who.leaves and who.view is not None:
             who.leaves = True
-            self.run.judge.promise(who.me, who.view.identity)
+            self.run.judge.leave(who.me)
             who.node.call(who.stack.leave)
 
     # Processes that fail.

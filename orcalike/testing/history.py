@@ -97,6 +97,8 @@ class Facts:
     """Who has installed a view."""
     promised: dict[Identity, set[int]] = field(default_factory=dict)
     """Who went along with the end of a view."""
+    leavers: set[int] = field(default_factory=set)
+    """Who asked to leave."""
     placed: dict[tuple[int, Key], tuple[Name, Identity]] = field(default_factory=dict)
     """(lineage, place) -> what was delivered there last, and in which view."""
     pinned: dict[Identity, Key] = field(default_factory=dict)

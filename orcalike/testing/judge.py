@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from orcalike.testing.checkers import CHECKERS
 from orcalike.testing.history import (
     Cast,
@@ -12,7 +14,6 @@ from orcalike.testing.history import (
     Key,
     Name,
     Seen,
-    Violation,
     number_of,
 )
 
@@ -20,9 +21,9 @@ from orcalike.testing.history import (
 class Judge:
     """All checkers over one group. Each call raises Violation where a promise is broken."""
 
-    def __init__(self, least: int = 0) -> None:
+    def __init__(self, least: int = 0, checkers: Iterable[type[Checker]] = CHECKERS) -> None:
         self.facts = Facts(least=least)
-        self.checkers: list[Checker] = [cls(self.facts) for cls in CHECKERS]
+        self.checkers: list[Checker] = [cls(self.facts) for cls in checkers]
         self.delivered = 0
         self._cast = self._that_heed("cast")
         self._deliver = self._that_heed("deliver")
@@ -87,6 +88,8 @@ class Judge:
         facts, seen = self.facts, self.seen(member)
         seen.view, seen.count = view, 0
         facts.views.setdefault(view.identity, view)
+        if view.witnesses.issuperset(view.members):
+            facts.acked.clear()  # all who had state have left: whoever comes begins anew
         facts.installed.setdefault(view.identity, []).append(member)
         if start is not None:
             facts.starts.setdefault(view.identity, start)
@@ -105,6 +108,13 @@ class Judge:
     def promise(self, member: int, view: Identity) -> None:
         """`member` goes along with the end of a view."""
         self.facts.promised.setdefault(view, set()).add(member)
+
+    def leave(self, member: int) -> None:
+        """`member` asks to leave; so it goes along with that."""
+        self.facts.leavers.add(member)
+        view = self.seen(member).view
+        if view is not None:
+            self.promise(member, view.identity)
 
     def exit(self, member: int, why: str) -> None:
         """`member` is out of the group."""
@@ -125,6 +135,3 @@ class Judge:
         """It is over; `live` are the members of the last view that run."""
         for checker in self.checkers:
             checker.finish(live, blocked)
-
-
-__all__ = ["Judge", "Violation"]

@@ -113,6 +113,16 @@ class OnePrimary(Checker):
                 f"{len(voters)} of the {size} of {before.identity} made {view.identity}, "
                 f"with degree {least}",
             )
+        if view.witnesses.issuperset(view.members):
+            self._check_state(member, before, view)
+
+    def _check_state(self, member: int, before: Installed, view: Installed) -> None:
+        """H1 (c): the state goes with those who leave, not with those who are only silent."""
+        for each in before.members:
+            seen = self.facts.seen.get(each)
+            lives = seen is not None and seen.view is not None and not seen.dead
+            if lives and each not in before.witnesses and each not in self.facts.leavers:
+                self.fail(member, f"{view.identity} has no state, and {each:x} lives and has it")
 
 
 class Fencing(Checker):
