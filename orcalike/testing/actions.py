@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,14 @@ class Actions:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.world = run.world
+        self.told: Callable[[Event, str], None] = lambda event, name: None
+        """Told of each event, and of whom it concerns."""
 
     def do(self, event: Event, passing: str = "") -> None:
         """Let an event happen; where its process passes a step, `passing` is that process."""
         name = passing if event.mark and not event.node else self.run.who(event.node)
         if name is not None and (not self.run.healing or event.do in ("join", "cast")):
+            self.told(event, name)
             getattr(self, f"do_{event.do}")(event, self.run.current[name])
 
     # The group's own life.
@@ -174,6 +178,7 @@ class Actions:
 
     def heal(self) -> None:
         """The faults end; who is dead stays dead."""
+        self.told(Event("heal"), "0")
         self.world.heal_all()
         self.world.beat_loss = 0.0
         for who in self.run.current.values():

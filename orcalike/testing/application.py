@@ -121,9 +121,14 @@ class Application(Layer):
 
     def up_blocked(self, missing: tuple[Member, ...], rule: str) -> None:
         self.blocked = rule
+        self._tell(f"is blocked: {rule}")
 
     def up_problem(self, member: object, why: str) -> None:
-        pass
+        self._tell(f"suspects {member}: {why}")
+
+    def _tell(self, what: str) -> None:
+        if self.run.judge.told is not None:
+            self.run.judge.told(self.me, what)
 
     def up_system_error(self, why: str) -> None:
         self.errors.append(why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from orcalike.testing.checkers import CHECKERS
 from orcalike.testing.history import (
@@ -25,6 +25,8 @@ class Judge:
         self.facts = Facts(least=least)
         self.checkers: list[Checker] = [cls(self.facts) for cls in checkers]
         self.delivered = 0
+        self.told: Callable[[int, object], None] | None = None
+        """Told of what members see, before it is judged."""
         self._cast = self._that_heed("cast")
         self._deliver = self._that_heed("deliver")
         self._view = self._that_heed("view")
@@ -33,7 +35,11 @@ class Judge:
 
     def _that_heed(self, call: str) -> list[Checker]:
         """The checkers that do something about that."""
-        return [each for each in self.checkers if getattr(type(each), call) is not getattr(Checker, call)]
+        return [
+            each
+            for each in self.checkers
+            if getattr(type(each), call) is not getattr(Checker, call)
+        ]
 
     def seen(self, member: int) -> Seen:
         """What that member has seen."""
@@ -62,6 +68,8 @@ class Judge:
     ) -> None:
         """`body` of `source` is delivered at `member`; so many members hold it."""
         self.delivered += 1
+        if self.told is not None:
+            self.told(member, (source, body, key))
         facts, seen = self.facts, self.seen(member)
         name: Name = source, number_of(body)
         for checker in self._deliver:
@@ -83,6 +91,8 @@ class Judge:
         self, member: int, view: Installed, start: int | None = None, held: int | None = None
     ) -> None:
         """`view` is installed at `member`."""
+        if self.told is not None:
+            self.told(member, view)
         for checker in self._view:
             checker.view(member, view, start, held)
         facts, seen = self.facts, self.seen(member)
@@ -118,6 +128,8 @@ class Judge:
 
     def exit(self, member: int, why: str) -> None:
         """`member` is out of the group."""
+        if self.told is not None:
+            self.told(member, f"is out: {why}")
         for checker in self.checkers:
             checker.exit(member, why)
         self.seen(member).exited = why

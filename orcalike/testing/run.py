@@ -250,7 +250,9 @@ class Run:
                 return f"{member} is dead, and in {newest.identity}"
         for each in self._inside():
             if each.view is None or each.view.identity != newest.identity:
-                return f"{each.name} is in {each.view and each.view.identity}, not {newest.identity}"
+                return (
+                    f"{each.name} is in {each.view and each.view.identity}, not {newest.identity}"
+                )
         for each in self.current.values():
             if each.waits and each.node.alive and each.view is None and each.exited is None:
                 return f"{each.name} has not come in: {each.failed}"
@@ -307,7 +309,9 @@ class Run:
         if may is False:
             for each in living:
                 if each.blocked is None:
-                    raise Violation("I28", f"{each.name} does not say that it is blocked: {trouble}")
+                    raise Violation(
+                        "I28", f"{each.name} does not say that it is blocked: {trouble}"
+                    )
         self.judge.finish([each.me for each in living], blocked=True)
 
     def may_go_on(self, view: View, living: list[Application]) -> bool | None:

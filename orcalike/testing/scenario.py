@@ -24,7 +24,24 @@ ROLES = ("sequencer", "next", "youngest", "least")
 """Whom an event may name instead of a process: who that is, is seen when it happens."""
 
 KINDS = frozenset(
-    "join cast leave crash restart pause hang cut isolate clog break half slow hold lag reset".split()
+    [
+        "join",
+        "cast",
+        "leave",
+        "crash",
+        "restart",
+        "pause",
+        "hang",
+        "cut",
+        "isolate",
+        "clog",
+        "break",
+        "half",
+        "slow",
+        "hold",
+        "lag",
+        "reset",
+    ]
 )
 """What may happen; `Run` has a method for each."""
 

@@ -81,7 +81,9 @@ class Shrinker:
             start = 0
             while start < len(self.scenario.events):
                 events = self.scenario.events
-                if not self._try(self.scenario.with_events(events[:start] + events[start + block :])):
+                if not self._try(
+                    self.scenario.with_events(events[:start] + events[start + block :])
+                ):
                     start += block
             block //= 2
 
@@ -98,7 +100,11 @@ class Shrinker:
     def _changes(self) -> Iterator[dict[str, object]]:
         now = self.scenario
         yield {"stack": "XFER:TOTAL:MBRSHIP:COM:sim"}
-        yield {"stack": ":".join(part for part in now.stack.split(":") if part[:4] not in ("DROP", "PACK"))}
+        yield {
+            "stack": ":".join(
+                part for part in now.stack.split(":") if part[:4] not in ("DROP", "PACK")
+            )
+        }
         yield {"hosts": ()}
         yield {"witness": False}
         yield {"beat_loss": 0.0}

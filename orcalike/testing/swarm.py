@@ -160,7 +160,19 @@ def draw_degrees(dice: Random, size: int) -> tuple[int, ...]:
     """The degrees that casts have: none, one, some, most, all, or mixed."""
     some = dice.randint(1, max(1, size - 1))
     return dice.choice(
-        [(0,), (0,), (1,), (1,), (some,), (0, 1), (0, some), (1, some), (MAJORITY,), (0, MAJORITY), (ALL,)]
+        [
+            (0,),
+            (0,),
+            (1,),
+            (1,),
+            (some,),
+            (0, 1),
+            (0, some),
+            (1, some),
+            (MAJORITY,),
+            (0, MAJORITY),
+            (ALL,),
+        ]
     )
 
 

@@ -454,7 +454,12 @@ MUST_FAIL: dict[str, list[History]] = {
         another_cast_behind_it_in_the_next_view,
     ],
     "I2": [backwards, a_gap, before_any_view, part_of_a_packet],
-    "I3": [twice_in_a_row, at_two_places, again_after_the_sequencer_died, elsewhere_than_at_the_dead],
+    "I3": [
+        twice_in_a_row,
+        at_two_places,
+        again_after_the_sequencer_died,
+        elsewhere_than_at_the_dead,
+    ],
     "I4": [one_missing, missing_at_one, none_at_all],
     "I5": [never_cast, other_bytes, of_somebody_else],
     "I6": [the_second_first, one_left_out, the_first_again_after_the_second],
@@ -486,7 +491,9 @@ MUST_FAIL: dict[str, list[History]] = {
 CASES = [(id_, history) for id_, histories in MUST_FAIL.items() for history in histories]
 
 
-@pytest.mark.parametrize(("id_", "history"), CASES, ids=lambda case: getattr(case, "__name__", case))
+@pytest.mark.parametrize(
+    ("id_", "history"), CASES, ids=lambda case: getattr(case, "__name__", case)
+)
 def test_a_broken_invariant_is_found(id_: str, history: History) -> None:
     """By its own checker alone, so that no other hides what it misses."""
     judge = Judge(checkers=[cls for cls in CHECKERS if cls.id == id_])

@@ -84,4 +84,6 @@ class NoSilentLoss(Checker):
             for (source, number), (lineage, key) in self.facts.acked.items():
                 degree = self.facts.casts[source, number].degree
                 if degree and lineage == seen.view.lineage and number > seen.sources.get(source, 0):
-                    self.fail(member, f"it lacks cast {number} of {source:x}, acknowledged at {key}")
+                    self.fail(
+                        member, f"it lacks cast {number} of {source:x}, acknowledged at {key}"
+                    )

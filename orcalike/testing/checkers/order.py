@@ -28,7 +28,9 @@ class TotalOrder(Checker):
         if view.number < where[1] and not facts.casts[name].degree:
             return  # a member that the group went on without, and degree 0
         if where == view.identity or facts.is_pinned(where, key):
-            self.fail(member, f"cast {name[1]} of {name[0]:x} at {key}; {other[1]} of {other[0]:x} is")
+            self.fail(
+                member, f"cast {name[1]} of {name[0]:x} at {key}; {other[1]} of {other[0]:x} is"
+            )
 
 
 class NoGap(Checker):
@@ -134,5 +136,3 @@ class HappensAfter(Checker):
         lineage, place = self.facts.casts[name].after
         if view is not None and lineage == view.lineage and key <= place:
             self.fail(member, f"{key}, and its sender had seen {place} when it cast it")
-
-

@@ -105,7 +105,9 @@ class OnePrimary(Checker):
         enough |= 2 * len(voters) == size and before.members[0] in voters
         enough |= all(each in facts.seen and facts.seen[each].dead for each in missing)
         if not enough:
-            self.fail(member, f"{len(voters)} of the {size} of {before.identity} made {view.identity}")
+            self.fail(
+                member, f"{len(voters)} of the {size} of {before.identity} made {view.identity}"
+            )
         least = facts.degree_in(facts.least, before)
         if least and len(voters) < size - least:
             self.fail(

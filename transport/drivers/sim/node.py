@@ -29,6 +29,8 @@ class Node:
         self.answers = True
         """Its machine resets connections that it does not know."""
         self.paused = False
+        self.interval: int = stack.config.detection // 5
+        """Between two beats, ns."""
         self.silent = Spans()
         """When it sent and heard no beats."""
         self.cost = 0
@@ -139,7 +141,7 @@ class Node:
 
     def _tell_beats(self) -> None:
         """When each of those that it beats to was last known to hear it and to be heard."""
-        for member in getattr(self.stack, "beats", ()):
+        for member in self.stack.beats:
             when = self.world.contact(self, member.incarnation, self._beats)
             if when is not None and when > self._heard.get(member.incarnation, -1):
                 self._heard[member.incarnation] = when

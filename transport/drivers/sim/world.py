@@ -161,12 +161,12 @@ class World:
         other = self.members.get(incarnation)
         if other is None:
             return None
-        interval = getattr(node.stack.config, "detection", 500_000_000) // 5
-        when = self.now - self.delays.least - dice.below(interval)
+        when = self.now - self.delays.least - dice.below(node.interval)
         while self.beat_loss and dice.random() < self.beat_loss:
-            when -= interval
+            when -= node.interval
         ways = (self.path(node.name, other.name), self.path(other.name, node.name))
-        troubles = (node.silent, other.silent, *(way.cuts for way in ways))
+        spans = (node.silent, other.silent, ways[0].cuts, ways[1].cuts)
+        troubles = [span for span in spans if span.past or span.since is not None]
         latest = when + 1
         while when < latest:
             latest = when
