@@ -21,7 +21,7 @@ SHOWN_EACH = 2.0
 """Seconds between two lines of progress."""
 
 
-class Seeds(click.ParamType):
+class Seeds(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A range of seeds: `0..1000`, both included."""
 
     name = "A..B"

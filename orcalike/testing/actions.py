@@ -26,7 +26,7 @@ class Actions:
 
     def do(self, event: Event, passing: str = "") -> None:
         """Let an event happen; where its process passes a step, `passing` is that process."""
-        name = passing if event.mark and not event.node else self.run.who(event.node)
+        name = passing or self.run.who(event.node)
         if name is not None and (not self.run.healing or event.do in ("join", "cast")):
             self.told(event, name)
             getattr(self, f"do_{event.do}")(event, self.run.current[name])
@@ -40,11 +40,11 @@ class Actions:
 
     def ask(self, who: Application) -> None:
         """Through some member's address; through another's where that leads nowhere."""
-        if who.view is not None or who.exited is not None or not who.node.alive:
+        if who.entered is not None or who.exited is not None or not who.node.alive:
             return
         run = self.run
         known = [
-            each.name
+            each.process
             for each in run.current.values()
             if each is not who and each.inside and each.node.alive
         ]
@@ -74,7 +74,7 @@ class Actions:
 
     def do_leave(self, event: Event, who: Application) -> None:
         """Ask to leave."""
-        if who.inside and not who.leaves and who.view is not None:
+        if who.inside and not who.leaves and who.entered is not None:
             who.leaves = True
             self.run.judge.leave(who.me)
             who.node.call(who.stack.leave)
@@ -95,9 +95,9 @@ class Actions:
 
     def come_back(self, who: Application) -> None:
         """A new member at the same address."""
-        if self.run.current[who.name] is who:
+        if self.run.current[who.process] is who:
             self.world.stop(who.node)
-            again = self.run.start(who.name)
+            again = self.run.start(who.process)
             again.waits = True
             self.ask(again)
 
@@ -119,13 +119,13 @@ class Actions:
         """Take what is delivered, and do not apply it for a while."""
         if who.inside:
             who.stack.top.credit(False)
-            who.holds = True
+            who.lags = True
             if event.span:
                 self.world.at(self.world.now + event.span, lambda: self._apply(who))
 
     def _apply(self, who: Application) -> None:
-        if who.holds:
-            who.holds = False
+        if who.lags:
+            who.lags = False
             who.stack.top.credit(True)
             who.node.call(who.stack.expire)
 
@@ -138,16 +138,16 @@ class Actions:
 
     def do_cut(self, event: Event, who: Application) -> None:
         """Nothing gets from one to the other."""
-        self._cut(who.name, event.to, event.span)
+        self._cut(who.process, event.to, event.span)
 
     def do_isolate(self, event: Event, who: Application) -> None:
         """Nothing gets in, or out, or neither."""
         for other in self.run.current:
-            if other != who.name:
+            if other != who.process:
                 if event.way != "out":
-                    self._cut(other, who.name, event.span)
+                    self._cut(other, who.process, event.span)
                 if event.way != "in":
-                    self._cut(who.name, other, event.span)
+                    self._cut(who.process, other, event.span)
 
     def _cut(self, source: str, target: str, span: int) -> None:
         hosts = self.run.scenario.hosts
@@ -159,19 +159,19 @@ class Actions:
 
     def do_clog(self, event: Event, who: Application) -> None:
         """What is sent from one to the other takes long."""
-        self.world.clog(who.name, event.to, self.world.now + event.span)
+        self.world.clog(who.process, event.to, self.world.now + event.span)
 
     def do_lag(self, event: Event, who: Application) -> None:
         """Every frame from one to the other takes so much longer from here on."""
-        self.world.path(who.name, event.to).lag = event.span
+        self.world.path(who.process, event.to).lag = event.span
 
     def do_break(self, event: Event, who: Application) -> None:
         """The links between two break."""
-        self.world.break_links(who.name, event.to)
+        self.world.break_links(who.process, event.to)
 
     def do_half(self, event: Event, who: Application) -> None:
         """The links between two break, and only one of them learns of it."""
-        self.world.break_links(who.name, event.to, one_end=True)
+        self.world.break_links(who.process, event.to, one_end=True)
 
     def _until(self, event: Event) -> int | None:
         return self.world.now + event.span if event.span else None

@@ -27,14 +27,14 @@ class Application(Layer):
     def __init__(self, run: Run, stack: Stack, name: str) -> None:
         super().__init__(stack)
         self.run = run
-        self.name = name
+        self.process = name
         self.stack = stack
         self.me = stack.me.incarnation
         self.total: Any = stack.focus("TOTAL")
         self.transfer: Any = stack.focus("XFER")
         self.membership: Any = stack.focus("MBRSHIP")
-        self.view: View | None = None
-        self.installed: Installed | None = None
+        self.entered: View | None = None
+        """The view that it is in."""
         self.digest = 0
         self.exited: str | None = None
         self.failed: str | None = None
@@ -42,7 +42,7 @@ class Application(Layer):
         self.blocked: str | None = None
         """No primary view can be formed: by which rule."""
         self.errors: list[str] = []
-        self.creates = self.waits = self.leaves = self.holds = False
+        self.creates = self.waits = self.leaves = self.lags = False
         self._joined_at = -1
         """The step in which its first view came: with it comes what was buffered since."""
         self._taken: list[list[Any]] = []
@@ -50,10 +50,10 @@ class Application(Layer):
     @property
     def inside(self) -> bool:
         """It is in the group, as far as it knows."""
-        return self.view is not None and self.exited is None
+        return self.entered is not None and self.exited is None
 
     def up_cast(self, message: Any) -> None:
-        view = self.view
+        view = self.entered
         assert view is not None
         place = message.source
         sender = view.members[place] if place >= 0 else self.stack.departed[-2 - place]
@@ -71,13 +71,13 @@ class Application(Layer):
             return  # the view without this member
         members = tuple(member.incarnation for member in view.members)
         witnesses = frozenset(each.incarnation for each in view.members if each.witness)
-        self.installed = seen = Installed(view.identity, members, witnesses)
+        seen = Installed(view.identity, members, witnesses)
         steps = self.run.world.steps
-        if self.view is None and not self.creates:
+        if self.entered is None and not self.creates:
             self._joined_at = steps
             self._begin()
         here = self._joined_at != steps
-        self.view = view
+        self.entered = view
         self.blocked = None
         start = self.total.next if here and self.total is not None else None
         held = self.total.held if here and self.total is not None else None

@@ -54,11 +54,11 @@ class Run:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.world = World(scenario.seed, scenario.delays)
+        self.world = self.make_world()
         self.world.beat_loss = scenario.beat_loss
         self.world.on_input = self._stepped
         self.world.on_death = lambda node: self.judge.die(node.incarnation)
-        self.judge = Judge(scenario.least)
+        self.judge: Judge = Judge(scenario.least)
         self.specs = parse_stack(scenario.stack)
         self.dice = Stream(scenario.seed, "run", "dice")
         self.applications: dict[int, Application] = {}
@@ -72,18 +72,22 @@ class Run:
         largest = max((event.size for event in scenario.events), default=0)
         self._largest = 16 * (largest + 64) + 2_048
         """The largest packet: what PACK puts into one."""
-        self._passed: dict[tuple[str, str], int] = {}
+        self._passed: dict[Event, int] = {}
         self._marked = [event for event in scenario.events if event.mark]
         self.actions = Actions(self)
         for number in range(scenario.size):
             self.start(str(number))
+
+    def make_world(self) -> World:
+        """Where it happens."""
+        return World(self.scenario.seed, self.scenario.delays)
 
     # Processes.
 
     def start(self, name: str) -> Application:
         """A new process of that name: what an earlier one knew is lost."""
         scenario, number = self.scenario, int(name)
-        generation = sum(each.name == name for each in self.applications.values())
+        generation = sum(each.process == name for each in self.applications.values())
         dice = Stream(scenario.seed, f"{name}/{generation}", "member")
         witness = scenario.witness and number == 0
         me = Member(f"sim:{name}", dice.draw(), witness=witness)
@@ -124,18 +128,18 @@ class Run:
         if not living:
             return None
         if name == "sequencer":
-            return living[0].name
+            return living[0].process
         if name == "next":
-            return living[min(1, len(living) - 1)].name
+            return living[min(1, len(living) - 1)].process
         if name == "youngest":
-            return living[-1].name
-        return min(living, key=lambda each: each.total.held).name
+            return living[-1].process
+        return min(living, key=lambda each: each.total.held).process
 
     # What the applications tell.
 
     def viewed(self, application: Application) -> None:
         """A view was installed."""
-        view = application.view
+        view = application.entered
         assert view is not None
         if self.newest is None or view.identity > self.newest.identity:
             self.newest = view
@@ -162,20 +166,35 @@ class Run:
             self.judge.promise(application.me, application.membership.view.identity)
         if self.healing or not self._marked:
             return
-        for key in ((step, application.name), (step, "")):
-            self._passed[key] = self._passed.get(key, 0) + 1
         for event in self._marked:
-            if event.mark == step and self.world.now >= event.at and event not in self.fired:
-                who = self.who(event.node) if event.node else ""
-                if who in ("", application.name) and self._passed[step, who or ""] >= event.nth:
+            if event.mark != step or self.world.now < event.at or event in self.fired:
+                continue
+            if self.is_meant(event.node, application):
+                self._passed[event] = self._passed.get(event, 0) + 1
+                if self._passed[event] >= event.nth:
                     self.fired.append(event)
-                    self.actions.do(event, application.name)
+                    self.actions.do(event, application.process)
+
+    def is_meant(self, name: str, application: Application) -> bool:
+        """Whether an event that waits for a step means this process, which passes it."""
+        total, membership = application.total, application.membership
+        if name == "S":
+            return bool(total.place == 0)
+        if name == "P":
+            return bool(total.place > 0 and total.dump()["unordered"])
+        if name == "A":
+            return bool(total.place > 0)
+        if name == "C":
+            return membership.agreement.attempt is not None
+        if name == "J":
+            return not application.transfer.complete
+        return not name or self.who(name) == application.process
 
     def _stepped(self, node: Node) -> None:
         application = self.applications[node.incarnation]
         if application.errors:
             raise Violation("E1", f"at {node.name}: {application.errors[0]}")
-        if self.world.steps % GAUGED == 0 and application.view is not None:
+        if self.world.steps % GAUGED == 0 and application.entered is not None:
             self._gauge(application)
 
     def _gauge(self, application: Application) -> None:
@@ -249,13 +268,11 @@ class Run:
             if not self.applications[member.incarnation].node.alive:
                 return f"{member} is dead, and in {newest.identity}"
         for each in self._inside():
-            if each.view is None or each.view.identity != newest.identity:
-                return (
-                    f"{each.name} is in {each.view and each.view.identity}, not {newest.identity}"
-                )
+            if each.entered is None or each.entered.identity != newest.identity:
+                return f"{each.process} is in {each.entered and each.entered.identity}, not {newest.identity}"
         for each in self.current.values():
-            if each.waits and each.node.alive and each.view is None and each.exited is None:
-                return f"{each.name} has not come in: {each.failed}"
+            if each.waits and each.node.alive and each.entered is None and each.exited is None:
+                return f"{each.process} has not come in: {each.failed}"
         return self._pending(newest)
 
     def _pending(self, view: View) -> str | None:
@@ -268,11 +285,11 @@ class Run:
             return f"members are at different places of the order: {sorted(places)}"
         for each in self.living(view):
             if not each.transfer.complete:
-                return f"{each.name} has no complete state"
+                return f"{each.process} has no complete state"
             for other in () if each.stack.me.witness else self.living(view):
                 had = self.judge.seen(each.me).sources.get(other.me, 0)
                 if had != facts.sent.get(other.me, 0):
-                    return f"{each.name} has {had} of {facts.sent[other.me]} casts of {other.name}"
+                    return f"{each.process} has {had} of {facts.sent[other.me]} casts of {other.process}"
         return None
 
     def _is_short(self) -> bool:
@@ -291,7 +308,7 @@ class Run:
         return [each for each in self.applications.values() if each.inside and each.node.alive]
 
     def _newest_living(self) -> View | None:
-        views = [each.view for each in self._inside() if each.view is not None]
+        views = [each.entered for each in self._inside() if each.entered is not None]
         return max(views, key=lambda view: view.identity, default=None)
 
     def _finished(self) -> list[int]:
@@ -304,20 +321,22 @@ class Run:
         living = self.living(newest)
         may = self.may_go_on(newest, living) if newest is not None else False
         if may is True:
-            who = [each.name for each in living]
+            who = [each.process for each in living]
             raise Violation("I28", f"{who} of {newest} may go on by H1, and do not: {trouble}")
         if may is False:
             for each in living:
                 if each.blocked is None:
                     raise Violation(
-                        "I28", f"{each.name} does not say that it is blocked: {trouble}"
+                        "I28", f"{each.process} does not say that it is blocked: {trouble}"
                     )
         self.judge.finish([each.me for each in living], blocked=True)
 
     def may_go_on(self, view: View, living: list[Application]) -> bool | None:
         """Whether these may form the next primary view (H1); None where it depends on who knows."""
         size, present = len(view.members), {each.me for each in living}
-        least = self.judge.facts.degree_in(self.scenario.least, living[0].installed)  # type: ignore[arg-type]
+        least = self.judge.facts.degree_in(
+            self.scenario.least, self.judge.facts.views[view.identity]
+        )
         if least and len(living) < size - least:
             return False
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):

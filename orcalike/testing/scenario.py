@@ -56,7 +56,7 @@ class Event:
     at: int = 0
     """When, in ns. With a mark: not before that."""
     node: str = ""
-    """To which process: its number, or a role."""
+    """To which process: its number, or a role; with a mark, a role of `Run.is_meant` as well."""
     to: str = ""
     """The other process, where there are two."""
     span: int = 0

@@ -56,15 +56,15 @@ class Story:
         application = self.run.applications[member]
         match what:
             case Installed(identity, members):
-                names = " ".join(self.run.applications[each].name for each in members)
-                self._add(application.name, f"installs {identity}: {names}")
+                names = " ".join(self.run.applications[each].process for each in members)
+                self._add(application.process, f"installs {identity}: {names}")
             case (int(source), bytes(body), tuple(key)):
-                self._add(application.name, self._delivered(source, body, key))
+                self._add(application.process, self._delivered(source, body, key))
             case _:
-                self._add(application.name, str(what))
+                self._add(application.process, str(what))
 
     def _delivered(self, source: int, body: bytes, key: Key) -> str:
-        name = self.run.applications[source].name
+        name = self.run.applications[source].process
         return f"delivers {key[0]}.{key[1]}: cast {number_of(body)} of {name}"
 
     def diagram(self) -> str:
