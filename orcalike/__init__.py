@@ -44,10 +44,13 @@ from orcalike.errors import (
     WindowFull,
 )
 from orcalike.group import Group, Joining
+from orcalike.info import Blocked, GroupInfo
 from orcalike.plan import make_plan
 from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.moment import now, random
+from orcalike.transport.degree import Resilience
+from orcalike.transport.stability import Stability
 from orcalike.transport.view import Member, View
 
 logging.getLogger("orcalike").addHandler(logging.NullHandler())
@@ -59,7 +62,7 @@ def join(
     seeds: str | Sequence[str] | None = None,
     listen: str | None = None,
     size: int | None = None,
-    resilience: int = 0,
+    resilience: Resilience = 0,
     blocked: str = "wait",
     stack: str | None = None,
     timeout: float | None = None,
@@ -94,6 +97,7 @@ def join(
 
 __all__ = [
     "AuthenticationError",
+    "Blocked",
     "BlockingInLoop",
     "ClassMismatch",
     "ConfigMismatch",
@@ -102,6 +106,7 @@ __all__ = [
     "Expelled",
     "Group",
     "GroupClosed",
+    "GroupInfo",
     "GuardFalse",
     "InsecureConfig",
     "Invocation",
@@ -117,6 +122,7 @@ __all__ = [
     "OrcalikeError",
     "ProtocolError",
     "ReplicaDivergence",
+    "Stability",
     "StackError",
     "View",
     "WindowFull",

@@ -18,6 +18,7 @@ from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
 from orcalike.runtime.errors import DeclarationError
 from orcalike.runtime.extension_types import import_name
 from orcalike.runtime.operation import Atomic, Operation
+from orcalike.transport.degree import Resilience, degree_of
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -29,8 +30,8 @@ F = TypeVar("F")
 @overload
 def shared(cls: C, /) -> C: ...
 @overload
-def shared(*, resilience: int | None = None) -> Callable[[C], C]: ...
-def shared(cls: Any = None, /, *, resilience: int | None = None) -> Any:
+def shared(*, resilience: Resilience | None = None) -> Callable[[C], C]: ...
+def shared(cls: Any = None, /, *, resilience: Resilience | None = None) -> Any:
     """Declares a class whose objects a group can share.
 
     The class stays as it is: no base is added, and an object that nobody shared runs its
@@ -56,7 +57,7 @@ def read(function: Callable[Concatenate[S, P], R], /) -> Operation[S, P, R]:
 def write(function: Callable[Concatenate[S, P], R], /) -> Operation[S, P, R]: ...
 @overload
 def write(
-    *, popup: bool = False, undo: bool = False, resilience: int | None = None
+    *, popup: bool = False, undo: bool = False, resilience: Resilience | None = None
 ) -> Callable[[Callable[Concatenate[S, P], R]], Operation[S, P, R]]: ...
 def write(
     function: Any = None,
@@ -64,7 +65,7 @@ def write(
     *,
     popup: bool = False,
     undo: bool = False,
-    resilience: int | None = None,
+    resilience: Resilience | None = None,
 ) -> Any:
     """Declares a method that goes through the total order and runs at each replica.
 
@@ -100,21 +101,28 @@ def local(method: F, /) -> F:
 @overload
 def atomic(function: Callable[P, R], /) -> Atomic[P, R]: ...
 @overload
-def atomic(*, undo: bool = False) -> Callable[[Callable[P, R]], Atomic[P, R]]: ...
-def atomic(function: Any = None, /, *, undo: bool = False) -> Any:
+def atomic(
+    *, undo: bool = False, resilience: Resilience | None = None
+) -> Callable[[Callable[P, R]], Atomic[P, R]]: ...
+def atomic(
+    function: Any = None, /, *, undo: bool = False, resilience: Resilience | None = None
+) -> Any:
     """Declares a function of a module that runs on all objects passed to it at one place.
 
     It may call the operations of these objects, as plain calls, and of no others. With `undo`
-    an exception leaves all of them as they were.
+    an exception leaves all of them as they were. Its degree is the largest of its objects' classes'
+    and `resilience`.
 
     Raises:
         DeclarationError: It is a method, or cannot run alike at each replica.
     """
 
+    _check_degree(resilience)
+
     def decorate(plain: Any) -> Atomic[..., Any]:
         _check_function(plain, "atomic")
         _check_atomic(plain)
-        declared: Atomic[..., Any] = Atomic(plain, undo=undo)
+        declared: Atomic[..., Any] = Atomic(plain, undo=undo, resilience=resilience)
         declared.guard_declared = lambda guard: _declare_guard(declared, guard)
         declare(_atomic_info(declared, [plain]))
         return declared
@@ -122,7 +130,7 @@ def atomic(function: Any = None, /, *, undo: bool = False) -> Any:
     return decorate if function is None else decorate(function)
 
 
-def _declare_class(cls: Any, resilience: int | None) -> Any:
+def _declare_class(cls: Any, resilience: Resilience | None) -> Any:
     if not isinstance(cls, type):
         raise DeclarationError(f"@shared needs a class, not {cls!r}: for a function use @atomic")
     members = Members(cls)
@@ -141,6 +149,8 @@ def _declare_class(cls: Any, resilience: int | None) -> Any:
     for index, operation in enumerate(operations):
         operation.index = index
         operation.info = info
+        if operation.resilience is None:
+            operation.degree = info.degree
     declare(info)
     return cls
 
@@ -160,13 +170,12 @@ def _check_function(function: object, decorator: str) -> None:
 
 
 def _check_degree(resilience: object) -> None:
-    if resilience is not None and (
-        isinstance(resilience, bool) or not isinstance(resilience, int) or resilience < 0
-    ):
-        raise DeclarationError(
-            f"resilience={resilience!r}: the degree is the number of members that may crash "
-            "without loss, 0 or more; leave it out for the group's own"
-        )
+    if resilience is None:
+        return
+    try:
+        degree_of(resilience)
+    except ValueError as error:
+        raise DeclarationError(f"{error}; leave it out for the group's own") from None
 
 
 def _check_atomic(function: FunctionType) -> None:
@@ -178,7 +187,8 @@ def _check_atomic(function: FunctionType) -> None:
 
 
 def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> AtomicInfo:
-    digest = digest_of([f"undo={declared.undo}"], functions)
+    options = [f"undo={declared.undo}", f"resilience={declared.resilience}"]
+    digest = digest_of(options, functions)
     return AtomicInfo(declared, import_name(declared.function), digest)
 
 

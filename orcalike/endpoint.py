@@ -256,6 +256,28 @@ class Endpoint:
             delay = max(deadline - clock(), 0) / 1e9
             self._timer = self._loop.call_later(delay, self.pump.handle)
 
+    # A group that is blocked.
+
+    @property
+    def blocked(self) -> tuple[tuple[Member, ...], str] | None:
+        """Whom the group waits for, and by which rule; None while it may write."""
+        if not self.lost_members:
+            return None
+        return tuple(self.lost_members), "no member of the view may be missing"
+
+    def reset(self, minimum: int, timeout: float | None) -> View:
+        """Rebuild a blocked group of `minimum` members or more; raises NotPrimary."""
+        if self.blocked is None:
+            raise OrcalikeError("the group is not blocked, so there is nothing to reset")
+        raise NotPrimary(f"{self._name_lost()} cannot be reached, and this group has no other view")
+
+    def rejoin(self, timeout: float | None) -> None:
+        """Join again after Expelled; raises OrcalikeError where this member was not expelled."""
+        raise OrcalikeError("this member was not expelled, so it cannot join again")
+
+    def _name_lost(self) -> str:
+        return ", ".join(map(str, self.lost_members))
+
     # Waiting for what happens to the group.
 
     def wait_until(self, condition: Callable[[], bool], timeout: float | None, what: str) -> None:

@@ -15,14 +15,20 @@ from queue import SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from orcalike.endpoint import Endpoint
-from orcalike.errors import GroupClosed, OrcalikeError
+from orcalike.errors import GroupClosed, OrcalikeError, StackError
+from orcalike.info import Blocked, GroupInfo, next_seqno_of
 from orcalike.plan import Plan
+from orcalike.recovery import Rejoin, Reset
 from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.manager import Code
+from orcalike.runtime.receipts import NO_STABLE
+from orcalike.transport.degree import degree_of, resilience_of
+from orcalike.transport.layers.stable import Stable
+from orcalike.transport.stability import Stability
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
@@ -62,6 +68,9 @@ class Group:
             endpoint,
             chained="hash" in checks,
             strict="strict" in checks,
+            patient=endpoint.plan.blocked == "wait",
+            degree=degree_of(endpoint.plan.resilience),
+            single=endpoint.plan.how == "alone",
         )
         return self._runtime
 
@@ -191,6 +200,53 @@ class Group:
         self._endpoint.pump.call(look)
         return seen[0][0], seen[0][1].hex()
 
+    def info(self) -> GroupInfo:
+        """The state of the group, as this member knows it (A06)."""
+        refuse_inside("info")
+        view, endpoint, runtime = self.view, self._endpoint, self._runtime
+        if self._closed:
+            raise GroupClosed(f"the group {self.name!r} was left")
+        seen: list[int] = []
+        endpoint.pump.call(lambda now: seen.append(next_seqno_of(endpoint.stack)))
+        return GroupInfo(
+            name=self.name,
+            address=self.address,
+            me=self.me,
+            view=view,
+            resilience=resilience_of(runtime.effective_degree),
+            blocked=Blocked(*endpoint.blocked) if endpoint.blocked else None,
+            next_seqno=seen[0],
+        )
+
+    def stability(self) -> Stability:
+        """The stability matrix: how many messages of each member each member has applied (H67).
+
+        It is what this member knows: true, and perhaps behind. Messages are invocations, and what
+        the group itself does (`share`, `barrier`, ...). Raises StackError where the stack has no
+        STABLE layer.
+        """
+        refuse_inside("stability")
+        layer = self._endpoint.stack.focus("STABLE")
+        if not isinstance(layer, Stable):
+            raise StackError(NO_STABLE)
+        if self._closed:
+            raise GroupClosed(f"the group {self.name!r} was left")
+        seen: list[Stability] = []
+        self._endpoint.pump.call(lambda now: seen.append(layer.matrix.stability()))
+        return seen[0]
+
+    # When the group cannot go on, or has gone on without this member.
+
+    @property
+    def reset(self) -> Reset:
+        """`reset(minimum=n)` rebuilds a blocked group of n members or more; data may be lost."""
+        return Reset(self._endpoint)
+
+    @property
+    def rejoin(self) -> Rejoin:
+        """`rejoin()` makes an expelled member a member again, with fresh state and its rank."""
+        return Rejoin(self._endpoint)
+
     # Leaving.
 
     def _leave(self, *, orderly: bool) -> None:
@@ -283,12 +339,16 @@ class Share:
     ) -> Invocation[T]:
         """The same, without waiting."""
         info = _info_of(cls)
+        self._runtime.manager.note_single(info)
         if not isinstance(name, str) or not name:
             raise TypeError(f"the name of a shared object is a string, not {name!r}")
         placed, named = constructor_arguments(info, args, kwargs)
         arguments = self._runtime.codec.encode((*placed, named), f"share of {name!r}")
-        what = (name, info.name, info.digest, arguments, hash(info.name))
-        invocation: Invocation[T] = self._runtime.invoke_group(Code.CREATE, what, f"share {name!r}")
+        what = (name, info.name, info.digest, arguments, hash(info.name), info.least)
+        degree = self._runtime.manager.degree_of_change(info.least)
+        invocation: Invocation[T] = self._runtime.invoke_group(
+            Code.CREATE, what, f"share {name!r}", degree=degree
+        )
         return invocation
 
 
@@ -336,7 +396,10 @@ class Drop:
         if replica is None or replica.invoker is not self._runtime:
             raise TypeError(f"{obj!r} is not shared in this group")
         invocation: Invocation[None] = self._runtime.invoke_group(
-            Code.DROP, (replica.number,), f"drop {replica.name!r}"
+            Code.DROP,
+            (replica.number,),
+            f"drop {replica.name!r}",
+            degree=self._runtime.manager.degree_of_change(replica.least),
         )
         return invocation
 
@@ -396,21 +459,20 @@ def _info_of(cls: Any) -> classes.ClassInfo:
     info = classes.lookup_class(cls)
     if info is None:
         raise TypeError(f"{cls!r} is not a shared class: decorate it with @orcalike.shared")
-    degrees = [info.resilience, *(operation.resilience for operation in info.operations)]
-    if any(degrees):
-        raise OrcalikeError(f"{info.name} asks for a resilience degree; this version has only 0")
     return info
 
 
 def _announce(group: Group) -> None:
     """One startup line, on the logger (USERS 2.7)."""
-    view, plan = group.view, group._endpoint.plan
+    view, plan, runtime = group.view, group._endpoint.plan, group._runtime
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
     _log.info(
-        "%d members (%s) · rank %d · sequencer: %s · resilience %d",
+        "%d members (%s) · rank %d · sequencer: %s · resilience %s",
         len(view.replicas),
         plan.how,
         group.rank,
         sequencer,
-        plan.resilience,
+        resilience_of(runtime.effective_degree),
     )
+    if runtime.single and runtime.group_degree:
+        runtime.manager.note_single(None)

@@ -28,10 +28,13 @@ from dataclasses import dataclass
 import msgpack
 
 from orcalike.endpoint import Endpoint
+from orcalike.info import Blocked, GroupInfo, next_seqno_of
 from orcalike.plan import Plan, make_plan
+from orcalike.recovery import check_minimum
 from orcalike.runtime import waits
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
 from orcalike.runtime.manager import Code
+from orcalike.transport.degree import Resilience, degree_of, resilience_of
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
@@ -82,17 +85,10 @@ class Left:
 Event = Data | Joined | Left
 
 
-@dataclass(frozen=True, slots=True)
-class Info:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Info(GroupInfo):
     """The state of a group, as one member knows it."""
 
-    name: str
-    address: str
-    """What others name to join through this member; "" for a group of one without a socket."""
-    me: Member
-    view: View
-    members: tuple[Member, ...]
-    """Those of the view that send and receive, by rank."""
     seqno: int
     """The place in the order of the newest packet that was delivered here; 0 for none."""
     waiting: int
@@ -105,6 +101,7 @@ class _Inbox(Layer):
     def __init__(self, stack: Stack, endpoint: Endpoint) -> None:
         super().__init__(stack)
         self.endpoint = endpoint
+        self.stack = stack
         self.installed: View | None = None
         self.place = -1
         self.me = stack.me
@@ -116,8 +113,18 @@ class _Inbox(Layer):
         """How many of this member's own messages were cast, and how many have come back."""
         self.failure: Exception | None = None
         self.changed = threading.Condition()
+        self.send_degree = 0
+        """The group's resilience degree, which all its messages have; 0 where nobody can join."""
+        if endpoint.plan.how != "alone":
+            self.send_degree = degree_of(endpoint.plan.resilience)
         self._full = False
+        self._degree_told = 0
         stack.above = self
+
+    @property
+    def next_seqno(self) -> int:
+        """The seqno of the packet that is delivered next."""
+        return next_seqno_of(self.stack)
 
     def is_full(self, part: int = 1) -> bool:
         """Whether a `part`th of what there is room for is taken."""
@@ -129,7 +136,10 @@ class _Inbox(Layer):
         return self._full and not self.is_full(2)
 
     def proceed(self) -> None:
-        """There is room again: let the senders go on."""
+        """There is room again: let the senders go on. The stack must know the degree (H2)."""
+        if self._degree_told != self.send_degree:
+            self._degree_told = self.send_degree
+            self.below.degree(self.send_degree)
         if self.wants_emptying:
             self._full = False
             self.below.credit(True)
@@ -161,6 +171,7 @@ class _Inbox(Layer):
                 self.events.extend(Left(member, view) for member in left)
                 self.events.extend(Joined(member, view) for member in joined)
                 self.changed.notify_all()
+        self.core.again(self)
         self.endpoint.viewed(view)
 
     def up_cast(self, message: Message) -> None:
@@ -204,11 +215,12 @@ class _Inbox(Layer):
         self.endpoint.system_error(why)
 
     def up_give_state(self) -> Iterator[bytes]:
-        """Messages leave no state behind."""
-        return iter(())
+        """Messages leave no state behind; there is the group's degree."""
+        return iter([bytes([self.send_degree])])
 
     def up_take_state(self, piece: bytes) -> None:
-        """There is none."""
+        """The group's degree."""
+        self.send_degree = piece[0]
 
 
 class MessageGroup:
@@ -232,7 +244,9 @@ class MessageGroup:
         def cast(now: int) -> None:
             inbox.sent += 1
             numbers.append(inbox.sent)
-            self._endpoint.stack.cast(Message(_DATA + data), now)
+            message = Message(_DATA + data)
+            message.degree = inbox.send_degree
+            self._endpoint.stack.cast(message, now)
 
         if inbox.failure is not None:
             raise inbox.failure
@@ -286,12 +300,13 @@ class MessageGroup:
 
 
 def create_group(
-    name: str = DEFAULT_NAME, *, listen: str | None = None, resilience: int = 0
+    name: str = DEFAULT_NAME, *, listen: str | None = None, resilience: Resilience = 0
 ) -> MessageGroup:
     """CreateGroup (A01): make a group; this member is its first, and its sequencer.
 
     With `listen="unix:PATH"` or `"tcp:HOST:PORT"` others can join it. A launched program has its
-    group already: join it.
+    group already: join it. With `resilience=r` a message is delivered anywhere only when r + 1
+    members hold it, so that none is lost while at most r crash.
 
     Raises InsecureConfig, OrcalikeError where nobody can listen there.
     """
@@ -336,7 +351,7 @@ def _plan(
     name: str,
     seeds: str | Sequence[str] | None,
     listen: str | None,
-    resilience: int,
+    resilience: Resilience,
     timeout: float | None,
 ) -> Plan:
     return make_plan(
@@ -376,20 +391,45 @@ def receive_from_group(group: MessageGroup, *, timeout: float | None = None) -> 
 
 
 def get_info_group(group: MessageGroup) -> Info:
-    """GetInfoGroup (A06): the state of the group. Raises GroupClosed after it was left."""
+    """GetInfoGroup (A06): the state of the group, blocked or not. Raises GroupClosed after leaving."""
     inbox, endpoint = group._inbox, group._endpoint
     with inbox.changed:
         if inbox.installed is None or isinstance(inbox.failure, GroupClosed):
             raise GroupClosed(f"the group {endpoint.plan.name!r} was left")
         return Info(
-            endpoint.plan.name,
-            endpoint.address,
-            inbox.me,
-            inbox.installed,
-            inbox.installed.replicas,
-            inbox.seqno,
-            len(inbox.events),
+            name=endpoint.plan.name,
+            address=endpoint.address,
+            me=inbox.me,
+            view=inbox.installed,
+            resilience=resilience_of(inbox.send_degree),
+            blocked=Blocked(*endpoint.blocked) if endpoint.blocked else None,
+            next_seqno=inbox.next_seqno,
+            seqno=inbox.seqno,
+            waiting=len(inbox.events),
         )
+
+
+def reset_group(group: MessageGroup, minimum: int, *, timeout: float | None = None) -> View:
+    """ResetGroup (A05): rebuild a blocked group of the members that answer (A12 to A14).
+
+    View changes need no reset: a group that has lost members goes on by itself, no call fails for
+    it, and all receive `Left`. But where those who are left may not go on without the others,
+    because these may have gone on themselves or hold what nobody else does, the group is blocked:
+    senders wait, and `get_info_group(group).blocked` says for whom. The program may then say that
+    `minimum` members are enough, this one and witnesses included. How many that is is its own
+    policy: a bank wants more than half, a multiplication of matrices is content with one. What only
+    the missing members held is lost; the group has a new lineage (`view.lineage`), and they are
+    expelled when they come back. Where several members reset at once it is rebuilt once.
+
+    Returns the new view, which all receive as `Left` events too. Raises NotPrimary where fewer have
+    answered (it may be tried again), OrcalikeError where the group is not blocked, ValueError for a
+    `minimum` below 1, GroupClosed.
+    """
+    check_minimum(minimum)
+    _refuse_loop("reset_group")
+    if isinstance(group._inbox.failure, GroupClosed):
+        raise group._inbox.failure
+    return group._endpoint.reset(minimum, timeout)
 
 
 def leave_group(group: MessageGroup, *, timeout: float = 5.0) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from orcalike.errors import OrcalikeError
+from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.sockets import normal
 
 CHECKS = frozenset({"hash", "strict"})
@@ -100,7 +101,7 @@ class Plan:
     listen: str = ""
     launch: Launch | None = None
     size: int | None = None
-    resilience: int = 0
+    resilience: Resilience = 0
     blocked: str = "wait"
     stack: str | None = None
     timeout: float | None = None
@@ -119,7 +120,7 @@ def make_plan(
     seeds: str | Sequence[str] | None,
     listen: str | None,
     size: int | None,
-    resilience: int,
+    resilience: Resilience,
     blocked: str,
     stack: str | None,
     timeout: float | None,
@@ -127,8 +128,7 @@ def make_plan(
     """The plan for the arguments of `join`; raises ValueError where they contradict each other."""
     if blocked not in ("wait", "raise"):
         raise ValueError(f'blocked={blocked!r}: "wait" or "raise"')
-    if resilience != 0:
-        raise ValueError(f"resilience={resilience!r}: this version has degree 0 only")
+    degree_of(resilience)
     if seeds and listen:
         raise ValueError("seeds join a group, listen makes one: give one of them")
     if size is not None and size < 1:

@@ -57,11 +57,15 @@ def make_runtime(
     time: Callable[[], int] = clock,
     chained: bool = False,
     strict: bool = False,
+    patient: bool = True,
+    degree: int = 0,
+    single: bool = False,
 ) -> Runtime:
     """The runtime on top of `stack`; its driver is still to be set.
 
     `chained`: it keeps a digest over all deliveries (I1). `strict`: it looks for assignments from
-    outside, and for reads that write.
+    outside, and for reads that write. `patient`: a call that the view is too small for waits.
+    `degree` is the group's, where this member makes it; `single`: nobody else can join.
     """
     runtime = Runtime(stack, _codec, incarnation)
     if chained:
@@ -70,6 +74,9 @@ def make_runtime(
     runtime.donor = Donor(runtime)
     runtime.budget = Budget(time)
     runtime.events = events
+    runtime.patient = patient
+    runtime.group_degree = degree
+    runtime.single = single
     runtime.start_thread = _start_thread
     return runtime
 

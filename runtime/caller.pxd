@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport Replica
 from orcalike.transport.drivers.driver cimport Driver, Waitable
 from orcalike.transport.layers.pack cimport Pack
@@ -22,21 +23,30 @@ cdef class Caller(Invoker):
     cdef readonly Codec codec
     cdef public object manager          # what the group itself does, `manager.Manager`
     cdef public object events           # told of views, problems and the end
+    cdef public bint patient            # a call that the view is too small for waits, or raises
+    cdef public int group_degree        # of what has no degree of its own
+    cdef public bint single             # nobody else can join: all degrees are 0
+    cdef int least, least_told          # R of H1, and what the stack knows of it
+    cdef readonly Receipts receipts     # None where STABLE is not in the stack
     cdef public object failure          # why every call raises; None while all is well
     cdef void* issued[WINDOW]           # this member's invocations by ticket, borrowed, or NULL
     cdef readonly uint64_t reads_slow, writes
     cdef Waitable room_waitable         # threads that wait for room
     cdef list room_futures              # coroutines that do
 
-    cdef Invocation issue(self, object replica, object operation)
+    cdef Invocation issue(self, object replica, object operation, unsigned int wanted)
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names)
+                                Py_ssize_t count, PyObject* names, unsigned int wanted)
+    cdef int degree_for(self, object operation, int degree) except -1
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
-                    Py_ssize_t count, PyObject* names) except -1
-    cdef int encode_slow(self, Replica replica, Operation operation, tuple args,
-                         dict named) except -1
-    cpdef commit(self, unsigned int number, unsigned int code, bytes body)
-    cpdef Invocation invoke_group(self, int code, tuple args, str what)
+                    Py_ssize_t count, PyObject* names, unsigned char degree) except -1
+    cdef int encode_slow(self, Replica replica, Operation operation, tuple args, dict named,
+                         unsigned char degree) except -1
+    cpdef commit(self, unsigned int number, unsigned int code, bytes body,
+                 unsigned char degree=*)
+    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=*,
+                                  int degree=*)
+    cdef int check_stable(self, object operation, unsigned int wanted) except -1
     cdef int check(self, Replica replica) except -1
     cdef int refuse_nested(self, object what) except -1
     cdef int wait_for_room(self) except -1

@@ -25,6 +25,8 @@ from orcalike.runtime.errors import (
     WindowFull,
 )
 from orcalike.runtime.invocation import name_of, resolve
+from orcalike.runtime.receipts import NO_STABLE
+from orcalike.transport.errors import NotEnoughMembers, StackError
 
 from orcalike.runtime.invocation cimport (
     UNDER_WAY,
@@ -36,6 +38,7 @@ from orcalike.runtime.invocation cimport (
 )
 from orcalike.runtime.marshal cimport put
 from orcalike.runtime.operation cimport READ, Operation
+from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport CLOSED, DROPPED, LOCKED, QUEUED, Replica, thread_slot
 from orcalike.runtime.task cimport Call, hand_on, submit
 from orcalike.transport.drivers.driver cimport Driver, Waitable
@@ -52,6 +55,8 @@ cdef enum:
     GRACE = 1000000000      # ns that a withdrawal is waited for, at the least
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
+    FENCE = 5               # as `manager.Code` has it
+    NUMBER_MAX = 253        # degrees above are a majority and all, as in `transport.degree`
 
 
 cdef class Caller(Invoker):
@@ -63,53 +68,66 @@ cdef class Caller(Invoker):
         self.pack = stack.pack
         self.driver = Driver()
         self.room_futures = []
+        self.patient = True
+        if stack.focus("STABLE") is not None:
+            self.receipts = Receipts(stack, self)
         memset(self.issued, 0, sizeof(self.issued))
 
     # Sending.
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names):
-        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names)
+                                  Py_ssize_t count, PyObject* names, unsigned int wanted):
+        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names,
+                                                      wanted)
         if self.pack.ready:
             self.driver.kick()
         return invocation
 
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names):
+                                Py_ssize_t count, PyObject* names, unsigned int wanted):
         """Put a write into the open packet; the caller sees to it that it leaves."""
+        cdef int degree = (<Operation>operation).degree
         self.check(<Replica>replica)
+        if degree < 0:
+            degree = self.group_degree
+        if degree:
+            degree = self.degree_for(operation, degree)
+        if wanted:
+            self.check_stable(operation, wanted)
         if thread_slot()[0] is not NULL:
             self.refuse_nested(operation)
         if self.pack.is_full():
             self.wait_for_room()
-        self.encode(<Replica>replica, <Operation>operation, args, count, names)
-        return self.issue(replica, operation)
+        self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
+        return self.issue(replica, operation, wanted)
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
-                       Py_ssize_t count, PyObject* names, int64_t timeout):
+                       Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
         refuse_loop(operation)
         # The driver sends it, once this thread stands ready to receive the answer.
-        return self.await_outcome(self.commit_call(replica, operation, args, count, names),
+        return self.await_outcome(self.commit_call(replica, operation, args, count, names, wanted),
                                   timeout, True)
 
-    cdef Invocation issue(self, object replica, object operation):
+    cdef Invocation issue(self, object replica, object operation, unsigned int wanted):
         """The invocation that belongs to the message that was committed last."""
         cdef Invocation invocation = Invocation.__new__(Invocation)
         invocation.invoker = self
         invocation.ticket = self.pack.ticket - 1
         invocation.operation = operation
         invocation.replica = replica
+        invocation.wanted = wanted
         self.issued[invocation.ticket & (WINDOW - 1)] = <void*>invocation
         self.writes += 1
         return invocation
 
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
-                    Py_ssize_t count, PyObject* names) except -1:
+                    Py_ssize_t count, PyObject* names, unsigned char degree) except -1:
         """Marshal a call into the open packet; simple arguments in place."""
         cdef unsigned char* p
         cdef unsigned char* stop
         cdef Py_ssize_t i
-        if names is NULL and operation.fits(count - 1):
+        if (names is NULL and operation.fits(count - 1)
+                and not (degree and self.pack.mixes(degree))):
             p = self.pack.reserve(SIMPLE_MAX)
             stop = p + SIMPLE_MAX
             p = put_varint(p, replica.number)
@@ -119,6 +137,8 @@ cdef class Caller(Invoker):
                 if p is NULL:
                     break
             else:
+                if degree:
+                    self.pack.raise_degree(degree)
                 return self.pack.commit(p)
         given = tuple([<object>args[i] for i in range(1, count)])
         named = {}
@@ -126,10 +146,10 @@ cdef class Caller(Invoker):
             for i in range(PyTuple_GET_SIZE(names) if names is not NULL else 0):
                 named[<object>PyTuple_GET_ITEM(names, i)] = <object>args[count + i]
             given, named = positional(operation, given, named)
-        return self.encode_slow(replica, operation, given, named)
+        return self.encode_slow(replica, operation, given, named, degree)
 
-    cdef int encode_slow(self, Replica replica, Operation operation, tuple args,
-                         dict named) except -1:
+    cdef int encode_slow(self, Replica replica, Operation operation, tuple args, dict named,
+                         unsigned char degree) except -1:
         """The same for any arguments that can travel."""
         cdef uint32_t code = <uint32_t>operation.index << 1
         cdef bytes body
@@ -137,39 +157,96 @@ cdef class Caller(Invoker):
             args = (*args, named)
             code |= 1
         body = self.codec.encode_slow(args, operation.title)
-        self.commit(replica.number, code, body)
+        self.commit(replica.number, code, body, degree)
         return 0
 
-    cpdef commit(self, uint32_t number, uint32_t code, bytes body):
+    cpdef commit(self, uint32_t number, uint32_t code, bytes body, unsigned char degree=0):
         """Put one message into the open packet."""
-        cdef unsigned char* p = self.pack.reserve(len(body) + 16)
+        cdef unsigned char* p
+        if degree:
+            self.pack.raise_degree(degree)
+        p = self.pack.reserve(len(body) + 16)
         p = put_varint(put_varint(p, number), code)
         memcpy(p, <const char*>body, len(body))
         self.pack.commit(p + len(body))
 
-    cpdef Invocation invoke_group(self, int code, tuple args, str what):
-        """Invoke what the group itself does; returns the invocation."""
+    cdef int degree_for(self, object operation, int degree) except -1:
+        """The degree of a call, where it is not 0; raises where the view is too small for it."""
+        cdef Py_ssize_t present
+        if self.single:
+            return 0
+        if not self.patient and degree <= NUMBER_MAX:
+            present = len((<object>self).view.replicas)
+            if present <= degree:
+                raise NotEnoughMembers(
+                    f"{name_of(operation)} has degree {degree}, which takes {degree + 1} members "
+                    f"with replicas, and the view has {present}; it was not sent")
+        return degree
+
+    @property
+    def effective_degree(self):
+        """The degree of what has none of its own."""
+        return 0 if self.single else self.group_degree
+
+    def set_least(self, int least):
+        """R has changed; the stack is told when the upcalls have returned."""
+        self.least = least
+        self.core.again(self)
+
+    cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=0,
+                                  int degree=-1):
+        """Invoke what the group itself does; returns the invocation.
+
+        Its degree is the group's where none is given.
+        """
         cdef Invocation invocation
         self.check(None)
         self.refuse_nested(what)
+        if degree < 0:
+            degree = self.group_degree
+        if degree:
+            degree = self.degree_for(what, degree)
+        if wanted:
+            self.check_stable(what, wanted)
         body = self.codec.encode_slow(args, what)
         if self.pack.is_full():
             self.wait_for_room()
-        self.commit(0, code << 1, body)
-        invocation = self.issue(None, what)
+        self.commit(0, code << 1, body, degree)
+        invocation = self.issue(None, what, wanted)
         if self.pack.ready:
             self.driver.kick()
         return invocation
 
-    def invoke_atomic(self, atomic, args, named):
+    def invoke_atomic(self, atomic, args, named, wanted=0):
         """Invoke an atomic function; returns the invocation."""
-        return self.manager.invoke_atomic(atomic, args, named)
+        return self.manager.invoke_atomic(atomic, args, named, wanted)
 
-    def call_atomic(self, atomic, args, named, timeout):
+    def call_atomic(self, atomic, args, named, timeout, wanted=0):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
         refuse_loop(atomic)
-        return self.await_outcome(self.manager.invoke_atomic(atomic, args, named),
+        return self.await_outcome(self.manager.invoke_atomic(atomic, args, named, wanted),
                                   nanoseconds(timeout), True)
+
+    cdef int check_stable(self, object operation, unsigned int wanted) except -1:
+        """Raise where nobody here knows what so many members have applied."""
+        if self.receipts is None:
+            raise StackError(f"{name_of(operation)} with stable={wanted}: {NO_STABLE}")
+        return self.receipts.check(operation, wanted)
+
+    def mark(self):
+        """Put a fence into the order that nobody waits for; returns its ticket."""
+        self.commit(0, FENCE << 1, self.codec.encode_slow((), "a mark"),
+                    self.effective_degree)
+        self.driver.kick()
+        return self.pack.ticket - 1
+
+    def proceed_with(self, layer):
+        """Have a layer, or what belongs to this one, go on; from any thread."""
+        self.core.again(layer)
+        self.driver.kick()
+
+    cdef object owe(self):
+        return None if self.receipts is None else self.receipts.owe()
 
     cdef int check(self, Replica replica) except -1:
         """Raise where nothing can be invoked any more."""
@@ -242,6 +319,8 @@ cdef class Caller(Invoker):
                 if self.driver.clock() >= until:
                     break
                 self.events.still_waiting(title_of(invocation))
+                if invocation.wanted:
+                    self.receipts.still_waiting(invocation)
         finally:
             waits.leave()
         return 0
@@ -249,6 +328,8 @@ cdef class Caller(Invoker):
     cpdef bint withdraw(self, Invocation invocation, str why):
         if invocation.outcome != UNDER_WAY or self.failure is not None:
             return False
+        if invocation.wanted and self.receipts.give_up(invocation, why):
+            return True
         if invocation.withdrawn is None:
             invocation.withdrawn = why
             if not isinstance(invocation.operation, Operation) or not (

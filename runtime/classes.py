@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from orcalike.runtime.source import update_digest
+from orcalike.transport.degree import Resilience, degree_of, least_of
 
 if TYPE_CHECKING:
     from orcalike.runtime.operation import Atomic, Operation
@@ -32,12 +33,22 @@ class ClassInfo:
     """By name; each one's `index` is its place here."""
     digest: bytes
     """Of all that must be the same at each member for its replicas to stay alike."""
-    resilience: int | None
+    resilience: Resilience | None
     """The class's own degree, or None for the group's."""
     hooks: frozenset[str]
     """Which of `member_left`, `member_joined`, `snapshot` and `restore` it defines."""
     init: FunctionType | None
     """Its `__init__`, or None when no class of its has one; see `constructor_arguments`."""
+
+    @property
+    def degree(self) -> int:
+        """The class's own degree as a number; -1 where it is the group's."""
+        return -1 if self.resilience is None else degree_of(self.resilience)
+
+    @property
+    def least(self) -> int:
+        """The smallest degree above 0 that a write has of its own or by its class; 0 for none."""
+        return least_of(op.degree for op in self.operations if op.kind == "write")
 
     def blank(self) -> Any:
         """An object of the class whose `__init__` has not run."""

@@ -26,6 +26,7 @@ cdef class Runtime(Caller):
     cdef public object budget           # told of operations that took too long
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef unsigned int recent, recent_code   # object and operation of the message before
+    cdef bint in_batch                  # packets of this input were dispatched
     cdef uint64_t batch_first           # the first message of this packet
     cdef int64_t batch_began, batch_worked
     cdef int64_t watched_until          # packets are timed by processor time until then

@@ -167,10 +167,13 @@ cdef class Runtime(Caller):
                 complain(operation, error)
             return 0
         self.issued[message.ticket & (WINDOW - 1)] = NULL
-        if error is None:
+        if error is not None:
+            annotate(error, operation, replica)
+        if (<Invocation>issued).wanted:
+            self.receipts.hold_back(<Invocation>issued, message.seqno, value, error)
+        elif error is None:
             (<Invocation>issued).succeed(value)
         else:
-            annotate(error, operation, replica)
             (<Invocation>issued).fail(error)
         return 0
 
@@ -231,13 +234,21 @@ cdef class Runtime(Caller):
         cdef int64_t now = self.driver.clock()
         if self.room_waitable is not None or self.room_futures:
             self.tell_room()
-        if now - self.batch_began >= BATCH_MAX:
-            self.slow_batch(now)
+        if self.least != self.least_told:
+            self.least_told = self.least
+            self.below.degree(self.least)
+        if self.in_batch:
+            self.in_batch = False
+            if now - self.batch_began >= BATCH_MAX:
+                self.slow_batch(now)
 
     cdef int start_batch(self) except -1:
         """The first message of a packet has come."""
+        self.in_batch = True
         self.batch_began = self.driver.clock()
         self.batch_first = self.dispatched
+        if self.receipts is not None:
+            self.receipts.note(self.message.seqno)
         if self.watched_until:
             self.batch_worked = self.driver.worked()
             if self.batch_began > self.watched_until:
@@ -337,6 +348,8 @@ cdef class Runtime(Caller):
                 self.issued[i] = NULL
                 (<Invocation>issued).fail(error)
         self.manager.fail_all(error)
+        if self.receipts is not None:
+            self.receipts.fail_all(error)
         self.tell_room()
         for call in list(self.waiting.values()):
             (<Call>call).fail(error)
@@ -349,7 +362,12 @@ cdef class Runtime(Caller):
         self.view = view
         self.place = view.place(self.incarnation)
         self.manager.view_changed(before, view)
+        if self.receipts is not None:
+            self.receipts.viewed(view)
         self.events.viewed(view)
+
+    cpdef up_stable(self, object matrix):
+        self.receipts.up_stable(matrix)
 
     cpdef up_problem(self, object member, str why):
         self.events.lost(member, why)
@@ -376,8 +394,7 @@ cdef class Runtime(Caller):
 
     def more_state(self):
         """A piece of state that a joiner waits for may be there now."""
-        self.core.again(self.stack.focus("XFER"))
-        self.driver.kick()
+        self.proceed_with(self.stack.focus("XFER"))
 
     def replica_of(self, object):
         """The replica of a shared object; None for any other object."""

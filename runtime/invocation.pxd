@@ -20,6 +20,7 @@ cdef class Invocation(Waitable):
     cdef Outcome outcome
     cdef object value               # the result, or the exception
     cdef bint seen                  # somebody has the outcome
+    cdef unsigned int wanted        # how many members are to have applied it before it is done
     cdef readonly object withdrawn  # why its withdrawal was asked for; None where it was not
     cdef list waiters               # (event loop, future) of the coroutines that await it
 
@@ -33,15 +34,16 @@ cdef class Invoker(Layer):
     """What carries invocations out; `dispatch.Runtime` is one."""
     cdef int forget(self, Invocation invocation) noexcept
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
-                       Py_ssize_t count, PyObject* names, int64_t timeout)
+                       Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted)
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names)
+                                  Py_ssize_t count, PyObject* names, unsigned int wanted)
     cdef object read(self, object replica, object operation, PyObject* const* args,
                      Py_ssize_t count, PyObject* names, int64_t timeout)
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names)
     cdef object await_outcome(self, Invocation invocation, int64_t timeout, bint withdraw)
     cdef int release(self, object replica) except -1
+    cdef object owe(self)
     cpdef bint withdraw(self, Invocation invocation, str why)
 
 

@@ -172,12 +172,15 @@ cdef class Invoker(Layer):
         return 0
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
-                       Py_ssize_t count, PyObject* names, int64_t timeout):
-        """Send a write and wait for its outcome, for at most `timeout` ns."""
+                       Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
+        """Send a write and wait for its outcome, for at most `timeout` ns.
+
+        `wanted`: until so many members have applied it; 0 where nobody asks.
+        """
         raise RuntimeError("no runtime")
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names):
+                                  Py_ssize_t count, PyObject* names, unsigned int wanted):
         """Send a write."""
         raise RuntimeError("no runtime")
 
@@ -198,6 +201,10 @@ cdef class Invoker(Layer):
     cdef int release(self, object replica) except -1:
         """The object's mutex is let go, and somebody waits for it."""
         return 0
+
+    cdef object owe(self):
+        """A task is not applied yet: what is to be paid when it is, or None."""
+        return None
 
     cpdef bint withdraw(self, Invocation invocation, str why):
         """Ask, in the order, that `invocation` shall not run any more."""

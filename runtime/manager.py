@@ -30,6 +30,7 @@ from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import Call, bound_together, go_on, is_fault
+from orcalike.transport.degree import ALL, largest_of, least_of
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 
@@ -71,6 +72,9 @@ class Manager:
         """The moment of the view at which this member's state begins."""
         self.lookup = classes.lookup
         """Finds what is declared; a simulated member may know less than its process."""
+        self._said_single = False
+        self.least = 0
+        """R of H1, as far as the order has gone here."""
         self._own: dict[int, Invocation[Any]] = {}
         """This member's own finds and arrivals that wait, by ticket."""
         self._sought: dict[int, tuple[str, str, bytes]] = {}
@@ -116,6 +120,7 @@ class Manager:
         digest: bytes,
         arguments: bytes,
         hashed: int,
+        least: int,
     ) -> None:
         self._compare_seeds(member, class_name, hashed)
         number = self.names.get(name)
@@ -123,10 +128,11 @@ class Manager:
             self._bind(number, invocation, class_name, digest, arguments)
             return
         replica = Replica(
-            self.runtime, len(self.runtime.replicas), name, class_name, digest, arguments
+            self.runtime, len(self.runtime.replicas), name, class_name, digest, arguments, least
         )
         self.runtime.replicas.append(replica)
         self.names[name] = replica.number
+        self._count_degrees()
         info = self.lookup(class_name)
         if info is None or info.digest != digest:
             replica.hold(UNDECLARED)
@@ -176,6 +182,7 @@ class Manager:
             replica.detach()
             self.runtime.replicas[replica.number] = None
             del self.names[replica.name]
+            self._count_degrees()
         else:
             self._found(replica)
         go_on(replica)
@@ -259,6 +266,7 @@ class Manager:
         replica = self.runtime.replicas[number]
         if self.names.get(replica.name) == number:
             del self.names[replica.name]  # at once: it is free from this place in the order on
+            self._count_degrees()
         drop = Drop(self.runtime).at(*self.runtime.place_of())
         drop.invocation = invocation
         drop.submit_for([replica])
@@ -288,6 +296,37 @@ class Manager:
         else:
             *place, source, ticket = pending
             self.make(replica, info, tuple(place), source, ticket, None)
+
+    # Resilience.
+
+    def _count_degrees(self) -> None:
+        """R may have changed: the smallest degree above 0 of whatever can be written (H2)."""
+        if self.runtime.single:
+            return
+        replicas = (self.runtime.replicas[number] for number in self.names.values())
+        least = least_of((self.runtime.group_degree, *(replica.least for replica in replicas)))
+        if least != self.least:
+            self.least = least
+            self.runtime.set_least(least)
+
+    def degree_of_change(self, least: int) -> int:
+        """The degree with which an object with these operations comes or goes.
+
+        All hold it where R may change with it; whether it does is known only at its place in the
+        order. -1 stands for the group's degree, which covers the object where it is no larger.
+        """
+        covered = least == 0 or 1 <= self.runtime.group_degree <= least
+        return -1 if covered else ALL
+
+    def note_single(self, info: classes.ClassInfo | None) -> None:
+        """Say once that a degree counts for nothing here, where nobody else can hold a copy (H2)."""
+        if self.runtime.single and not self._said_single and (info is None or info.least):
+            self._said_single = True
+            _log.warning(
+                "%s asks for a resilience degree, which is 0 in a group of one that nobody can join: "
+                "give join() listen= or seeds=, or start the program with `orcalike run`",
+                "the group" if info is None else info.name,
+            )
 
     # Withdrawal.
 
@@ -327,6 +366,8 @@ class Manager:
     # The whole group.
 
     def _fence(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
+        if self._is_me(member) and self.runtime.receipts is not None:
+            self.runtime.receipts.marked(ticket)
         if invocation is None:
             return
         busy = [
@@ -362,13 +403,25 @@ class Manager:
     # Atomic functions.
 
     def invoke_atomic(
-        self, atomic: Any, args: Sequence[object], named: dict[str, object]
+        self, atomic: Any, args: Sequence[object], named: dict[str, object], wanted: int
     ) -> Invocation[Any]:
         """Invoke an atomic function; returns the invocation."""
         info = atomic.info
         what = (info.name, info.digest, len(args), *args, *([named] if named else []))
-        invocation: Invocation[Any] = self.runtime.invoke_group(Code.ATOMIC, what, atomic.name)
+        degree = self._degree_of_atomic(atomic, self.objects_among((*args, *named.values())))
+        invocation: Invocation[Any] = self.runtime.invoke_group(
+            Code.ATOMIC, what, atomic.name, wanted, degree
+        )
         return invocation
+
+    def _degree_of_atomic(self, atomic: Any, replicas: Iterable[Replica]) -> int:
+        """The largest of its own and of its objects' classes'."""
+        group = self.runtime.group_degree
+        degrees = [replica.info.degree for replica in replicas if replica.info is not None]
+        if atomic.degree >= 0 or not degrees:
+            degrees.append(atomic.degree)
+        known = [group if degree < 0 else degree for degree in degrees]
+        return largest_of(known, len(self.runtime.view.members))
 
     def _atomic(
         self,
@@ -402,6 +455,7 @@ class Manager:
 
     def view_changed(self, before: View | None, view: View) -> None:
         """What happens at a view's place in the order (DESIGN, Declaring; A09)."""
+        self._count_degrees()
         if before is not None:
             left = [m for m in before.replicas if view.place(m.incarnation) < 0]
             joined = [m for m in view.replicas if before.place(m.incarnation) < 0]
@@ -437,11 +491,13 @@ class Manager:
     def snapshot(self) -> tuple[object, ...]:
         """What belongs to no object."""
         stamp = self.runtime.place_of()[2]
-        return (self.names, list(self.ended), list(self.expected), self.arrived, stamp)
+        degree = self.runtime.group_degree
+        return (self.names, list(self.ended), list(self.expected), self.arrived, stamp, degree)
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Make it what `snapshot` gave."""
-        self.names, ended, expected, self.arrived, self.stamp = state
+        self.names, ended, expected, self.arrived, self.stamp, degree = state
+        self.runtime.group_degree = degree
         self.ended, self.expected = set(ended), set(expected)
         if self.ended:
             self.runtime.events.ended(self.ended)

@@ -25,6 +25,7 @@ cdef class Operation:
     cdef bint keywords              # some argument without default can be given by name only
     cdef readonly str name
     cdef readonly object resilience
+    cdef public int degree          # its own, or its class's; -1 where it is the group's
     cdef public int index
     cdef public object info
     cdef bint fits(self, Py_ssize_t count) noexcept
@@ -34,6 +35,7 @@ cdef class BoundOperation:
     cdef object object
     cdef Operation operation
     cdef int64_t timeout
+    cdef unsigned int stable        # how many members are to have applied it; 0 where nobody asks
 
 
 cdef class Atomic:
@@ -41,6 +43,8 @@ cdef class Atomic:
     cdef readonly object function
     cdef readonly object guard
     cdef readonly bint undo
+    cdef readonly object resilience
+    cdef readonly int degree        # its own; -1 where it has none
     cdef readonly str name
     cdef public object guard_declared
     cdef public object info

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overl
 
 from orcalike.runtime.classes import AtomicInfo, ClassInfo
 from orcalike.runtime.invocation import Invocation
+from orcalike.transport.degree import Resilience
 
 _S_co = TypeVar("_S_co", covariant=True)
 _P = ParamSpec("_P")
@@ -22,7 +23,9 @@ class BoundOperation(Generic[_P, _R_co]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
     def aio(self, *args: _P.args, **kwargs: _P.kwargs) -> Awaitable[_R_co]: ...
     def nowait(self, *args: _P.args, **kwargs: _P.kwargs) -> Invocation[_R_co]: ...
-    def options(self, *, timeout: float | None = None) -> BoundOperation[_P, _R_co]: ...
+    def options(
+        self, *, timeout: float | None = None, stable: int | None = None
+    ) -> BoundOperation[_P, _R_co]: ...
 
 class Operation(Generic[_S_co, _P, _R_co]):
     """A method declared `@read` or `@write`: the descriptor that stands in the class."""
@@ -33,7 +36,8 @@ class Operation(Generic[_S_co, _P, _R_co]):
     kind: Literal["read", "write"]
     popup: bool
     undo: bool
-    resilience: int | None
+    resilience: Resilience | None
+    degree: int
     index: int
     info: ClassInfo | None
     title: str
@@ -46,7 +50,7 @@ class Operation(Generic[_S_co, _P, _R_co]):
         kind: Literal["read", "write"],
         popup: bool = False,
         undo: bool = False,
-        resilience: int | None = None,
+        resilience: Resilience | None = None,
     ) -> None: ...
     def when(
         self, guard: Callable[Concatenate[_S_co, _P], bool], /
@@ -73,6 +77,8 @@ class Atomic(Generic[_P, _R_co]):
     name: str
     kind: Literal["atomic"]
     undo: bool
+    resilience: Resilience | None
+    degree: int
     title: str
     info: AtomicInfo | None
     guard_declared: Callable[[FunctionType], None] | None
@@ -80,9 +86,16 @@ class Atomic(Generic[_P, _R_co]):
     __name__: str
     __qualname__: str
     __wrapped__: Any
-    def __init__(self, function: Callable[_P, _R_co], undo: bool = False) -> None: ...
+    def __init__(
+        self,
+        function: Callable[_P, _R_co],
+        undo: bool = False,
+        resilience: Resilience | None = None,
+    ) -> None: ...
     def when(self, guard: Callable[_P, bool], /) -> Callable[_P, bool]: ...
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
     def aio(self, *args: _P.args, **kwargs: _P.kwargs) -> Awaitable[_R_co]: ...
     def nowait(self, *args: _P.args, **kwargs: _P.kwargs) -> Invocation[_R_co]: ...
-    def options(self, *, timeout: float | None = None) -> BoundOperation[_P, _R_co]: ...
+    def options(
+        self, *, timeout: float | None = None, stable: int | None = None
+    ) -> BoundOperation[_P, _R_co]: ...

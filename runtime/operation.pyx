@@ -11,6 +11,8 @@ from libc.stdint cimport int64_t
 
 from orcalike.runtime.arguments import arity, positional
 from orcalike.runtime.errors import GuardFalse, WindowFull
+from orcalike.transport.degree import degree_of
+from orcalike.transport.view import MEMBERS_MAX
 
 from orcalike.runtime.invocation cimport Invocation, nanoseconds
 from orcalike.runtime.replica cimport HELD, PLAIN, Replica, begin, end
@@ -56,6 +58,7 @@ cdef class Operation:
         self.required, self.accepts, self.keywords = arity(function)
         self.name = function.__name__
         self.resilience = resilience
+        self.degree = -1 if resilience is None else degree_of(resilience)
         self.index = -1
 
     def when(self, guard):
@@ -82,6 +85,7 @@ cdef class Operation:
                                          self.resilience)
         other.guard = self.guard
         other.traits |= self.traits
+        other.degree = self.degree
         other.index = self.index
         other.info = self.info
         return other
@@ -159,11 +163,11 @@ cdef PyObject* call_operation(PyObject* self, PyObject* const* args, size_t flag
 cdef object call_slow(PyObject* self, PyObject* const* args, size_t flags, PyObject* names):
     if PyVectorcall_NARGS(flags) < 1:
         raise TypeError(f"{(<Operation>self).name} needs an object to work on")
-    return invoke(<Operation>self, args, PyVectorcall_NARGS(flags), names, NEVER)
+    return invoke(<Operation>self, args, PyVectorcall_NARGS(flags), names, NEVER, 0)
 
 
 cdef object invoke(Operation operation, PyObject* const* args, Py_ssize_t count, PyObject* names,
-                   int64_t timeout):
+                   int64_t timeout, unsigned int stable):
     """Call an operation on the object `args[0]`, and wait for the outcome."""
     cdef PyObject* found = NULL
     cdef int state = begin(args[0], &found)
@@ -177,7 +181,7 @@ cdef object invoke(Operation operation, PyObject* const* args, Py_ssize_t count,
         end(replica)                    # the runtime takes it in its own time
     if operation.traits & READ:
         return replica.invoker.read(replica, operation, args, count, names, timeout)
-    return replica.invoker.invoke(replica, operation, args, count, names, timeout)
+    return replica.invoker.invoke(replica, operation, args, count, names, timeout, stable)
 
 
 cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t count,
@@ -199,7 +203,7 @@ cdef class BoundOperation:
 
     def __call__(self, *args, **kwargs):
         """Wait for the outcome: the result, or what the operation raised."""
-        if self.timeout == NEVER:
+        if self.timeout == NEVER and self.stable == 0:
             return self.operation(self.object, *args, **kwargs)
         return call_array(self, args, kwargs)
 
@@ -217,16 +221,35 @@ cdef class BoundOperation:
             return invocation
         return within(invocation, self.timeout / 1e9)
 
-    def options(self, *, timeout=None):
-        """The same operation with a time limit, in seconds; None for none."""
+    def options(self, *, timeout=None, stable=None):
+        """The same operation with a time limit in seconds, and done when it is k-stable.
+
+        `stable=k`: when k members have applied it. The stack must have the layer STABLE for it
+        (StackError). Where the view has fewer than k members the call waits, or raises
+        NotEnoughMembers, as the group's `blocked` says. None: when it has run here.
+        """
         cdef BoundOperation bound = BoundOperation.__new__(BoundOperation)
+        if stable is not None and self.operation.traits & READ:
+            raise TypeError(f"{self.operation.title} is a read: nobody else applies it")
         bound.object = self.object
         bound.operation = self.operation
         bound.timeout = nanoseconds(timeout)
+        bound.stable = members_of(stable)
         return bound
 
     def __repr__(self):
         return f"<{self.operation.title} of {self.object!r}>"
+
+
+cdef unsigned int members_of(object stable) except? 0xFFFFFFFF:
+    """What `options(stable=...)` asks for: 0 for None."""
+    if stable is None:
+        return 0
+    if not isinstance(stable, int) or isinstance(stable, bool):
+        raise TypeError(f"stable={stable!r}: it is a number of members")
+    if not 1 <= stable <= MEMBERS_MAX:
+        raise ValueError(f"stable={stable}: from 1 to {MEMBERS_MAX} members can have applied it")
+    return stable
 
 
 async def invoke_with_room(bound, args, kwargs):
@@ -275,7 +298,7 @@ cdef object call_array(BoundOperation bound, tuple args, dict kwargs):
     values = (bound.object, *placed, *named.values())
     names = tuple(named) or None
     return invoke(bound.operation, array_of(values), 1 + len(placed), name_array(names),
-                  bound.timeout)
+                  bound.timeout, bound.stable)
 
 
 cdef inline PyObject* const* array_of(tuple values) noexcept:
@@ -297,13 +320,13 @@ cdef object nowait(PyObject* self, PyObject* const* args, Py_ssize_t count, PyOb
     if total < 16:
         for i in range(total):
             array[1 + i] = args[i]
-        return nowait_array(bound.operation, array, 1 + count, names)
+        return nowait_array(bound.operation, array, 1 + count, names, bound.stable)
     values = (bound.object, *[<object>args[i] for i in range(total)])
-    return nowait_array(bound.operation, array_of(values), 1 + count, names)
+    return nowait_array(bound.operation, array_of(values), 1 + count, names, bound.stable)
 
 
 cdef object nowait_array(Operation operation, PyObject* const* args, Py_ssize_t count,
-                         PyObject* names):
+                         PyObject* names, unsigned int stable):
     cdef PyObject* found = NULL
     cdef int state = begin(args[0], &found)
     cdef Invocation invocation
@@ -315,7 +338,7 @@ cdef object nowait_array(Operation operation, PyObject* const* args, Py_ssize_t 
         end(replica)
     if operation.traits & READ:
         return replica.invoker.read_nowait(replica, operation, args, count, names)
-    return replica.invoker.invoke_nowait(replica, operation, args, count, names)
+    return replica.invoker.invoke_nowait(replica, operation, args, count, names, stable)
 
 
 cdef object done_at_once(Operation operation, PyObject* const* args, Py_ssize_t count,
@@ -337,9 +360,11 @@ cdef class Atomic:
 
     kind = "atomic"
 
-    def __init__(self, function, bint undo=False):
+    def __init__(self, function, bint undo=False, resilience=None):
         self.function = function
         self.undo = undo
+        self.resilience = resilience
+        self.degree = -1 if resilience is None else degree_of(resilience)
         self.name = function.__name__
 
     def when(self, guard):
@@ -351,21 +376,25 @@ cdef class Atomic:
 
     def __call__(self, *args, **kwargs):
         """Wait for the outcome. The objects may all be unshared: then it is a plain call."""
-        return self.call(args, kwargs, None)
+        return self.call(args, kwargs, None, 0)
 
-    def call(self, args, kwargs, timeout):
-        """The call, with a time limit in seconds."""
+    def call(self, args, kwargs, timeout, stable):
+        """The call, with a time limit in seconds, done when so many members have applied it."""
         invoker, placed, named = self.place(args, kwargs)
         if invoker is None:
             return self.run_plain(placed, named)
-        return invoker.call_atomic(self, placed, named, timeout)
+        return invoker.call_atomic(self, placed, named, timeout, stable)
 
     def nowait(self, *args, **kwargs):
         """Do not wait: returns the invocation."""
+        return self.start(args, kwargs, 0)
+
+    def start(self, args, kwargs, stable):
+        """The invocation, done when so many members have applied it."""
         cdef Invocation invocation
         invoker, placed, named = self.place(args, kwargs)
         if invoker is not None:
-            return invoker.invoke_atomic(self, placed, named)
+            return invoker.invoke_atomic(self, placed, named, stable)
         invocation = Invocation.__new__(Invocation)
         invocation.operation = self
         try:
@@ -378,9 +407,9 @@ cdef class Atomic:
         """The same as an awaitable, for coroutines."""
         return self.nowait(*args, **kwargs)
 
-    def options(self, *, timeout=None):
-        """The same function with a time limit, in seconds."""
-        return BoundAtomic(self, timeout)
+    def options(self, *, timeout=None, stable=None):
+        """The same function with a time limit in seconds, and done when it is k-stable."""
+        return BoundAtomic(self, timeout, members_of(stable))
 
     def place(self, args, kwargs):
         """(what carries it out or None, positional arguments, keyword-only arguments)."""
@@ -423,23 +452,24 @@ cdef class Atomic:
 
 
 class BoundAtomic:
-    """An atomic function with a time limit."""
+    """An atomic function with a time limit, and a number of members that are to apply it."""
 
-    def __init__(self, atomic, timeout):
+    def __init__(self, atomic, timeout, stable):
         self.atomic = atomic
         self.timeout = timeout
+        self.stable = stable
 
     def __call__(self, *args, **kwargs):
         """Wait for the outcome, for so long."""
-        return self.atomic.call(args, kwargs, self.timeout)
+        return self.atomic.call(args, kwargs, self.timeout, self.stable)
 
     def nowait(self, *args, **kwargs):
         """Do not wait; the limit is the caller's business then."""
-        return self.atomic.nowait(*args, **kwargs)
+        return self.atomic.start(args, kwargs, self.stable)
 
     def aio(self, *args, **kwargs):
         """The same as an awaitable, for coroutines."""
-        invocation = self.atomic.nowait(*args, **kwargs)
+        invocation = self.atomic.start(args, kwargs, self.stable)
         return invocation if self.timeout is None else within(invocation, self.timeout)
 
 

@@ -32,6 +32,7 @@ cdef class Replica:
     cdef readonly str class_name
     cdef readonly bytes digest      # of the class, as its creator knew it
     cdef public object arguments    # of its creation, encoded
+    cdef readonly int least         # smallest degree above 0 that its class gives a write; 0 for none
     cdef list operations            # by index
     cdef object queue               # deque of tasks: the lock queue
     cdef list waiting               # tasks whose guard was false, oldest first

@@ -148,8 +148,9 @@ cdef class Replica:
         self.promoted = set()
 
     def __init__(self, Invoker invoker, int number, str name, str class_name, bytes digest,
-                 arguments):
+                 arguments, int least):
         self.invoker = invoker
+        self.least = least
         self.number = number
         self.name = name
         self.class_name = class_name

@@ -69,7 +69,8 @@ class Donor:
     def _header(self) -> bytes:
         runtime = self.runtime
         objects = [
-            (r.number, r.name, r.class_name, r.digest, r.arguments) for r in self._replicas()
+            (r.number, r.name, r.class_name, r.digest, r.arguments, r.least)
+            for r in self._replicas()
         ]
         history = (runtime.dispatched, runtime.chain)
         header: bytes = runtime.codec.encode_value(

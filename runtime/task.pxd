@@ -4,6 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.receipts cimport Debt
 from orcalike.runtime.replica cimport Replica
 
 cdef enum Progress:
@@ -19,6 +20,7 @@ cdef class Task:
     cdef readonly uint64_t seqno    # its place in the order
     cdef readonly uint32_t index
     cdef readonly uint64_t stamp
+    cdef Debt debt                  # paid when it is applied; None where it was at once
     cpdef int run(self) except -1
 
 
@@ -33,6 +35,7 @@ cdef class Call(Task):
     cdef readonly Invocation invocation     # where the caller is here and wants to know
     cdef readonly object runtime
     cdef public bint waits          # it is in the waiting lists of its objects
+    cdef bint waited                # its guard was false once
     cdef bint binds                 # it may wait for its guard at several objects
 
     cdef int attempt(self) except -1

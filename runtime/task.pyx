@@ -22,11 +22,13 @@ from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
 
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport POPUP, READ, UNDO, Atomic, Operation
+from orcalike.runtime.receipts cimport Debt
 from orcalike.runtime.replica cimport (
     DROPPED,
     LOCKED,
     QUEUED,
     STRICT,
+    UNDECLARED,
     UNPACKED,
     WAITING,
     Replica,
@@ -74,8 +76,30 @@ cdef int submit(Task task) except -1:
             task.missing += 1
         else:
             replica.flags |= LOCKED
-    if task.missing == 0 and task.run() == OVER:
+    if task.missing:
+        owe(task)
+    elif task.run() == OVER:
         finish(task)
+    return 0
+
+
+cdef int owe(Task task) except -1:
+    """It has its place in the order, and is not applied yet."""
+    cdef Replica replica
+    if task.debt is None and not is_read(task):
+        for replica in task.held:
+            if replica.flags & UNDECLARED:
+                return 0                # it belongs to the object's state, which waits as a whole
+        task.debt = replica.invoker.owe()
+    return 0
+
+
+cdef int pay(Task task) except -1:
+    """It is applied, and so is what it has let run."""
+    cdef Debt debt = task.debt
+    if debt is not None:
+        task.debt = None
+        debt.pay()
     return 0
 
 
@@ -115,7 +139,9 @@ def number_of(Replica replica):
 cdef int finish(Task task) except -1:
     """The task is over: try what waits, let its mutexes go, and run what waited for them."""
     cdef Replica replica
-    if wake(task) != KEPT:
+    cdef int progress = wake(task)
+    pay(task)
+    if progress != KEPT:
         for replica in task.held:
             hand_on(replica)
     return 0
@@ -125,13 +151,18 @@ cdef int hand_on(Replica replica) except -1:
     """Pass a held mutex to the head of the lock queue, and on, until nobody waits."""
     cdef Task task = None
     cdef Replica other
+    cdef int progress
     while replica.queue:
         task = replica.queue.popleft()
         if not replica.queue:
             replica.flags &= ~<unsigned int>QUEUED
         task.missing -= 1
-        if task.missing or task.run() == KEPT or wake(task) == KEPT:
+        if task.missing or task.run() == KEPT:
             return 0                    # it holds the mutex now
+        progress = wake(task)
+        pay(task)
+        if progress == KEPT:
+            return 0                    # what it woke holds the mutex
         for other in task.held:
             if other is not replica:
                 hand_on(other)
@@ -156,9 +187,12 @@ cdef int wake(Task task) except -1:
         progress = WAITS
         for call in waiting_at(task.held):
             call.held = task.held
+            if task.debt is not None:
+                call.debt = task.debt.share()
             progress = call.attempt()
             if progress == KEPT:
                 return KEPT
+            pay(call)
             if progress == OVER:
                 break
     for replica in task.held:
@@ -256,6 +290,7 @@ cdef class Call(Task):
         if self.waits or self.binds:
             self.end_waiting()
         if progress == KEPT:            # its thread may set the owner only now
+            owe(self)
             self.runtime.pop_up(self)
             return KEPT
         self.over(result, failure)
@@ -270,7 +305,7 @@ cdef class Call(Task):
                 replica.readers.append(self)
                 replica.flags |= WAITING
         elif not self.waits:
-            self.waits = True
+            self.waits = self.waited = True
             for replica in self.replicas:
                 replica.waiting.append(self)
                 replica.flags |= WAITING
@@ -375,10 +410,14 @@ cdef class Call(Task):
             for replica in self.replicas:
                 replica.changed = True
         if self.invocation is not None:
-            if error is None:
+            if error is not None:
+                self.runtime.annotate(self, error)
+            if self.invocation.wanted:
+                self.runtime.receipts.hold_back(
+                    self.invocation, 0 if self.waited else self.seqno, result, error)
+            elif error is None:
                 self.invocation.succeed(result)
             else:
-                self.runtime.annotate(self, error)
                 self.invocation.fail(error)
             self.invocation = None
         elif error is not None and self.source == self.runtime.incarnation:

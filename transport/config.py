@@ -16,3 +16,9 @@ class StackConfig:
     """What all members must agree on; a joiner's None means "as the group has it"."""
     epoch: int = 0
     """Nanoseconds between the driver's monotonic clock and the wall clock."""
+    detection: int = 500_000_000
+    """D, ns: a member that is not heard for so long is suspected."""
+    slow: int = 60_000_000_000
+    """`slow_timeout`, ns: a member that beats and stays behind for so long is expelled."""
+    sabotage: frozenset[str] | None = None
+    """Details that are broken on purpose, to see that a check notices."""

@@ -13,6 +13,7 @@ cdef class Stack(Core):
     cdef readonly Layer top
     cdef readonly Com bottom
     cdef readonly Pack pack         # the top layer, where it is PACK
+    cdef readonly Layer members     # the layer that knows who is there; None without one
     cdef readonly object config
 
     cdef int enter(self, int64_t now) except -1

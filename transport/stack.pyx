@@ -3,7 +3,7 @@
 The protocol core is a deterministic machine: frames, calls and the time go in; frames to send,
 upcalls and the next deadline come out. It does no I/O and never reads a clock (RELIABILITY 5a).
 
-Inputs: `link_up`, `link_down`, `connect_failed`, `receive`, the downcalls, `expire`; each takes
+Inputs: `link_up`, `link_down`, `connect_failed`, `receive`, `died`, the downcalls, `expire`; each takes
 `now`, an integer of nanoseconds that never goes back. Upcalls to `above` are direct calls before
 the input returns, and make no downcall. After each input the driver empties `out` and reads
 `deadline`. One input runs at a time: the driver sees to that.
@@ -27,6 +27,7 @@ cdef class Stack(Core):
     def __init__(self, layers, config, me, uint64_t seed):
         cdef Layer layer, upper
         self.config = config
+        self.broken = config.sabotage
         self.me = me
         self.seed = seed
         self.layers = tuple([spec.make(self, config, me) for spec in layers])
@@ -36,6 +37,7 @@ cdef class Stack(Core):
         self.top = self.layers[0]
         self.bottom = self.layers[len(self.layers) - 1]
         self.pack = self.top if isinstance(self.top, Pack) else None
+        self.members = self.top.focus("MBRSHIP")
         for layer in reversed(self.layers):
             layer.start()
 
@@ -83,6 +85,24 @@ cdef class Stack(Core):
         self.bottom.connect_failed(address, why)
         self.settle()
 
+    def heard(self, incarnation, int64_t when):
+        """No input: told right before `expire`, for each of `beats`.
+
+        `when` (ns) is the latest time at which the way to that member and back was known to work.
+        """
+        if self.members is not None:
+            self.members.heard(incarnation, when)
+
+    def died(self, incarnation, int64_t now):
+        """The process of that member was seen to end (H13).
+
+        Told only after all that it had sent here was handed in, and `link_down`.
+        """
+        self.enter(now)
+        if self.members is not None:
+            self.members.died(incarnation)
+        self.settle()
+
     def receive(self, int link, frame, int64_t now):
         """One whole frame."""
         self.receive_frame(link, Message(frame), now)
@@ -119,6 +139,15 @@ cdef class Stack(Core):
         """Leave the group; EXIT comes up when it is done."""
         self.enter(now)
         self.top.leave()
+        self.settle()
+
+    def reset(self, int minimum, int64_t now):
+        """Go on with at least `minimum` members, on the program's word (A05).
+
+        A view comes up, or `up_reset_failed`.
+        """
+        self.enter(now)
+        self.top.reset(minimum)
         self.settle()
 
     def nudge(self, Layer layer, int64_t now):

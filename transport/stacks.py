@@ -12,12 +12,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from orcalike.transport.config import StackConfig
 from orcalike.transport.errors import StackError
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.com import Com
 from orcalike.transport.layers.drop import Drop
 from orcalike.transport.layers.mbrship import Mbrship
 from orcalike.transport.layers.pack import Pack
+from orcalike.transport.layers.stable import Stable
 from orcalike.transport.layers.total import Total
 from orcalike.transport.layers.xfer import Xfer
 
@@ -72,7 +74,7 @@ def register(cls: type[Layer]) -> type[Layer]:
     return cls
 
 
-for _layer in (Pack, Xfer, Total, Mbrship, Com, Drop):
+for _layer in (Pack, Stable, Xfer, Total, Mbrship, Com, Drop):
     register(_layer)
 
 
@@ -121,18 +123,10 @@ def _parse_item(item: str, text: str) -> LayerSpec:
             raise StackError(f"{name} takes parameters as name=value, not {pair.strip()!r}")
         params[key] = int(value) if re.fullmatch(r"-?\d+", value) else value
     try:
-        cls(Core(), _Probe(), None, **params)  # type: ignore[call-arg]
+        cls(Core(), StackConfig(""), None, **params)  # type: ignore[call-arg]
     except (TypeError, ValueError) as error:
         raise StackError(f"{item}: {error}") from None
     return LayerSpec(cls, params)
-
-
-class _Probe:
-    """A configuration for layers that are only tried out."""
-
-    group = ""
-    options: dict[str, Any] = {}  # noqa: RUF012
-    epoch = 0
 
 
 def _check_needs(specs: list[LayerSpec]) -> None:

@@ -2,6 +2,9 @@
 
 A view's identity is (lineage, number, ballot), RELIABILITY H1. What is here is data: the
 agreement on views is in `membership/`.
+
+A ballot is `round << PLACE_BITS | place of its leader`: no two leaders have the same. The first
+lineage is 1; each `reset` begins a higher one, which no other reset begins (`next_lineage`).
 """
 
 from __future__ import annotations
@@ -13,6 +16,24 @@ from orcalike.transport.errors import ProtocolError
 
 MEMBERS_MAX = 1024
 """The largest view: a place in it fits the wire, and the list of it a control message."""
+
+PLACE_BITS = 10
+"""Of a ballot: the place of its leader."""
+
+BALLOT_BITS = 24
+"""Of a ballot, and the part of a lineage that says which ballot began it."""
+
+BALLOT_MAX = (1 << BALLOT_BITS) - 1
+NUMBER_MAX = (1 << 32) - 1
+LINEAGES_MAX = 1 << 7
+
+
+def next_lineage(lineage: int, ballot: int) -> int:
+    """The lineage that a reset under `ballot` begins; raises OverflowError past the last one."""
+    count = (lineage >> BALLOT_BITS) + 1
+    if count >= LINEAGES_MAX:
+        raise OverflowError(f"{LINEAGES_MAX} lineages are over: make a new group")
+    return count << BALLOT_BITS | ballot
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +116,9 @@ class View:
         """From what `pack` made; raises ProtocolError where it is anything else."""
         match data:
             case [int(lineage), int(number), int(ballot), [*members], bool(primary)]:
-                small = max(lineage, ballot) < 1 << 12 and 0 < number < 1 << 32
-                if small and len(members) <= MEMBERS_MAX and min(lineage, ballot) >= 0:
+                small = 0 <= ballot <= BALLOT_MAX and 0 < number <= NUMBER_MAX
+                known = 0 < lineage < LINEAGES_MAX << BALLOT_BITS
+                if small and known and len(members) <= MEMBERS_MAX:
                     listed = tuple(Member.unpack(member) for member in members)
                     if len({member.incarnation for member in listed}) == len(listed):
                         return cls(lineage, number, ballot, listed, primary)

@@ -17,8 +17,8 @@ from typing import Literal
 
 #: A Unix socket's path in bytes: the kernel's bound is 108 with the final zero.
 SOCKET_PATH_MAX = 107
-#: The longest path below the runtime directory of the user: an endpoint's socket.
-_LONGEST = "/orcalike/01234567/0123456789abcdef"
+#: The longest path below the runtime directory of the user: an endpoint's datagram socket.
+_LONGEST = "/orcalike/01234567/0123456789abcdef~"
 #: What is never inherited from a run around this one.
 _OF_ONE_RANK = {
     "ORCALIKE_CONTROL_FD",

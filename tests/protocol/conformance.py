@@ -31,6 +31,7 @@ DOWNCALLS: dict[str, tuple[Any, ...]] = {
     "ack": (Message(b"ack"),),
     "stable": (Message(b"stable"),),
     "credit": (True,),
+    "degree": (1,),
     "leave": (),
     "flush": ([PEER],),
     "flush_ok": (b"report",),

@@ -243,7 +243,7 @@ def _describe(frame: bytes) -> str:
     if key >> 63:
         fields = msgpack.unpackb(frame[16:])
         return f"{fields[0]}: {fields[1]}" if fields[0] == "DENIED" else str(fields[0])
-    view = f"v{key >> 12 & 0xFFFFFFFF}"
+    view = f"v{key >> 24 & 0xFFFFFFFF}"
     if frame[16] not in KINDS:
         return f"{view} {PIECES[frame[17]]} {int.from_bytes(frame[22:26], 'little')}"
     counter, number = (int.from_bytes(frame[i : i + 8], "little") for i in (24, 32))

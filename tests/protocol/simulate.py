@@ -179,8 +179,8 @@ class Simulation:
         """I27, promise 15: nobody is further ahead of the slowest than the window."""
         total = endpoint.stack.focus("TOTAL")
         assert isinstance(total, Total)
-        ahead = total.next - total.stable_mark
-        if ahead > total.window_packets:
+        ahead = total.next - total.stable
+        if ahead > 2 * total.window_packets:  # of this view, and what the one before left
             raise Violation(f"{ahead} packets ahead, with a window of {total.window_packets}")
         largest = max(self.swarm.bodies) + 1100
         if total.unstable > total.window_bytes + largest:

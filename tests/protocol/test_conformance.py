@@ -10,6 +10,7 @@ from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.drop import Drop
 from orcalike.transport.layers.mbrship import Mbrship
 from orcalike.transport.layers.pack import Pack
+from orcalike.transport.layers.stable import Stable
 from orcalike.transport.layers.total import Total
 from orcalike.transport.layers.xfer import Xfer
 from orcalike.transport.view import Member
@@ -21,6 +22,7 @@ FLUSH = {"flush_ok", "holds", "up_flush", "up_flush_ok", "up_cut", "up_view"}
 
 CHANGES: dict[type[Layer], set[str]] = {
     Pack: {"cast", "up_cast", "up_view"},
+    Stable: {*TRAFFIC, "ack", "up_view", "up_give_state", "up_take_state", "view"},
     # Views come from below XFER and TOTAL, so no `view` comes down through them.
     Xfer: {*TRAFFIC, "leave", "up_may_leave", "up_view", "view"},
     Total: {*TRAFFIC, *FLUSH, "credit", "view"},

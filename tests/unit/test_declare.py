@@ -359,8 +359,8 @@ def test_what_cannot_keep_the_promises_is_refused(
         (lambda: write(staticmethod(len)), "use @local"),
         (lambda: write(Plain.put), "one decorator is enough"),
         (lambda: write(len), "write it with `def`"),
-        (lambda: write(resilience=-1), "0 or more"),
-        (lambda: shared(resilience=True), "0 or more"),
+        (lambda: write(resilience=-1), "from 0 to 253, or"),
+        (lambda: shared(resilience=True), "from 0 to 253, or"),
         (
             lambda: shared(lambda: None),  # type: ignore[call-overload]
             "for a function use @atomic",

@@ -55,7 +55,7 @@ ERRORS = {
     "PACK:MBRSHIP:COM:sim": "PACK needs TOTAL_ORDER from below: put TOTAL below it",
     "MBRSHIP:TOTAL:COM:sim": "TOTAL needs VIEWS from below: put MBRSHIP below it",
     "TOTAL:XFER:MBRSHIP:COM:sim": "XFER needs TOTAL_ORDER from below",
-    "NAK:COM:sim": "no layer 'NAK'; there are PACK, XFER, TOTAL, MBRSHIP, COM, DROP",
+    "NAK:COM:sim": "no layer 'NAK'; there are PACK, STABLE, XFER, TOTAL, MBRSHIP, COM, DROP",
     "total:MBRSHIP:COM:sim": "no layer 'total'",
     "TOTAL(:MBRSHIP:COM:sim": r"'TOTAL\(' in .* is not a layer: NAME or NAME\(parameter=value\)",
     "TOTAL::COM:sim": "'' in .* is not a layer",

@@ -258,7 +258,7 @@ def test_a_rank_that_is_killed_ends_the_run(cli: Cli, busy: str, sequencer: str)
         ("size=4", "give listen or seeds"),
         ("stack='PACK:COM:unix'", "StackError: PACK needs"),
         ("stack='PACK:XFER:TOTAL:MBRSHIP:COM:pigeon'", "no medium 'pigeon'"),
-        ("resilience=1", "degree 0 only"),
+        ("resilience=-1", "resilience=-1: the degree is the number of members that may crash"),
     ],
 )
 def test_joins_that_cannot_be(cli: Cli, arguments: str, words: str) -> None:

@@ -151,6 +151,7 @@ def threads() -> None:
         assert_type(queue.get.nowait().result(timeout=1.0), int | None)
         assert_type(queue.get.nowait().cancel(), bool)
         assert_type(queue.get.options(timeout=2.0)(), int | None)
+        assert_type(queue.get.options(stable=2)(), int | None)
         assert_type(queue.get.options(timeout=2.0).nowait().done(), bool)
         assert_type(len(queue), int)
         assert_type(queue.first, int)
@@ -160,6 +161,7 @@ def threads() -> None:
         queue.put()  # error: call-arg
         queue.put.nowait(1, hurry=True)  # error: call-arg
         queue.put.options(timeout="2")(1)  # error: arg-type
+        queue.put.options(stable="2")(1)  # error: arg-type
         queue.get().bit_count()  # error: union-attr
         queue.get.later()  # error: attr-defined
         queue.describe("3")  # error: arg-type

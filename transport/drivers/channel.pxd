@@ -17,6 +17,9 @@ cdef class Channel:
     cdef public bint waits_for_room # EPOLLOUT is asked for
     cdef bint dirty                 # something was queued since the last flush
     cdef readonly str why           # it is at its end because
+    cdef int passes                 # the descriptor that the first byte takes along, or -1
+    cdef readonly int passed        # the one that came along, or -1
+    cdef bint has_read
     # Incoming bytes that are not a whole frame yet.
     cdef unsigned char* buffer
     cdef Py_ssize_t begin, end, capacity
@@ -26,6 +29,8 @@ cdef class Channel:
     cdef Py_ssize_t written         # bytes of the first that are gone already
     cdef readonly Py_ssize_t queued # bytes
 
+    cdef int take_passed(self) noexcept
+    cdef ssize_t read_first(self) noexcept
     cdef int put(self, Message message) except -2
     cdef int flush(self) except -2
     cdef int fill(self) except -2

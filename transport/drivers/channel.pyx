@@ -2,12 +2,14 @@
 
 A frame's length is checked before a byte of memory is taken for it, and the buffer grows only as
 its bytes arrive. Outgoing messages are shared with other channels, and leave many at a time.
+
+On a Unix socket each end passes one descriptor along with its first byte: a pidfd of its process.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.errno cimport EAGAIN, EINTR, ENOBUFS, errno
+from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ETOOMANYREFS, errno
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memmove, strerror
+from libc.string cimport memcpy, memmove, strerror
 
 from orcalike.transport.layers.com cimport FRAME_HEADER, FRAME_MAX
 from orcalike.transport.wire.bytes cimport load32
@@ -20,11 +22,27 @@ cdef extern from "<sys/socket.h>" nogil:
     struct msghdr:
         iovec* msg_iov
         size_t msg_iovlen
+        void* msg_control
+        size_t msg_controllen
+    struct cmsghdr:
+        size_t cmsg_len
+        int cmsg_level
+        int cmsg_type
+    cmsghdr* CMSG_FIRSTHDR(msghdr* message)
+    unsigned char* CMSG_DATA(cmsghdr* control)
+    size_t CMSG_LEN(size_t size)
     ssize_t recv(int fd, void* buffer, size_t size, int flags)
+    ssize_t recvmsg(int fd, msghdr* message, int flags)
     ssize_t sendmsg(int fd, const msghdr* message, int flags)
     enum:
+        MSG_CMSG_CLOEXEC
         MSG_DONTWAIT
         MSG_NOSIGNAL
+        SCM_RIGHTS
+        SOL_SOCKET
+
+cdef extern from "<unistd.h>" nogil:
+    int close(int fd)
 
 cdef extern from "<string.h>" nogil:
     void* memset(void* p, int value, size_t size)
@@ -32,12 +50,19 @@ cdef extern from "<string.h>" nogil:
 cdef enum:
     READ_SIZE = 65536       # a read takes no more, so that nobody holds the interpreter for long
     VECTOR = 64             # messages in one system call
+    CONTROL = 8             # words, enough for one descriptor
 
 
 cdef class Channel:
-    """`Channel(fd, link)`; the caller closes the descriptor."""
+    """`Channel(fd, link, passes)`; the caller closes the descriptors.
 
-    def __cinit__(self, int fd, int link):
+    `passes` is the descriptor that goes along with the first byte, -1 for none; `passed` is the one
+    that came, and is closed here unless `take_passed` takes it.
+    """
+
+    def __cinit__(self, int fd, int link, int passes=-1):
+        self.passes = passes
+        self.passed = -1
         self.fd = fd
         self.link = link
         self.address = ""
@@ -53,6 +78,14 @@ cdef class Channel:
             self.drop_first()
         free(self.ring)
         free(self.buffer)
+        if self.passed >= 0:
+            close(self.passed)
+
+    cdef int take_passed(self) noexcept:
+        """The descriptor that came; the caller closes it."""
+        cdef int fd = self.passed
+        self.passed = -1
+        return fd
 
     cdef int put(self, Message message) except -2:
         """Queue a message."""
@@ -84,6 +117,7 @@ cdef class Channel:
         """Write what the socket takes: 1 where all is gone, 0 where it must wait, or CLOSED."""
         cdef iovec vector[VECTOR]
         cdef msghdr header
+        cdef size_t control[CONTROL]
         cdef Message message
         cdef Py_ssize_t n, i, rest
         cdef ssize_t sent
@@ -98,14 +132,20 @@ cdef class Channel:
             memset(&header, 0, sizeof(header))
             header.msg_iov = vector
             header.msg_iovlen = n
+            if self.passes >= 0:
+                attach(&header, control, self.passes)
             sent = sendmsg(self.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL)
             if sent < 0:
                 if errno == EAGAIN or errno == ENOBUFS:
                     return 0
                 if errno == EINTR:
                     continue
+                if errno == ETOOMANYREFS and self.passes >= 0:
+                    self.passes = -1    # too many are under way: the greeting goes without
+                    continue
                 self.why = strerror(errno).decode()
                 return CLOSED
+            self.passes = -1
             self.queued -= sent
             while self.count:
                 message = <Message>self.ring[self.first]
@@ -126,15 +166,41 @@ cdef class Channel:
             self.begin = 0
         if self.end == self.capacity:
             self.grow()
-        got = recv(self.fd, self.buffer + self.end, min(self.capacity - self.end, READ_SIZE),
-                   MSG_DONTWAIT)
+        if self.has_read:
+            got = recv(self.fd, self.buffer + self.end, min(self.capacity - self.end, READ_SIZE),
+                       MSG_DONTWAIT)
+        else:
+            got = self.read_first()
         if got > 0:
+            self.has_read = True
             self.end += got
             return <int>got
         if got < 0 and (errno == EAGAIN or errno == EINTR):
             return 0
         self.why = "it closed the connection" if got == 0 else strerror(errno).decode()
         return CLOSED
+
+    cdef ssize_t read_first(self) noexcept:
+        """Read with the descriptor that comes along; the kernel keeps back any more than one."""
+        cdef size_t control[CONTROL]
+        cdef iovec vector
+        cdef msghdr header
+        cdef cmsghdr* first
+        cdef ssize_t got
+        memset(&header, 0, sizeof(header))
+        vector.iov_base = self.buffer + self.end
+        vector.iov_len = min(self.capacity - self.end, READ_SIZE)
+        header.msg_iov = &vector
+        header.msg_iovlen = 1
+        header.msg_control = control
+        header.msg_controllen = CMSG_LEN(sizeof(int))
+        got = recvmsg(self.fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)
+        if got > 0:
+            first = CMSG_FIRSTHDR(&header)
+            if (first is not NULL and first.cmsg_level == SOL_SOCKET
+                    and first.cmsg_type == SCM_RIGHTS and first.cmsg_len == CMSG_LEN(sizeof(int))):
+                memcpy(&self.passed, CMSG_DATA(first), sizeof(int))
+        return got
 
     cdef int grow(self) except -2:
         cdef void* buffer = realloc(self.buffer, 2 * self.capacity)
@@ -164,3 +230,16 @@ cdef class Channel:
         if self.begin == self.end:
             self.begin = self.end = 0   # the bytes stay where they are until the next fill
         return frame
+
+
+cdef void attach(msghdr* header, size_t* control, int fd) noexcept:
+    """Have a descriptor go along with the message."""
+    cdef cmsghdr* first
+    memset(control, 0, CONTROL * sizeof(size_t))
+    header.msg_control = control
+    header.msg_controllen = CMSG_LEN(sizeof(int))
+    first = CMSG_FIRSTHDR(header)
+    first.cmsg_level = SOL_SOCKET
+    first.cmsg_type = SCM_RIGHTS
+    first.cmsg_len = CMSG_LEN(sizeof(int))
+    memcpy(CMSG_DATA(first), &fd, sizeof(int))

@@ -1,4 +1,4 @@
-"""The pump: moves frames between stacks and sockets, and tells stacks the time.
+"""The pump: drives stacks and their links, and tells stacks the time.
 
 One pump serves one member, on whichever thread is at hand. It is polled
 
@@ -32,15 +32,10 @@ from libc.stdint cimport int64_t, uint64_t
 import logging
 import os
 
-from orcalike.transport.drivers import sockets
-from orcalike.transport.errors import OrcalikeError, ProtocolError
-
-from orcalike.transport.drivers.channel cimport CLOSED, Channel
-from orcalike.transport.drivers.driver cimport Driver, Waitable, monotonic
-from orcalike.transport.layers.base cimport NEVER, Outbox
-from orcalike.transport.layers.com import greeting_of
+from orcalike.transport.drivers.driver cimport Waitable, monotonic
+from orcalike.transport.drivers.links cimport Links, epoll_event
+from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
-from orcalike.transport.wire.message cimport Message
 
 cdef extern from "<sys/epoll.h>" nogil:
     int epoll_create1(int flags)
@@ -49,10 +44,8 @@ cdef extern from "<sys/epoll.h>" nogil:
     enum:
         EPOLL_CLOEXEC
         EPOLL_CTL_ADD
-        EPOLL_CTL_DEL
         EPOLL_CTL_MOD
         EPOLLIN
-        EPOLLOUT
 
 cdef extern from "<sys/eventfd.h>" nogil:
     int eventfd(unsigned int value, int flags)
@@ -68,62 +61,46 @@ cdef extern from "<unistd.h>" nogil:
 cdef enum:
     ALARM = 0                   # the alarm's slot
     EVENTS = 64
-    SLOTS_MAX = 4096
-    GREETING_MAX = 2048         # bytes before a stranger has said who it is
-    STRANGERS_MAX = 64
 
 
-cdef class Pump(Driver):
-    """Moves frames between stacks and sockets. `log(level, text)` gets what went wrong."""
+cdef class Pump(Links):
+    """Drives stacks and their links. `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None):
         cdef epoll_event event
-        self.epoll = epoll_create1(EPOLL_CLOEXEC)
         self.alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
         self.outer = -1
         self.lock = PyThread_allocate_lock()
-        if self.epoll < 0 or self.alarm < 0 or self.lock is NULL:
+        if self.alarm < 0 or self.lock is NULL:
             raise OSError(errno, os.strerror(errno))
         event.events = EPOLLIN
         event.data.u64 = ALARM
         epoll_ctl(self.epoll, EPOLL_CTL_ADD, self.alarm, &event)
-        self.slots = [None]
-        self.free_slots = []
-        self.stacks = []
-        self.sockets = {}
-        self.callbacks = []
-        self.dirty = []
         self.sleeps_until = NEVER
         self.armed = NEVER
-        self.log = log or (lambda level, text: None)
 
     def __dealloc__(self):
         cdef int fd
-        for fd in (self.epoll, self.alarm, self.outer):
+        for fd in (self.alarm, self.outer):
             if fd >= 0:
                 close(fd)               # not Python's, which may be gone when the process ends
         if self.lock is not NULL:
             PyThread_free_lock(self.lock)
 
-    # What it serves.
+    # One at a time.
 
-    def add(self, Stack stack):
-        """Serve `stack` too; frames of strangers go to the stack that `stack_for` names."""
-        self.stacks.append(stack)
+    def told_died(self, incarnation):
+        """Somebody who knows says that this member's process has ended (H13): tell every stack.
 
-    def listen(self, sock):
-        """Accept connections on a listening socket, which the pump owns from here on."""
-        sock.setblocking(False)
-        self.watch(sock.fileno(), self.slot(sock), EPOLLIN)
-        self.sockets[sock.fileno()] = sock
-
-    def watch_fd(self, int fd, callback):
-        """Call `callback()` when `fd` is readable, outside of all stacks; the pump closes nothing."""
-        self.watch(fd, self.slot(callback), EPOLLIN)
-
-    def fileno(self):
-        """The epoll set: readable when `handle()` has something to do."""
-        return self.epoll
+        Not to be called by what runs in a stack; `later` is for that.
+        """
+        cdef Stack stack
+        self.enter()
+        try:
+            for stack in self.stacks:
+                self.died(stack, incarnation)
+        finally:
+            self.leave()
 
     def call(self, function, *args):
         """Run one of a stack's inputs: `function(*args, now)`, and send what comes of it."""
@@ -132,8 +109,6 @@ cdef class Pump(Driver):
             function(*args, monotonic())
         finally:
             self.leave()
-
-    # One at a time.
 
     cdef int enter(self) except -1:
         """Have the stacks for this thread alone."""
@@ -250,19 +225,14 @@ cdef class Pump(Driver):
         cdef Stack stack
         cdef int64_t now
         for i in range(count):
-            entry = self.slots[events[i].data.u64]
-            if isinstance(entry, Channel):
-                self.handle_channel(<Channel>entry, events[i].events)
-            elif callable(entry):
-                self.callbacks.append(entry)
-            elif entry is not None:
-                self.accept(entry)
-            elif events[i].data.u64 == ALARM:
+            if events[i].data.u64 == ALARM:
                 read(self.alarm, &value, 8)
+            else:
+                self.handle_slot(events[i].data.u64, events[i].events)
         now = monotonic()
         for stack in self.stacks:
             if stack.next_deadline() <= now:
-                stack.expire(now)
+                self.expire(stack, now)
         return 0
 
     def handle(self):
@@ -333,182 +303,6 @@ cdef class Pump(Driver):
                 self.wind()
         return True
 
-    # Channels.
-
-    cdef int slot(self, object entry) except -1:
-        if self.free_slots:
-            slot = self.free_slots.pop()
-            self.slots[slot] = entry
-            return slot
-        if len(self.slots) >= SLOTS_MAX:
-            raise OrcalikeError(f"more than {SLOTS_MAX} connections")
-        self.slots.append(entry)
-        return len(self.slots) - 1
-
-    cdef int watch(self, int fd, int slot, unsigned int events,
-                   int operation=EPOLL_CTL_ADD) except -1:
-        cdef epoll_event event
-        event.events = events
-        event.data.u64 = slot
-        if epoll_ctl(self.epoll, operation, fd, &event) < 0:
-            raise OSError(errno, os.strerror(errno))
-        return 0
-
-    cdef Channel open(self, object sock, unsigned int events):
-        cdef int slot = self.slot(None)
-        cdef Channel channel = Channel(sock.fileno(), slot)
-        self.slots[slot] = channel
-        self.sockets[sock.fileno()] = sock
-        self.watch(sock.fileno(), slot, events)
-        return channel
-
-    cdef accept(self, object listener):
-        strangers = [entry for entry in self.slots
-                     if isinstance(entry, Channel) and (<Channel>entry).stack is None]
-        while True:
-            try:
-                sock, _ = listener.accept()
-            except OSError:
-                return
-            try:
-                sockets.accepted(sock)
-                if len(strangers) >= STRANGERS_MAX:
-                    raise OrcalikeError("too many connections that have not greeted")
-                strangers.append(self.open(sock, EPOLLIN))
-            except (OSError, OrcalikeError) as error:
-                self.log(logging.WARNING, f"a connection was refused: {error}")
-                sock.close()
-
-    cdef connect(self, Stack stack, str address):
-        cdef Channel channel
-        try:
-            sock = sockets.connect(address)
-        except (OSError, ValueError, OrcalikeError) as error:
-            stack.connect_failed(address, str(error), monotonic())
-            return
-        channel = self.open(sock, EPOLLIN | EPOLLOUT)
-        channel.stack = stack
-        channel.address = address
-        channel.connecting = channel.waits_for_room = True
-
-    cdef close(self, Channel channel, str why):
-        """The channel is at its end: tell its stack."""
-        sock = self.sockets.pop(channel.fd, None)
-        if sock is None:
-            return
-        sock.close()                    # which takes it out of the epoll set
-        self.slots[channel.link] = None
-        if channel.stack is not None:
-            if channel.connecting:
-                channel.stack.connect_failed(channel.address, why, monotonic())
-            else:
-                channel.stack.link_down(channel.link, why, monotonic())
-        self.free_slots.append(channel.link)
-
-    cdef int handle_channel(self, Channel channel, unsigned int events) except -1:
-        cdef Message frame
-        cdef int64_t now
-        if channel.connecting and events & ~<unsigned int>EPOLLIN:
-            return self.connected(channel)
-        if events & EPOLLOUT:
-            self.flush(channel)
-        if events & ~<unsigned int>EPOLLOUT and channel.fill() == CLOSED:
-            self.close(channel, channel.why)
-            return 0
-        now = monotonic()
-        while True:
-            frame = channel.next_frame()
-            if frame is None:
-                break
-            if channel.stack is None:
-                self.greeted(channel, frame.body)
-            if channel.stack is None or channel.link in channel.stack.out.closes:
-                break
-            channel.stack.receive_frame(channel.link, frame, now)
-        if channel.why is not None or (channel.stack is None
-                                       and channel.end - channel.begin > GREETING_MAX):
-            self.refuse(channel, channel.why or "no greeting")
-        return 0
-
-    cdef int connected(self, Channel channel) except -1:
-        why = sockets.error_of(channel.fd)
-        if why:
-            self.close(channel, why)
-            return 0
-        channel.connecting = channel.waits_for_room = False
-        self.watch(channel.fd, channel.link, EPOLLIN, EPOLL_CTL_MOD)
-        channel.stack.link_up(channel.link, channel.address, monotonic())
-        return 0
-
-    cdef greeted(self, Channel channel, bytes frame):
-        """A stranger's first frame says which group it is for."""
-        cdef Stack stack = None
-        try:
-            group, address, _ = greeting_of(frame)
-            stack = self.stack_for(group) if self.stack_for else self.stacks[0]
-            if stack is None:
-                raise ProtocolError(f"{address or 'a stranger'} asks for group {group!r}")
-        except ProtocolError as error:
-            channel.why = str(error)
-            return
-        channel.stack = stack
-        stack.link_up(channel.link, "", monotonic())
-
-    cdef refuse(self, Channel channel, str why):
-        self.log(logging.WARNING, f"connection {channel.address or channel.link} refused: {why}")
-        self.close(channel, why)
-
-    cdef int emit(self) except -1:
-        """Move what the stacks put out to the sockets."""
-        cdef Stack stack
-        for stack in self.stacks:
-            if stack.out.count or stack.out.connects or stack.out.closes:
-                self.emit_stack(stack)
-        return 0
-
-    cdef int emit_stack(self, Stack stack) except -1:
-        cdef Outbox out = stack.out
-        cdef Channel channel
-        cdef Py_ssize_t i
-        while out.count or out.connects or out.closes:
-            for i in range(out.count):
-                entry = self.slots[out.items[i].link]
-                if isinstance(entry, Channel):
-                    channel = <Channel>entry
-                    channel.put(<Message>out.items[i].message)
-                    if not channel.dirty:
-                        channel.dirty = True
-                        self.dirty.append(channel)
-            out.clear()
-            while self.dirty:
-                channel = self.dirty.pop()
-                channel.dirty = False
-                if not channel.waits_for_room:
-                    self.flush(channel)
-            if out.connects or out.closes:
-                self.follow(stack)
-        return 0
-
-    cdef int follow(self, Stack stack) except -1:
-        """Make and close the links that a stack wants made and closed."""
-        for address in stack.out.take_connects():
-            self.connect(stack, address)
-        for link in stack.out.take_closes():
-            entry = self.slots[link]
-            if isinstance(entry, Channel):
-                self.refuse(<Channel>entry, "the stack refused it")
-        return 0
-
-    cdef int flush(self, Channel channel) except -1:
-        cdef int gone = channel.flush()
-        if gone == CLOSED:
-            self.close(channel, channel.why)
-        elif channel.waits_for_room != (not gone):
-            channel.waits_for_room = not gone
-            self.watch(channel.fd, channel.link, EPOLLIN if gone else EPOLLIN | EPOLLOUT,
-                       EPOLL_CTL_MOD)
-        return 0
-
     # The end.
 
     cdef fail(self, object error):
@@ -519,11 +313,6 @@ cdef class Pump(Driver):
             if self.on_failure is not None:
                 self.on_failure(error)
 
-    def is_drained(self):
-        """Whether all that was to be sent is with the kernel."""
-        return not any(isinstance(entry, Channel) and (<Channel>entry).queued
-                       for entry in self.slots)
-
     def drain(self, int64_t until):
         """Send what is queued, for as long as it takes until the time `until`."""
         while not self.is_drained() and monotonic() < until:
@@ -533,10 +322,7 @@ cdef class Pump(Driver):
         """Close every socket; the stacks are not told."""
         self.stopped = True
         self.ring()
-        for sock in self.sockets.values():
-            sock.close()
-        self.sockets.clear()
-        self.slots = [None]
+        self.close_sockets()
 
 
 cdef int milliseconds(int64_t until) noexcept:

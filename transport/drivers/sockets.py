@@ -1,10 +1,13 @@
 """Addresses and sockets: `unix:PATH` and `tcp:HOST:PORT`, never beyond this machine without a key.
 
-What a socket needs once is here, in Python; what each frame needs is in `channel.pyx`.
+What a socket needs once is here, in Python; what each frame needs is in `channel.pyx`. Beside each
+listening socket stands one for datagrams, where its owner's heartbeats come: at `PATH~`, or at the
+same host and port by UDP.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import socket
@@ -14,6 +17,14 @@ from pathlib import Path
 from orcalike.transport.errors import InsecureConfig, JoinFailed, OrcalikeError
 
 BACKLOG = 1024
+
+DATAGRAM_SUFFIX = "~"
+"""What the path of a datagram socket has more than that of the listening one."""
+
+UNIX_PATH_MAX = 107 - len(DATAGRAM_SUFFIX)
+"""The longest path to listen at, in bytes: the kernel's bound is 108 with the final zero."""
+
+PORT_TRIES = 16
 
 
 def split(address: str) -> tuple[str, str, int]:
@@ -57,12 +68,15 @@ def _family(host: str) -> socket.AddressFamily:
 def listen(address: str) -> tuple[socket.socket, str]:
     """A listening socket, and the address that others name it by (port 0 picks one).
 
-    Raises InsecureConfig beyond loopback, OrcalikeError where somebody listens there already.
+    Raises InsecureConfig beyond loopback, OrcalikeError where somebody listens there already or
+    the path is too long.
     """
     scheme, host, port = split(normal(address))
     try:
         if scheme == "unix":
             address = f"unix:{host}"
+            if len(os.fsencode(host)) > UNIX_PATH_MAX:
+                raise OSError(f"its path is longer than {UNIX_PATH_MAX} bytes")
             _remove_stale(host)
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             old = os.umask(0o177)
@@ -71,9 +85,7 @@ def listen(address: str) -> tuple[socket.socket, str]:
             finally:
                 os.umask(old)
         else:
-            sock = socket.socket(_family(host), socket.SOCK_STREAM)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((host, port))
+            sock = _bind_tcp(host, port)
             port = sock.getsockname()[1]
             address = f"tcp:[{host}]:{port}" if ":" in host else f"tcp:{host}:{port}"
     except OSError as error:
@@ -81,6 +93,76 @@ def listen(address: str) -> tuple[socket.socket, str]:
     sock.listen(BACKLOG)
     sock.setblocking(False)
     return sock, address
+
+
+def _bind_tcp(host: str, port: int) -> socket.socket:
+    """A bound socket; a port that is picked here is free for datagrams too."""
+    for tries_left in range(PORT_TRIES, 0, -1):
+        sock = socket.socket(_family(host), socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((host, port))
+            if port == 0:
+                with socket.socket(sock.family, socket.SOCK_DGRAM) as probe:
+                    probe.bind(sock.getsockname())
+            return sock
+        except OSError:
+            sock.close()
+            if port != 0 or tries_left == 1:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def datagrams_beside(listener: socket.socket) -> socket.socket:
+    """The datagram socket that stands beside a listening one; `close_datagrams` removes it.
+
+    Raises OrcalikeError where it cannot be made.
+    """
+    name = listener.getsockname()
+    sock = socket.socket(listener.family, socket.SOCK_DGRAM)
+    try:
+        if listener.family == socket.AF_UNIX:
+            name += DATAGRAM_SUFFIX
+            os.fchmod(sock.fileno(), 0o600)  # the file that bind makes gets this mode
+            if Path(name).is_socket():  # left behind: who listens beside it is its only owner
+                os.unlink(name)
+        sock.bind(name)
+    except OSError as error:
+        sock.close()
+        why = error.strerror or error
+        raise OrcalikeError(f"no datagram socket for heartbeats at {name}: {why}") from None
+    sock.setblocking(False)
+    return sock
+
+
+def close_datagrams(sock: socket.socket) -> None:
+    """Close a socket of `datagrams_beside`, and remove its file."""
+    name = sock.getsockname()
+    sock.close()
+    if isinstance(name, str):
+        with contextlib.suppress(OSError):  # the launcher has removed it where the run ends
+            os.unlink(name)
+
+
+def datagram_address(address: str) -> bytes:
+    """Where the endpoint at `address` takes datagrams, as the kernel's sockaddr; b"" for nowhere.
+
+    Addresses come from other members: one that cannot be used is nowhere.
+    """
+    try:
+        scheme, host, port = split(address)
+        if scheme == "unix":
+            path = os.fsencode(host + DATAGRAM_SUFFIX)
+            usable = len(path) <= UNIX_PATH_MAX + len(DATAGRAM_SUFFIX) and b"\0" not in path
+            return struct.pack("=H", socket.AF_UNIX) + path + b"\0" if usable else b""
+        family = _family(_loopback(host))
+        packed = socket.inet_pton(family, _loopback(host))
+    except (ValueError, OSError, OrcalikeError):
+        return b""
+    if family == socket.AF_INET6:
+        head = struct.pack("=H", family) + struct.pack("!HI", port, 0)
+        return head + packed + struct.pack("=I", 0)
+    return struct.pack("=H", family) + struct.pack("!H", port) + packed + bytes(8)
 
 
 def _remove_stale(path: str) -> None:

@@ -31,8 +31,15 @@ cdef class Core:
     cdef readonly list todo         # layers that go on once the upcalls have returned
     cdef uint64_t seed
     cdef readonly object me         # this endpoint, a Member
+    cdef public tuple beats         # the members that this endpoint beats to, and wants to hear
+    cdef public uint64_t beats_version  # changes when `beats` does
+    cdef public object on_mark      # called with the name of each failpoint passed, or None
+    cdef readonly object broken     # which details are sabotaged, or None
+    cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
     cpdef uint64_t random(self)
     cpdef again(self, Layer layer)
+    cdef int mark(self, str step) except -1
+    cdef bint is_broken(self, str switch) except -1
 
 
 cdef class Layer:
@@ -54,10 +61,13 @@ cdef class Layer:
     cpdef ack(self, Message message)
     cpdef stable(self, Message message)
     cpdef credit(self, bint given)
+    cpdef degree(self, int least)
+    cpdef incomplete(self, object members)
     cpdef leave(self)
     cpdef flush(self, object failed)
     cpdef flush_ok(self, bytes report)
     cpdef holds(self)
+    cpdef reset(self, int minimum)
     cpdef destroy(self)
     cpdef object focus(self, str name)
     cpdef dict dump(self)
@@ -67,7 +77,11 @@ cdef class Layer:
     cpdef up_join_denied(self, str why)
     cpdef up_flush(self, object failed)
     cpdef bytes up_flush_ok(self, dict reports)
+    cpdef bytes up_held(self)
+    cpdef list up_missing(self, bytes report)
+    cpdef up_supply(self, bytes piece)
     cpdef bint up_cut(self, bytes cut)
+    cpdef bint up_has_state(self)
     cpdef up_view(self, object view, bytes cut)
     cpdef up_cast(self, Message message)
     cpdef up_send(self, Message message)
@@ -77,6 +91,9 @@ cdef class Layer:
     cpdef up_lost_message(self, str why)
     cpdef up_stable(self, object matrix)
     cpdef up_problem(self, object member, str why)
+    cpdef up_linked(self, object member)
+    cpdef up_blocked(self, object missing, str rule)
+    cpdef up_reset_failed(self, str why)
     cpdef up_system_error(self, str why)
     cpdef up_exit(self, str why)
     cpdef object up_give_state(self)

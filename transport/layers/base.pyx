@@ -73,6 +73,18 @@ cdef class Core:
     def __cinit__(self, *args, **kwargs):
         self.out = Outbox()
         self.todo = []
+        self.beats = ()
+        self.departed = ()
+
+    cdef int mark(self, str step) except -1:
+        """The protocol passes a failpoint of RELIABILITY 3a: the driver decides what that means."""
+        if self.on_mark is not None:
+            self.on_mark(step)
+        return 0
+
+    cdef bint is_broken(self, str switch) except -1:
+        """Whether this detail is sabotaged, to see that somebody notices."""
+        return self.broken is not None and switch in self.broken
 
     cpdef uint64_t random(self):
         """The next number of this stack's own splitmix64."""
@@ -152,6 +164,16 @@ cdef class Layer:
         """False: what is delivered from now on is not applied yet, so senders must wait."""
         self.below.credit(given)
 
+    cpdef degree(self, int least):
+        """From here on `least` is the smallest resilience degree above 0 of any cast (R in H1)."""
+        if self.below is not None:
+            self.below.degree(least)
+
+    cpdef incomplete(self, object members):
+        """These incarnations have no complete state: their word does not count for resilience."""
+        if self.below is not None:
+            self.below.incomplete(members)
+
     cpdef leave(self):
         """Leave the group; EXIT comes up when it is done."""
         self.below.leave()
@@ -167,6 +189,10 @@ cdef class Layer:
     cpdef holds(self):
         """All of the cut that was asked for is held here now."""
         self.below.holds()
+
+    cpdef reset(self, int minimum):
+        """Go on with at least `minimum` members where the group is blocked (A05)."""
+        self.below.reset(minimum)
 
     cpdef destroy(self):
         """Clean up the endpoint."""
@@ -203,6 +229,22 @@ cdef class Layer:
     cpdef bytes up_flush_ok(self, dict reports):
         """All have frozen; their reports by place. Returns the cut: what belongs to the view."""
         return self.above.up_flush_ok(reports)
+
+    cpdef bytes up_held(self):
+        """What is held here, as a flush reports it."""
+        return self.above.up_held()
+
+    cpdef list up_missing(self, bytes report):
+        """The packets held here that the member that reported so lacks."""
+        return self.above.up_missing(report)
+
+    cpdef up_supply(self, bytes piece):
+        """A packet that was missing here, as `up_missing` gave it."""
+        self.above.up_supply(piece)
+
+    cpdef bint up_has_state(self):
+        """Is the state here complete, so that others can get it from here?"""
+        return self.above is None or self.above.up_has_state()
 
     cpdef bint up_cut(self, bytes cut):
         """Is all of `cut` held here? If not, `holds()` comes down when it is."""
@@ -241,8 +283,22 @@ cdef class Layer:
         self.above.up_stable(matrix)
 
     cpdef up_problem(self, object member, str why):
-        """Communication with `member` is in trouble."""
+        """Communication with `member` is in trouble: it is suspected."""
         self.above.up_problem(member, why)
+
+    cpdef up_linked(self, object member):
+        """A link to a peer stands."""
+        self.above.up_linked(member)
+
+    cpdef up_blocked(self, object missing, str rule):
+        """No primary view can be formed now: by which rule, and which members are waited for."""
+        if self.above is not None:
+            self.above.up_blocked(missing, rule)
+
+    cpdef up_reset_failed(self, str why):
+        """A reset was asked for, and cannot be done."""
+        if self.above is not None:
+            self.above.up_reset_failed(why)
 
     cpdef up_system_error(self, str why):
         """Something is wrong that no protocol mends."""

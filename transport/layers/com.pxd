@@ -1,5 +1,7 @@
 """COM: links to peers, as reliable FIFO channels."""
 
+from libc.stdint cimport int64_t
+
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
 
@@ -15,7 +17,9 @@ cdef class Peer:
     cdef readonly object incarnation    # None until it has greeted
     cdef readonly int link              # -1 until there is one
     cdef readonly int place             # in the view, or -1
-    cdef readonly bint greeted
+    cdef readonly bint greeted          # once, on this link or an earlier one
+    cdef readonly bint replaced         # another endpoint has its address now
+    cdef bint connecting                # a link was asked for, and there is no word of it yet
     cdef list queue                     # messages that wait for the link
     cdef Py_ssize_t queued
 
@@ -25,17 +29,20 @@ cdef class Com(Layer):
     cdef readonly str group
     cdef dict peers                     # by address
     cdef list links                     # peer by link, or None
+    cdef list greetings                 # by link: whether the other end has greeted on it
     cdef list places                    # peer by place in the view; None for this member
     cdef object installed               # the view that they follow, or None
     cdef readonly dict counters         # what was dropped, by reason
+    cdef int64_t pause                  # ns until links that are missing are tried again
     cpdef link_up(self, int link, str address)
     cpdef link_down(self, int link, str why)
     cpdef receive(self, int link, Message frame)
 
     cdef greet(self, int link, Peer peer, Message frame)
     cdef Peer peer(self, str address)
+    cdef Peer known(self, str address, object incarnation)
     cdef want(self, Peer peer)
-    cdef settle(self, Peer peer)
+    cdef retry(self)
     cdef int route(self, Peer peer, Message message, int kind, bint* pushed) except -1
     cdef int transmit(self, int link, Message message, int kind) except -1
     cdef refuse(self, int link, str why)

@@ -7,6 +7,8 @@ COM runs no protocol but a greeting: the first frame of each link says which gro
 endpoint and which incarnation speaks. The driver makes the links: `out.connects` names the
 addresses that one is wanted to. What is sent to a peer whose link is not up yet waits for it,
 within a bound. Of two links to one peer, the first that greets carries all that is sent there.
+A link to a member of the view that went down is made again, with growing pauses; what was under
+way on it is lost, and the layers above are told.
 
 A frame is  length of the rest (4) | magic | version | kind | 0 | body.  Nothing of it is believed
 before length, magic, version and kind are checked, and nothing but a greeting from a stranger.
@@ -16,7 +18,9 @@ import msgpack
 
 from orcalike.transport.errors import ProtocolError
 
-from orcalike.transport.layers.base cimport Core, Layer
+from libc.stdint cimport int64_t
+
+from orcalike.transport.layers.base cimport NEVER, Core, Layer
 from orcalike.transport.wire.bytes cimport load32, store32
 from orcalike.transport.wire.message cimport Message
 
@@ -28,6 +32,8 @@ cdef enum:
     QUEUED_MAX = 67108864       # bytes that wait for one link
     GREETING_MAX = 2048
     LINKS_MAX = 4096
+    PAUSE_LEAST = 10000000      # ns
+    PAUSE_MOST = 1000000000
 
 
 cdef class Peer:
@@ -72,44 +78,78 @@ cdef class Com(Layer):
         self.group = config.group
         self.peers = {}
         self.links = []
+        self.greetings = []
         self.places = []
         self.counters = {}
+        self.pause = PAUSE_LEAST
 
     # What the driver tells.
 
     cpdef link_up(self, int link, str address):
         """A link stands: to `address` where this end asked for it, else from a stranger ("")."""
+        cdef Peer peer
         if not 0 <= link < LINKS_MAX:
             self.core.out.closes.append(link)
             return
         while len(self.links) <= link:
             self.links.append(None)
-        self.links[link] = self.peer(address) if address else Peer("")
+            self.greetings.append(False)
+        peer = self.links[link] = self.peer(address) if address else Peer("")
+        peer.connecting = False
+        self.greetings[link] = False
         body = msgpack.packb([self.group, self.me.address, self.me.incarnation])
         self.transmit(link, Message(body), HELLO)
 
     cpdef link_down(self, int link, str why):
         """The link is gone, and what was under way on it."""
         cdef Peer peer = self.links[link] if 0 <= link < len(self.links) else None
+        cdef bint greeted
         if peer is None:
             return
+        greeted = self.greetings[link]
         self.links[link] = None
-        if peer.link == link:
+        if peer.link == link or peer.link < 0:
             peer.link = -1
-        elif peer.greeted:
-            return                      # a second link to a peer that still has its first
-        peer.queue, peer.queued = [], 0
-        if peer.greeted or peer.address:
+            peer.queue, peer.queued = [], 0
+        if greeted or peer.address:
             self.above.up_problem(peer, why)
-        if peer.place < 0:              # whoever comes back greets again
-            self.peers.pop(peer.address, None)
+        if peer.link >= 0:
+            return                      # a second link, which the peer may have sent by
+        if peer.place >= 0:
+            self.retry()
+        elif self.peers.get(peer.address) is peer:
+            del self.peers[peer.address]    # whoever comes back greets again
+
+    cdef retry(self):
+        """Try again, after a pause, to link with who is in the view."""
+        if self.deadline == NEVER:
+            self.deadline = self.core.now + self.pause
+            self.pause = min(2 * self.pause, PAUSE_MOST)
+
+    cpdef expire(self):
+        cdef Peer peer
+        cdef bint missing = False
+        self.deadline = NEVER
+        for peer in self.places:
+            if peer is not None and peer.link < 0 and peer.place >= 0 and not peer.replaced:
+                missing = True
+                self.want(peer)
+        if missing:
+            self.retry()
 
     def connect_failed(self, str address, str why):
         """No link to `address` could be made."""
         cdef Peer peer = self.peers.get(address)
-        if peer is not None and peer.link < 0:
+        if peer is None:
+            return
+        peer.connecting = False
+        if peer.link < 0:
             peer.queue, peer.queued = [], 0
             self.above.up_problem(peer, why)
+            if peer.place >= 0:
+                self.retry()
+            else:
+                self.peers.pop(address, None)
 
     cpdef receive(self, int link, Message frame):
         """One whole frame; its length was checked by whoever cut it from the stream."""
@@ -118,7 +158,7 @@ cdef class Com(Layer):
         if peer is None:
             self.refuse(link, "a frame on no link")
             return
-        if not peer.greeted:
+        if not self.greetings[link]:
             self.greet(link, peer, frame)
             return
         header = frame.pop(FRAME_HEADER)
@@ -150,20 +190,38 @@ cdef class Com(Layer):
         except ProtocolError as error:
             self.refuse(link, str(error))
             return
-        if not peer.address:            # a stranger, known by its address from here on
-            known = self.peer(address or f"link:{link}:{incarnation}")
+        known = self.known(address or f"link:{link}:{incarnation}", incarnation)
+        if known is not peer:
+            if peer.address and peer.link < 0 and peer.incarnation is not None:
+                # Another endpoint answers where this peer was: it is gone.
+                peer.replaced = True
+                self.above.up_problem(peer, "another endpoint has its address")
             self.links[link] = peer = known
-        if peer.greeted and peer.link >= 0 and peer.incarnation != incarnation:
-            self.refuse(link, f"a second endpoint claims {peer.address}")
-            return
+        self.greetings[link] = True
         peer.incarnation = incarnation
         peer.greeted = True
         if peer.link < 0:
             peer.link = link
-            self.settle(peer)
+            if self.installed is not None:
+                place = self.installed.place(incarnation)
+                if place >= 0 and self.places[place] is peer:
+                    peer.place = place
+                    self.pause = PAUSE_LEAST
             for kind, message in peer.queue:
                 self.transmit(link, message, kind)
             peer.queue, peer.queued = [], 0
+            self.above.up_linked(peer)
+
+    cdef Peer known(self, str address, object incarnation):
+        """The peer with that incarnation; another one that had the address before has lost it."""
+        cdef Peer peer
+        for peer in self.places:
+            if peer is not None and peer.incarnation == incarnation:
+                return peer
+        peer = self.peers.get(address)
+        if peer is None or peer.incarnation is not None and peer.incarnation != incarnation:
+            peer = self.peers[address] = Peer(address)
+        return peer
 
     # Downcalls.
 
@@ -180,13 +238,27 @@ cdef class Com(Layer):
             if place == mine:
                 self.places.append(None)
                 continue
-            peer = self.peer(member.address)
-            if not peer.greeted:
-                peer.incarnation = member.incarnation
-            peer.place = place if peer.incarnation == member.incarnation else -1
+            peer = self.member(member)
+            peer.incarnation = member.incarnation
+            peer.place = place
             self.places.append(peer)
             if peer.link < 0 and place < mine:
                 self.want(peer)
+        self.pause = PAUSE_LEAST
+
+    def member(self, member):
+        """The peer that a member of the view is."""
+        cdef Peer peer
+        for peer in self.links:
+            if peer is not None and peer.greeted and peer.incarnation == member.incarnation:
+                return peer
+        peer = self.peers.get(member.address)
+        if peer is None or peer.incarnation not in (None, member.incarnation):
+            taken = peer is not None and peer.link >= 0
+            peer = Peer(member.address)
+            if not taken:
+                self.peers[member.address] = peer
+        return peer
 
     cpdef cast(self, Message message):
         """To all others of the view."""
@@ -231,15 +303,9 @@ cdef class Com(Layer):
         return peer
 
     cdef want(self, Peer peer):
-        if not peer.address.startswith("link:") and peer.address not in self.core.out.connects:
+        if not peer.connecting and not peer.address.startswith("link:"):
+            peer.connecting = True
             self.core.out.connects.append(peer.address)
-
-    cdef settle(self, Peer peer):
-        """Find the place of a peer that greeted after the view was installed."""
-        if self.installed is not None:
-            place = self.installed.place(peer.incarnation)
-            if place >= 0 and self.places[place] is peer:
-                peer.place = place
 
     cdef int route(self, Peer peer, Message message, int kind, bint* pushed) except -1:
         """Send now, or keep for a link that is still to come."""

@@ -1,6 +1,6 @@
 """MBRSHIP: views, and which messages belong to which."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
@@ -8,22 +8,36 @@ from orcalike.transport.wire.message cimport Message
 
 cdef class Mbrship(Layer):
     cdef readonly object me, options
-    cdef readonly object agreement
+    cdef readonly object agreement, detector
     cdef readonly object view       # None outside of the group
     cdef readonly int place         # this member's place in it
-    cdef readonly dict lost         # incarnation -> why, for members of this view
+    cdef readonly dict unlinked     # incarnation -> why, for members whose link is down
     cdef uint64_t key               # identity of the view, as data headers carry it
     cdef list early                 # data of views that are not installed here yet
     cdef Py_ssize_t early_bytes
+    cdef object pending             # a value that was decided, and whose cut is not all here
+    cdef set answered               # who was told this view already: those who speak of another
+    cdef set asked                  # who was asked for what the pending value lacks
     cdef readonly str seed          # whom a join goes through
     cdef readonly int stale         # how many messages of other views were dropped
+    cdef int64_t slow               # ns that a change of view waits for a member that beats
+    cdef int64_t ask_at             # when to ask again to be let in
+    cdef int64_t frozen_at
+    cdef readonly int least         # R, as the application has said (H2)
     cdef bint leaves
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast)
     cdef control(self, Message message)
     cdef dispatch(self, Message message, object fields)
     cdef requested(self, object member, object options)
+    cdef behind(self, Message message)
+    cdef ahead(self, Message message, object number, bytes held)
+    cdef told_expelled(self, object view)
     cdef decided(self, object view, bytes cut)
+    cdef suspicions(self)
+    cdef settle(self)
+    cdef watch(self)
+    cdef plan(self)
     cdef replay(self, uint64_t key, bint is_cast, Message message)
     cdef exit(self, str why)
     cdef complain(self, Message message, str why)

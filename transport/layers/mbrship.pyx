@@ -1,20 +1,28 @@
-"""MBRSHIP: views, and which messages belong to which (Horus 4.3; H02, H13, H62, A02, A09).
+"""MBRSHIP: views, and which messages belong to which (Horus 4.3; H02 to H04, H13, H62 to H65, A02, A09).
 
 Promises: members that go from one view to the next delivered the same messages in between
 (virtual synchrony, H03). A message carries the view that it was sent in, and is passed up in
-that view only: one of an older view is dropped, one of a view that is not installed here yet
-waits for it. Joining goes through any member, and is repeated until the group has answered.
+that view only: one of an older view is dropped (so a member that was expelled and does not know
+it is fenced, I16, and is told), one of a view that is not installed here yet waits for it, and
+its sender is asked for what is missing here. Joining goes through any member, and is repeated
+until the group has answered.
 
-Needs FIFO from below. The agreement on views is in `membership/agreement.py`; which packets are
-held, and what must be delivered before a view, is for the layers above (`up_flush`,
-`up_flush_ok`, `up_cut`).
+Three modules in `membership/` do the thinking: who is suspected (`detector`), which members may
+go on (`quorum`), and what the next view is (`agreement`). Which packets are held, and what must be
+delivered before a view, is for the layers above (`up_flush`, `up_flush_ok`, `up_cut`).
+
+Needs FIFO from below. A link that breaks is a suspicion at once, and leaves a gap that only a new
+view closes; silence is one after the detection time; a death that was seen is no suspicion but a
+fact (H13).
 """
 
 import msgpack
 
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.membership.agreement import Agreement
-from orcalike.transport.view import Member, View
+from orcalike.transport.membership.agreement import OLDEST_WATCHED, Agreement
+from orcalike.transport.membership.attempt import Value
+from orcalike.transport.membership.detector import Detector
+from orcalike.transport.view import BALLOT_BITS, Member, View
 
 from libc.stdint cimport uint64_t
 
@@ -32,8 +40,9 @@ cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the v
 
 
 cdef uint64_t key_of(object view):
-    """lineage (12 bits), number (32), ballot (12): in the order of views."""
-    return (<uint64_t>view.lineage << 44) | (<uint64_t>view.number << 12) | <uint64_t>view.ballot
+    """Count of the lineage (7 bits), number (32), ballot (24): in the order of views."""
+    return (<uint64_t>(view.lineage >> BALLOT_BITS) << 56 | <uint64_t>view.number << 24
+            | <uint64_t>view.ballot)
 
 
 cdef class Mbrship(Layer):
@@ -48,9 +57,14 @@ cdef class Mbrship(Layer):
         self.me = me
         self.options = config.options
         self.agreement = Agreement(self, me, config.options)
+        self.detector = Detector(config.detection)
+        self.slow = config.slow
         self.place = -1
-        self.lost = {}
+        self.unlinked = {}
         self.early = []
+        self.answered = set()
+        self.asked = set()
+        self.ask_at = self.frozen_at = NEVER
 
     # Downcalls.
 
@@ -71,12 +85,9 @@ cdef class Mbrship(Layer):
         """Ask to be let in, and again later."""
         asked = {name: value for name, value in self.options.items() if value is not None}
         self.contact_with(self.seed, ["JOIN", self.me.pack(), asked])
-        self.deadline = self.core.now + ASK_AGAIN
-
-    cpdef expire(self):
-        self.deadline = NEVER
-        if self.view is None and self.seed:
-            self.ask()
+        self.mark("J1")
+        self.ask_at = self.core.now + ASK_AGAIN
+        self.plan()
 
     cpdef cast(self, Message message):
         store64(message.push(HEADER), self.key)
@@ -94,20 +105,123 @@ cdef class Mbrship(Layer):
                 self.exit("left")
         elif len(self.view.members) == 1:
             self.exit("the last member left")
-        elif self.place == 0:
+        elif self.agreement.leader == self.place:
             self.agreement.ask_leave(self.me.incarnation)
             self.core.again(self)
         else:
-            self.tell(0, ["LEAVE"])
+            self.tell(self.agreement.leader, ["LEAVE"])
+        self.mark("L1")
+
+    cpdef flush(self, object failed):
+        """A layer above wants a new view, without the `failed` places: they are too slow."""
+        if self.view is None:
+            return
+        for place in failed:
+            self.agreement.expelled.add(self.view.members[place].incarnation)
+        self.unsettle(None)
 
     cpdef flush_ok(self, bytes report):
         self.agreement.report(report)
 
     cpdef holds(self):
         self.agreement.complete()
+        if self.pending is not None and self.above.up_cut(self.pending.cut):
+            self.decided(self.pending.view, self.pending.cut)
+
+    cpdef degree(self, int least):
+        self.least = least
+
+    cpdef reset(self, int minimum):
+        if self.view is None or self.agreement.attempt is None and not self.agreement.frozen:
+            self.above.up_reset_failed("the group is not blocked")
+        elif self.agreement.leader != self.place:
+            self.tell(self.agreement.leader, ["RESET", minimum])
+        else:
+            why = self.agreement.reset(minimum)
+            if why is not None:
+                self.above.up_reset_failed(why)
 
     cpdef proceed(self):
-        self.agreement.begin()
+        self.agreement.proceed()
+
+    # Who is there.
+
+    def heard(self, incarnation, when):
+        """A member was heard at the time `when`."""
+        self.detector.heard(incarnation, when)
+
+    def died(self, incarnation):
+        """The process of a member was seen to end (H13)."""
+        if self.view is None or self.view.place(incarnation) < 0:
+            return
+        self.agreement.dead.add(incarnation)
+        self.suspicions()
+
+    cpdef expire(self):
+        now = self.core.now
+        if self.detector.deadline is not None and now >= self.detector.deadline:
+            silent = set(self.detector.silent)
+            if self.detector.check(now):
+                for incarnation in sorted(self.detector.silent - silent):
+                    self.suspected(incarnation, "it is silent")
+                back = sorted(silent - self.detector.silent)
+                self.suspicions()
+                for incarnation in back:
+                    self.agreement.again(incarnation)
+        if now >= self.ask_at:
+            self.ask_at = NEVER
+            if self.view is None and self.seed:
+                self.ask()
+        if self.frozen_at != NEVER and now >= self.frozen_at + self.slow:
+            self.frozen_at = now
+            self.agreement.expel_awaited()
+            self.core.again(self)
+        self.plan()
+
+    cdef suspicions(self):
+        """Tell the agreement who is suspected now."""
+        self.agreement.suspect(self.detector.silent | self.unlinked.keys())
+        self.core.again(self)
+
+    def suspected(self, incarnation, str why):
+        """Say that a member of the view is suspected."""
+        self.mark("V1")
+        place = self.view.place(incarnation)
+        if place >= 0:
+            self.above.up_problem(self.view.members[place], why)
+
+    cdef settle(self):
+        """A link broke, and what was under way on it is gone: only a new view closes the gap."""
+        self.agreement.unsettled = True
+        self.core.again(self)
+
+    def unsettle(self, incarnation):
+        """Have the leader begin a new view."""
+        cdef bint known = self.agreement.unsettled
+        self.settle()
+        if not known and self.agreement.leader != self.place:
+            self.tell(self.agreement.leader, ["LOST", incarnation or 0])
+
+    cdef watch(self):
+        """Beat to the oldest, or to all where this is one of them; and hear them."""
+        members = self.view.members if self.view is not None else ()
+        if self.place >= OLDEST_WATCHED:
+            members = members[:OLDEST_WATCHED]
+        beats = tuple([m for m in members if m.incarnation != self.me.incarnation])
+        if beats != self.core.beats:
+            self.core.beats = beats
+            self.core.beats_version += 1
+        self.detector.watch([member.incarnation for member in beats], self.core.now)
+        self.plan()
+
+    cdef plan(self):
+        """The deadline: the detector's, the next question, or the end of patience."""
+        cdef object least = self.ask_at
+        if self.detector.deadline is not None:
+            least = min(least, self.detector.deadline)
+        if self.frozen_at != NEVER:
+            least = min(least, self.frozen_at + self.slow)
+        self.deadline = least
 
     # Upcalls.
 
@@ -141,11 +255,47 @@ cdef class Mbrship(Layer):
         """A message of another view: too old is dropped, too new waits."""
         if key & ~CONTROL <= self.key or (self.view is None and not self.seed):
             self.stale += 1
+            if self.view is not None and (message.source < 0 or key & CONTROL):
+                self.behind(message)
             return
         self.early_bytes += message.size()
         if self.early_bytes > EARLY_MAX:
             raise ProtocolError(f"{EARLY_MAX} bytes of views that are not installed here")
         self.early.append((key, is_cast, message.copy()))
+        peer = self.peer_of(message)
+        if self.view is not None and peer is not None and peer.incarnation not in self.answered:
+            self.answered.add(peer.incarnation)
+            held = self.above.up_held()
+            self.contact_with(peer.address, ["BEHIND", self.view.number, held])
+
+    def peer_of(self, Message message):
+        """The peer that sent a message, where it can be answered."""
+        peer = self.below.focus("COM").peer_at(message.link)
+        return peer if peer is not None and peer.address else None
+
+    cdef behind(self, Message message):
+        """The sender is in an older view: tell it the present one, or that it is out (I16)."""
+        cdef Peer peer = self.peer_of(message)
+        if peer is None or peer.incarnation in self.answered:
+            return
+        self.answered.add(peer.incarnation)
+        if self.view.place(peer.incarnation) < 0:
+            self.contact_with(peer.address, ["EXPELLED", self.view.pack()])
+        elif self.agreement.last is not None:
+            self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
+
+    cdef ahead(self, Message message, object number, bytes held):
+        """BEHIND: a member of the old view asks for what brings it into the present one."""
+        cdef Peer peer = self.peer_of(message)
+        if self.view is None or peer is None:
+            return
+        if self.view.place(peer.incarnation) < 0:
+            self.contact_with(peer.address, ["EXPELLED", self.view.pack()])
+        elif self.view.number == number + 1:
+            for piece in self.above.up_missing(held):
+                self.contact_with(peer.address, ["SHIP", number, piece])
+            self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
+            self.agreement.again(peer.incarnation)
 
     cpdef up_problem(self, object member, str why):
         """A link went down. It is a loss only where the peer belongs to the view."""
@@ -154,15 +304,24 @@ cdef class Mbrship(Layer):
             if peer.address == self.seed:
                 self.above.up_join_failed(why)
             return
-        place = peer.place
-        if place < 0 or self.leaves:
+        if peer.place < 0 or len(self.view.members) <= peer.place:
             return
-        gone = self.view.members[place]
-        if gone.incarnation != peer.incarnation or self.agreement.departs(gone.incarnation):
+        gone = self.view.members[peer.place]
+        if gone.incarnation != peer.incarnation or gone.incarnation in self.unlinked:
             return
-        if gone.incarnation not in self.lost:
-            self.lost[gone.incarnation] = why
-            self.above.up_problem(gone, why)
+        self.unlinked[gone.incarnation] = why
+        if not self.agreement.departs(gone.incarnation) and not self.leaves:
+            self.suspected(gone.incarnation, why)
+        self.suspicions()
+        self.unsettle(gone.incarnation)
+
+    cpdef up_linked(self, object member):
+        """A link stands again."""
+        cdef Peer peer = member
+        if self.view is None or self.unlinked.pop(peer.incarnation, None) is None:
+            return
+        self.suspicions()
+        self.agreement.again(peer.incarnation)
 
     # Control messages.
 
@@ -188,46 +347,84 @@ cdef class Mbrship(Layer):
                 if self.view is None and self.leaves:
                     self.exit("left")
                 elif self.view is None:
-                    self.deadline = NEVER
+                    self.ask_at = NEVER
+                    self.plan()
                     self.above.up_join_denied(why)
             case ["INSTALL", [*packed], bytes(cut)]:
                 self.decided(View.unpack(packed), cut)
-            case ["LEAVE"] if self.place == 0 and message.source > 0:
+            case ["EXPELLED", [*packed]]:
+                self.told_expelled(View.unpack(packed))
+            case ["BEHIND", int(number), bytes(held)]:
+                self.ahead(message, number, held)
+            case ["SHIP", int(number), bytes(piece)]:
+                if self.view is not None and number == self.view.number:
+                    self.above.up_supply(piece)
+            case ["LEAVE"] if self.view is not None and message.source >= 0:
                 self.agreement.ask_leave(self.view.members[message.source].incarnation)
                 self.core.again(self)
+            case ["RESET", int(minimum)] if self.view is not None and message.source >= 0:
+                self.reset_for(message.source, minimum)
+            case ["RESET_FAILED", str(why)] if self.view is not None and message.source >= 0:
+                self.above.up_reset_failed(why)
             case list() if self.view is not None and message.source >= 0:
                 self.agreement.receive(message.source, fields)
             case _:
                 raise ProtocolError(f"{fields!r:.80} out of place")
 
+    def reset_for(self, place, minimum):
+        """RESET, of a member that does not lead."""
+        why = self.agreement.reset(minimum)
+        if why is not None:
+            self.tell(place, ["RESET_FAILED", why])
+
     cdef requested(self, object member, object options):
         """JOIN, from the joiner or passed on by the member that it knew."""
         if self.view is None or self.leaves and len(self.view.members) == 1:
             return
-        if self.place != 0:
-            self.tell(0, ["JOIN", member.pack(), options])
-            return
-        why = self.agreement.ask_join(member, options)
-        if why is None:
-            self.core.again(self)
+        if self.view.place(member.incarnation) >= 0:
+            last = self.agreement.last
+            self.contact_with(member.address, ["INSTALL", self.view.pack(), last.cut])
+        elif self.agreement.leader != self.place:
+            self.tell(self.agreement.leader, ["JOIN", member.pack(), options])
         else:
-            self.contact_with(member.address, ["DENIED", why])
+            why = self.agreement.ask_join(member, options)
+            if why is None:
+                self.core.again(self)
+            else:
+                self.contact_with(member.address, ["DENIED", why])
 
     cdef decided(self, object view, bytes cut):
         """INSTALL: the next view of this member, or its first."""
+        self.pending = None
         if self.view is None:
             if view.place(self.me.incarnation) >= 0:
                 self.above.up_cut(cut)          # raises where it cannot be read
+                self.mark("J2")
                 self.install(view, cut)
-        elif view.number != self.view.number + 1:
+        elif view.number != self.view.number + 1 or view.lineage < self.view.lineage:
             self.stale += 1
-        elif self.agreement.proposal != (view, cut):
-            raise ProtocolError(f"it installs {view}, which was not accepted here")
-        elif self.agreement.departs(self.me.incarnation):
-            self.above.up_view(view, cut)       # so that it has all that came before
-            self.exit("left")
-        else:
+        elif self.above.up_cut(cut):
             self.install(view, cut)
+        else:
+            self.pending = Value(view, cut)     # whoever sent it has more to send, or is asked
+            held = self.above.up_held()
+            for member in view.members:         # one after the other, each once
+                if (member.incarnation != self.me.incarnation and
+                        member.incarnation not in self.asked and
+                        self.view.place(member.incarnation) >= 0):
+                    self.asked.add(member.incarnation)
+                    self.contact_with(member.address, ["BEHIND", self.view.number, held])
+                    break
+
+    cdef told_expelled(self, object view):
+        """The group has gone on without this member: it can never have its old writes accepted."""
+        if view.place(self.me.incarnation) >= 0:
+            return
+        if self.view is None:
+            if self.seed:
+                self.above.up_join_failed("the group had let this member in, and expelled it")
+        elif (view.lineage, view.number) > (self.view.lineage, self.view.number):
+            self.exit(f"expelled: {view} went on without this member")
 
     # The agreement's port.
 
@@ -237,12 +434,23 @@ cdef class Mbrship(Layer):
         self.below.send(control, (place,))
 
     def contact_with(self, address, message):
-        cdef Message control = Message(msgpack.packb(message))
-        store64(control.push(HEADER), CONTROL)
-        self.below.contact(control, address)
+        cdef Message control
+        if address:
+            control = Message(msgpack.packb(message))
+            store64(control.push(HEADER), CONTROL)
+            self.below.contact(control, address)
 
     def freeze(self):
+        if self.frozen_at == NEVER:
+            self.frozen_at = self.core.now
+            self.plan()
         self.above.up_flush(None)
+
+    def missing(self, report):
+        return self.above.up_missing(report)
+
+    def supply(self, piece):
+        self.above.up_supply(piece)
 
     def cut_of(self, reports):
         return self.above.up_flush_ok(reports)
@@ -250,26 +458,49 @@ cdef class Mbrship(Layer):
     def has_cut(self, cut):
         return self.above.up_cut(cut)
 
+    def has_state(self):
+        return self.above.up_has_state()
+
+    def degree_here(self):
+        return self.least
+
+    def blocked(self, missing, rule):
+        self.above.up_blocked(missing, rule)
+
+    def mark(self, step):
+        if self.core.on_mark is not None:
+            self.core.on_mark(step)
+
+    def is_broken(self, switch):
+        return self.core.broken is not None and switch in self.core.broken
+
     def install(self, view, cut):
         """`view` is the view from here on."""
         cdef bint gone = view.place(self.me.incarnation) < 0
-        if gone:                                # the leader itself leaves
-            self.above.up_view(view, cut)
-            self.exit("left")
+        if gone:
+            self.above.up_view(view, cut)       # so that it has all that came before
+            self.exit("left" if self.leaves else f"expelled: {view} goes on without this member")
             return
         self.view = view
         self.key = key_of(view)
         self.place = view.place(self.me.incarnation)
         self.me = view.members[self.place]
-        self.lost = {}
-        self.deadline = NEVER
-        self.agreement.installed(view)
+        present = {member.incarnation for member in view.members}
+        self.unlinked = {each: why for each, why in self.unlinked.items() if each in present}
+        self.ask_at = self.frozen_at = NEVER
+        self.pending = None
+        self.answered.clear()
+        self.asked.clear()
+        self.agreement.installed(Value(view, cut))
         self.below.view(view)
+        self.watch()
+        self.suspicions()
+        self.mark("V9")
         self.above.up_view(view, cut)
         early, self.early, self.early_bytes = self.early, [], 0
         for key, is_cast, message in early:
             self.replay(key, is_cast, message)
-        if self.leaves and self.above.up_may_leave():
+        if self.leaves and self.view is not None and self.above.up_may_leave():
             self.leave()                        # who was asked is gone, or did not hear
         self.core.again(self)                   # who asked meanwhile is served now
 
@@ -294,13 +525,16 @@ cdef class Mbrship(Layer):
         self.key = 0
         self.place = -1
         self.seed = None
-        self.deadline = NEVER
+        self.ask_at = self.frozen_at = NEVER
         self.early, self.early_bytes = [], 0
+        self.agreement.view = None
+        self.watch()
         self.above.up_exit(why)
 
     cdef complain(self, Message message, str why):
         self.above.up_system_error(f"from place {message.source} by link {message.link}: {why}")
 
     cpdef dict dump(self):
-        return {"view": self.view, "place": self.place, "lost": dict(self.lost),
+        return {"view": self.view, "place": self.place, "unlinked": dict(self.unlinked),
+                "silent": set(self.detector.silent), "promised": self.agreement.promised,
                 "stale": self.stale}

@@ -9,6 +9,7 @@ from orcalike.transport.wire.message cimport Message
 cdef class Pack(Layer):
     cdef Message packet             # the open one, or None
     cdef Py_ssize_t packed          # messages in it
+    cdef unsigned char open_degree  # the largest of their degrees
     cdef object closed              # deque of packets that are full
     cdef readonly uint64_t ticket   # the next message's number: this member's own count
     cdef readonly uint64_t returned # of these, how many were delivered here
@@ -21,6 +22,8 @@ cdef class Pack(Layer):
 
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
     cdef int commit(self, unsigned char* stop) except -1
+    cdef bint mixes(self, unsigned char degree) noexcept
+    cdef int raise_degree(self, unsigned char degree) except -1
     cdef bint is_full(self) noexcept
     cdef bint has_ample_room(self) noexcept
     cdef int close(self) except -1

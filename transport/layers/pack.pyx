@@ -8,6 +8,9 @@ A message is marshalled in place: `reserve` gives room in the open packet, `comm
 message there; `cast` does both for a message that exists. Neither calls anything below, so they
 may run while an upcall runs; `cast_packets` is the downcall that sends.
 
+A packet has the largest degree of its messages. A number and a majority do not mix: which is larger
+depends on the view.
+
 A packet is  number of its first message (8) | messages (4) | then for each: length (varint), bytes.
 """
 
@@ -30,6 +33,8 @@ from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     HEADER = 12
+    MAJORITY = 254          # as in `transport.degree`
+    ALL = 255
     SPARE = 1024            # room behind a packet's size, so that the last message seldom moves it
 
 
@@ -88,6 +93,20 @@ cdef class Pack(Layer):
             self.ready = True
         return 0
 
+    cdef bint mixes(self, unsigned char degree) noexcept:
+        """Whether a message of that degree has no place among those of the open packet."""
+        return (self.packet is not None and self.packed > 0 and self.open_degree != 0
+                and self.open_degree != ALL and degree != ALL
+                and (self.open_degree == MAJORITY) != (degree == MAJORITY))
+
+    cdef int raise_degree(self, unsigned char degree) except -1:
+        """The message that is committed next has a degree, which is not 0."""
+        if self.mixes(degree):
+            self.close()
+        if degree > self.open_degree:
+            self.open_degree = degree
+        return 0
+
     cdef bint is_full(self) noexcept:
         """Whether this member has as much under way as it may."""
         return (<Py_ssize_t>(self.ticket - self.returned) >= self.window_messages
@@ -100,6 +119,9 @@ cdef class Pack(Layer):
 
     cdef int close(self) except -1:
         store32(self.packet.data() + 8, <uint32_t>self.packed)
+        self.packet.count = <uint32_t>self.packed
+        self.packet.degree = self.open_degree
+        self.open_degree = 0
         self.gathered += self.packet.size()
         self.closed.append(self.packet)
         self.packet = None
@@ -110,7 +132,10 @@ cdef class Pack(Layer):
 
     cpdef cast(self, Message message):
         cdef Py_ssize_t size = message.size()
-        cdef unsigned char* p = self.reserve(size)
+        cdef unsigned char* p
+        if message.degree:
+            self.raise_degree(message.degree)
+        p = self.reserve(size)
         memcpy(p, message.data(), size)
         self.commit(p + size)
         if self.ready:

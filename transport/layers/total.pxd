@@ -7,11 +7,20 @@ from orcalike.transport.wire.message cimport Message
 
 
 cdef class Sent:
-    """A packet of this member: kept until it is stable (D13)."""
+    """A packet of this member that it has not seen numbered yet (D13)."""
     cdef Message message
     cdef Py_ssize_t size            # of its body, which ends where the message ends
     cdef uint64_t counter
-    cdef uint64_t seqno             # 0 until it is ordered
+    cdef int degree
+
+
+cdef class Held:
+    """A packet with its seqno, kept until it is stable."""
+    cdef Message message
+    cdef Py_ssize_t size            # of its body, which ends where the message ends
+    cdef int place                  # of its sender; -2 - i for core.departed[i]
+    cdef int degree
+    cdef uint64_t counter, seqno, stamp
 
 
 cdef class Total(Layer):
@@ -20,38 +29,62 @@ cdef class Total(Layer):
     cdef readonly bint frozen       # between FLUSH and VIEW
     # As every member.
     cdef readonly uint64_t next     # the seqno that is delivered next
+    cdef readonly uint64_t held     # all packets below are held here
+    cdef readonly uint64_t accepted # all packets below have r + 1 holders
+    cdef readonly uint64_t stable   # all members hold what is below
+    cdef object history             # deque of Held: what is not stable, up to `held`
     cdef readonly uint64_t counter  # of this member's latest packet
-    cdef object unordered           # deque of Sent: what is not seen ordered yet
-    cdef object ordered             # deque of Sent: what is ordered and not yet stable
-    cdef readonly uint64_t stable_mark  # all members hold what is below
-    cdef uint64_t acked             # up to here the sequencer has been told
+    cdef object unordered           # deque of Sent
+    cdef uint64_t submitted         # the counter of the last one that was sent in this view
+    cdef uint64_t acked             # up to here the sequencer has been told what is applied
     cdef Py_ssize_t unacked         # bytes delivered since
+    cdef bint owes                  # the sequencer waits for word of what is held here
     cdef bint has_credit
     cdef dict counters              # incarnation -> counter of its last packet in the order
     cdef list last                  # the same by place in the view
-    cdef object log                 # frozen: numbered packets that are not delivered yet
-    cdef uint64_t cut               # up to here the log must reach; 0 where nobody asks
+    cdef uint64_t cut               # up to here packets must be held; 0 where nobody asks
     cdef readonly uint64_t stamp    # of the packet delivered last
+    cdef frozenset lacking          # incarnations whose state is not complete
+    cdef list whole                 # by place: whether its word counts for resilience
+    cdef int replicas               # how many of those have replicas
     # As the sequencer.
     cdef readonly uint64_t seqno    # the next to give
     cdef list expect                # by place: the next seqno that the member wants
+    cdef list holds                 # by place: the next seqno that the member does not hold
+    cdef uint64_t announced         # how far the members know what is accepted
+    cdef bint announces             # some of them cannot know it by themselves
     cdef object queue               # requests that wait for credit
     cdef object sizes               # sizes of the packets from `floor` on
     cdef uint64_t floor             # all members have applied what is below
     cdef readonly Py_ssize_t unstable   # bytes from `floor` on
     cdef readonly Py_ssize_t window_packets, window_bytes
+    cdef int64_t slow
 
     cdef int submit(self, Sent sent, Message message) except -1
+    cdef int submit_more(self) except -1
+    cdef bint is_acceptable(self, int degree) except -1
+    cdef int needed(self, int degree) except -1
+    cdef int report(self) except -1
     cdef uint64_t expected(self)
-    cdef int take(self, int place, uint64_t counter, Message message) except -1
+    cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1
     cdef bint has_room(self)
     cdef int give_numbers(self) except -1
-    cdef int number(self, int place, uint64_t counter, Message message) except -1
-    cdef int deliver(self, Message message, int place, uint64_t counter, uint64_t seqno,
-                     uint64_t stable) except -1
-    cdef int arrived(self, Message message, uint64_t seqno, int place, uint64_t counter,
-                     uint64_t stamp, uint64_t stable) except -1
-    cdef uint64_t held(self)
+    cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1
+    cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1
+    cdef int accept_more(self) except -1
+    cdef int announce(self) except -1
+    cdef Held keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+                   uint64_t seqno, uint64_t stamp)
+    cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1
+    cdef int deliver_accepted(self) except -1
+    cdef int trim(self, uint64_t stable) except -1
+    cdef int arrived(self, Message message, const unsigned char* header) except -1
+    cdef str wrong(self, int place, uint64_t counter)
     cdef check_cut(self)
-    cdef note_counters(self)
+    cdef int fall_back_to(self, uint64_t last) except -1
+    cdef int settle_in(self, object before, object view) except -1
+    cdef int move_history(self, object before, object view) except -1
+    cdef int resume(self, object before) except -1
+    cdef int count_whole(self) except -1
+    cdef int store_ordered(self, Message message, Held held) except -1
     cdef complain(self, int place, str why)

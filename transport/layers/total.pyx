@@ -5,17 +5,25 @@ order in which it cast them, each once. The sequencer is the first member of the
 
 *PB* (A26): a member sends its packet to the sequencer as a REQUEST; the sequencer numbers it and
 casts it as it is, ORDERED. A packet's counter is its sender's own number for it: the sequencer
-numbers a packet only when its counter is the sender's next, so nothing is ordered twice.
+numbers a packet only when its counter is the sender's next, so nothing is ordered twice (H5).
 
-*History* (D13): a sender keeps what it sent until it is stable. When the view changes it sends
-again, in order, what it has not seen ordered. The sequencer keeps nothing more than the others.
+*Resilience* (A31 to A33; RELIABILITY H2, H3): a packet of degree r is tentative until r + 1 members
+hold it and all before it. Members tell the sequencer what they hold; it counts any of them, so the
+slowest does not matter, and its mark, below which all is accepted, rides on what it casts next or
+goes by itself. A member that holds a packet of degree 1 knows of two holders: itself and the
+sequencer. Nothing tentative is delivered anywhere, and what comes behind it waits.
+
+*History* (D13, H63): everybody keeps what it holds until all members hold it; the mark of that rides
+on ORDERED. When the view changes, a sender sends again, in order, what it has not seen ordered.
 
 *Credit*: `expect`, the seqno that a member wants next, rides on its requests, and goes by itself
 after a quarter of the window (A22). The sequencer gives no more numbers than a window ahead of the
-slowest member; what waits at the sequencer is bounded by what each sender may have unordered.
+slowest member; who stays behind for `slow_timeout` is expelled (F17).
 
-*Flush* (H62): from FLUSH to VIEW nothing is numbered, acknowledged or delivered; what was numbered
-before still arrives and is logged. The cut is the largest seqno that was given.
+*Flush* (H62): from FLUSH to VIEW nothing is numbered, acknowledged or delivered. A report says what is
+held and what is known to be accepted; the cut is the longest run that anybody reports. What of it is
+accepted is delivered before the view; the rest keeps its places, and is tentative until r + 1
+members of the new view hold it (H12).
 """
 
 from collections import deque
@@ -23,23 +31,41 @@ from collections import deque
 import msgpack
 
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.view import Member
 
-from libc.stdint cimport int64_t, uint64_t
+cimport cython
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from orcalike.transport.layers.base cimport Core, Layer
-from orcalike.transport.wire.bytes cimport load16, load64, store16, store64
+from orcalike.transport.layers.base cimport NEVER, Core, Layer
+from orcalike.transport.wire.bytes cimport load16, load32, load64, store16, store32, store64
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     REQUEST = 1
     ORDERED = 2
-    EXPECT = 3
-    OTHER = 4           # not TOTAL's: one byte, then what the layer above sent
-    # kind (1), zero (1), sender's place (2), zero (4), counter (8), number (8), stamp (8), stable (8);
-    # the number is the seqno of an ordered packet, and else what its sender expects.
+    EXPECT = 3          # what its sender expects and holds
+    ACCEPT = 4          # what is accepted
+    OTHER = 5           # not TOTAL's: one byte, then what the layer above sent
+    # kind (1), degree (1), sender's place (2), tentative (4), counter (8), number (8), stamp (8),
+    # stable (8). The number is the seqno of an ordered packet, and of what a member expects else,
+    # with what it holds in the stamp's place. "Tentative" is how many packets up to this one are.
     HEADER = 40
+    GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
+    MAJORITY = 254      # as a degree: most of the view
+    ALL = 255           # all of the view
 
 cdef uint64_t SEQNO_MAX = 1ull << 63
+cdef uint64_t FAR = SEQNO_MAX
+
+
+@cython.freelist(64)
+cdef class Sent:
+    """A packet of this member that it has not seen numbered yet (D13)."""
+
+
+@cython.freelist(256)
+cdef class Held:
+    """A packet with its seqno, kept until it is stable."""
 
 
 cdef class Total(Layer):
@@ -57,16 +83,17 @@ cdef class Total(Layer):
         self.place = -1
         self.window_packets = packets
         self.window_bytes = bytes
+        self.slow = config.slow
         self.unordered = deque()
-        self.ordered = deque()
-        self.log = deque()
+        self.history = deque()
         self.queue = deque()
         self.sizes = deque()
         self.counters = {}
-        self.last = []
-        self.expect = []
+        self.last, self.expect, self.holds, self.whole = [], [], [], []
+        self.lacking = frozenset()
         self.has_credit = True
-        self.next = self.acked = self.seqno = self.floor = self.stable_mark = 1
+        self.next = self.held = self.accepted = self.stable = 1
+        self.acked = self.seqno = self.floor = self.announced = 1
 
     # Downcalls.
 
@@ -77,17 +104,70 @@ cdef class Total(Layer):
         sent.message = message
         sent.size = message.size()
         sent.counter = self.counter
+        sent.degree = message.degree
         self.unordered.append(sent)
-        if not self.frozen and self.place >= 0:
-            self.submit(sent, message)  # else at the next view
+        if self.frozen or self.place < 0 or self.submitted + 1 != sent.counter:
+            return                      # it goes with the next view, or when others have gone
+        if sent.degree == 0 or self.is_acceptable(sent.degree):
+            self.submit(sent, message)
 
     cdef int submit(self, Sent sent, Message message) except -1:
         """Have a packet numbered: here, or by the sequencer."""
+        self.submitted = sent.counter
         if self.place == 0:
-            self.take(0, sent.counter, message)
+            self.take(0, sent.counter, sent.degree, message)
         else:
-            store_header(message, REQUEST, self.place, sent.counter, self.expected())
+            store_header(message, REQUEST, sent.degree, self.place, sent.counter, self.expected())
+            store64(message.data() + 24, self.held)
+            self.owes = False
+            self.core.mark("W1")
             self.below.send(message, (0,))
+            self.core.mark("W2")
+        return 0
+
+    cdef int submit_more(self) except -1:
+        """Send what waits, in order, as far as the view can accept it (H2)."""
+        cdef Sent sent
+        for sent in list(self.unordered):
+            if sent.counter > self.submitted:
+                if not self.is_acceptable(sent.degree):
+                    break
+                self.submit(sent, body_of(sent.message, sent.size).copy())
+        return 0
+
+    cdef bint is_acceptable(self, int degree) except -1:
+        """Whether this view has enough members with replicas for a degree (H2)."""
+        return degree == 0 or degree >= MAJORITY or self.replicas > degree
+
+    cdef int needed(self, int degree) except -1:
+        """How many members beside the sequencer must hold a packet of this degree."""
+        cdef int others = <int>len(self.last) - 1
+        if self.core.broken is not None and self.core.is_broken("one-holder-less"):
+            degree = degree - 1 if 0 < degree < MAJORITY else degree
+        if degree == MAJORITY:
+            return (others + 1) // 2
+        return others if degree == ALL else degree
+
+    def can_accept(self, int degree):
+        """Whether a cast of this degree would be ordered in this view, or wait for members."""
+        return self.is_acceptable(degree)
+
+    cpdef incomplete(self, object members):
+        self.lacking = frozenset(members)
+        if self.place < 0:
+            return
+        self.count_whole()
+        if not self.frozen:
+            self.submit_more()
+            if self.place == 0:
+                self.accept_more()
+
+    cdef int count_whole(self) except -1:
+        """Whose word counts: members whose state is complete (H3, H9)."""
+        self.whole = [member.incarnation not in self.lacking or
+                      self.core.is_broken("joiners-count") for member in self.view.members]
+        self.replicas = <int>sum([whole and not member.witness
+                                  for whole, member in zip(self.whole, self.view.members)])
         return 0
 
     cpdef credit(self, bint given):
@@ -96,17 +176,26 @@ cdef class Total(Layer):
             self.core.again(self)
 
     cpdef proceed(self):
-        """Tell the sequencer what was delivered, where nothing else has told it."""
-        cdef Message message
-        if self.frozen or self.place < 0 or not self.has_credit:
+        """Tell the sequencer what is held and applied here, where nothing else has told it."""
+        if self.place < 0 or self.frozen and not self.core.is_broken("ack-after-promise"):
             return
         if self.place == 0:
-            self.expect[0] = self.next
-            self.give_numbers()
-        elif self.next != self.acked:
-            message = Message.new(0)
-            store_header(message, EXPECT, self.place, 0, self.expected())
-            self.below.send(message, (0,))
+            if self.has_credit:
+                self.expect[0] = self.next
+                self.give_numbers()
+            self.announce()
+        elif self.owes or self.has_credit and self.next != self.acked:
+            self.report()
+
+    cdef int report(self) except -1:
+        cdef Message message = Message.new(0)
+        self.owes = False
+        store_header(message, EXPECT, 0, self.place, 0, self.expected())
+        store64(message.data() + 24, self.held)
+        self.core.mark("W7")
+        self.below.send(message, (0,))
+        self.core.mark("W8")
+        return 0
 
     cdef uint64_t expected(self):
         """What this member expects next; what is delivered without credit does not count."""
@@ -117,15 +206,15 @@ cdef class Total(Layer):
 
     # The sequencer.
 
-    cdef int take(self, int place, uint64_t counter, Message message) except -1:
+    cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1:
         """A packet to number: at once where there is credit, else in its turn."""
-        if counter <= <uint64_t>self.last[place]:
+        if counter <= <uint64_t>self.last[place] and not self.core.is_broken("number-twice"):
             return 0                    # numbered already
         if self.queue or not self.has_room():
-            self.queue.append((place, counter, message))
+            self.queue.append((place, counter, degree, message))
             self.give_numbers()
         else:
-            self.number(place, counter, message)
+            self.number(place, counter, degree, message)
         return 0
 
     cdef bint has_room(self):
@@ -135,93 +224,247 @@ cdef class Total(Layer):
     cdef int give_numbers(self) except -1:
         """Number what waits, as far as the slowest member's credit goes."""
         cdef uint64_t slowest = min(self.expect)
-        while self.floor < slowest and self.sizes:
-            self.unstable -= self.sizes.popleft()
-            self.floor += 1
+        if self.floor < slowest:
+            self.deadline = NEVER
+            while self.floor < slowest and self.sizes:
+                self.unstable -= self.sizes.popleft()
+                self.floor += 1
         while self.queue and self.has_room():
-            place, counter, message = self.queue.popleft()
-            self.number(place, counter, message)
+            place, counter, degree, message = self.queue.popleft()
+            self.number(place, counter, degree, message)
+        if self.queue and self.deadline == NEVER:
+            self.deadline = self.core.now + self.slow
         return 0
 
-    cdef int number(self, int place, uint64_t counter, Message message) except -1:
-        """Give one packet its seqno, cast it as it is, and deliver it here."""
-        cdef Message here = message
+    cpdef expire(self):
+        """Somebody has held up all others for `slow_timeout`: the group goes on without it."""
+        cdef uint64_t slowest = min(self.expect)
+        self.deadline = NEVER
+        if self.place == 0 and not self.frozen and self.queue:
+            self.below.flush([place for place, expect in enumerate(self.expect)
+                              if place and expect == slowest])
+
+    cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1:
+        """Give one packet its seqno, cast it as it is, and deliver it here where it is accepted."""
         cdef Py_ssize_t size = message.size()
         cdef uint64_t seqno = self.seqno
-        if counter != <uint64_t>self.last[place] + 1:
+        cdef bint settled = self.accepted == seqno and (degree == 0 or self.needed(degree) == 0)
+        if counter != <uint64_t>self.last[place] + 1 and not self.core.is_broken("number-twice"):
             self.complain(place, f"it sent its packet {counter} after {self.last[place]}")
             return 0
+        self.core.mark("W3")
         self.seqno += 1
         self.sizes.append(size)
         self.unstable += size
         if self.core.wall > <int64_t>self.stamp:
             self.stamp = self.core.wall
+        if self.core.broken is not None and self.core.is_broken("read-tentative"):
+            settled = True
+        if settled:
+            self.accepted = seqno + 1
+        elif self.needed(degree) > 1 or self.lacking:
+            self.announces = True       # members cannot know it by themselves
+        self.core.mark("W4")
+        self.keep(message, size, place, degree, counter, seqno, self.stamp)
         if len(self.last) > 1:
-            store_header(message, ORDERED, place, counter, seqno)
+            store_header(message, ORDERED, degree, place, counter, seqno)
+            store32(message.data() + 4, <uint32_t>(seqno + 1 - self.accepted))
             store64(message.data() + 24, self.stamp)
-            store64(message.data() + 32, self.floor)
+            store64(message.data() + 32, self.stable)
+            self.announced = self.accepted
             self.below.cast(message)
+            self.core.mark("W5")
+        if settled:
             # Where the headers took more than the headroom, the body lies elsewhere now.
-            here = Message.view(message.base + message.stop - size, size)
-        self.deliver(here, place, counter, seqno, self.floor)
-        if self.has_credit:
-            self.expect[0] = self.next
+            self.deliver(body_of(message, size), place, seqno, self.stamp)
+            if self.has_credit:
+                self.expect[0] = self.next
+        return 0
+
+    cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1:
+        """A member says what it expects and what it holds."""
+        cdef bint more = holds > <uint64_t>self.holds[place]
+        if expect > self.seqno or holds > self.seqno:
+            self.complain(place, f"it knows of {max(expect, holds)}; {self.seqno} is not given yet")
+            return 0
+        if more:
+            self.holds[place] = holds
+            self.trim(min(self.holds))
+        if expect > <uint64_t>self.expect[place]:
+            self.expect[place] = expect
+            self.give_numbers()
+        if more and self.accepted < self.held:
+            self.accept_more()
+        return 0
+
+    cdef int accept_more(self) except -1:
+        """Accept, in order, what has enough holders now; any members will do (H2)."""
+        cdef Held held
+        cdef int count, place
+        cdef uint64_t before = self.accepted
+        while self.accepted < self.held:
+            held = self.history[self.accepted - self.held + len(self.history)]
+            count = 0
+            for place in range(1, len(self.last)):
+                if <uint64_t>self.holds[place] > held.seqno and self.whole[place]:
+                    count += 1
+            if count < self.needed(held.degree):
+                break
+            self.accepted += 1
+        if self.accepted > before:
+            self.core.mark("W9")
+            if self.announces:
+                self.core.again(self)
+            self.deliver_accepted()
+            if self.has_credit:
+                self.expect[0] = self.next
+        return 0
+
+    cdef int announce(self) except -1:
+        """Say what is accepted, where nothing else has said it and somebody waits for it."""
+        cdef Message message
+        if self.announces and self.accepted > self.announced:
+            self.announced = self.accepted
+            self.announces = self.accepted < self.held or bool(self.lacking)
+            message = Message.new(0)
+            store_header(message, ACCEPT, 0, 0, 0, self.accepted)
+            store64(message.data() + 32, self.stable)
+            self.below.cast(message)
+            self.core.mark("W10")
         return 0
 
     # Every member.
 
-    cdef int deliver(self, Message message, int place, uint64_t counter, uint64_t seqno,
-                     uint64_t stable) except -1:
+    cdef Held keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+                   uint64_t seqno, uint64_t stamp):
+        """A packet is held from here on, until it is stable."""
+        cdef Held held = None
+        self.held = seqno + 1
+        if place >= 0:
+            self.last[place] = counter
+            if place == self.place and self.unordered:
+                self.unordered.popleft()
+        if len(self.last) > 1 or self.accepted < seqno:     # else nobody will ask for it
+            held = Held.__new__(Held)
+            held.message = message
+            held.size = size
+            held.place = place
+            held.degree = degree
+            held.counter = counter
+            held.seqno = seqno
+            held.stamp = stamp
+            self.history.append(held)
+        return held
+
+    cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1:
         """Hand a packet up, in its final order."""
-        cdef Sent sent
+        self.core.mark("W11")
         self.next = seqno + 1
         self.unacked += message.size()
-        self.last[place] = counter
-        if place == self.place:
-            sent = self.unordered.popleft()
-            sent.seqno = seqno
-            self.ordered.append(sent)
-        if stable > self.stable_mark:
-            self.stable_mark = stable
-            while self.ordered and (<Sent>self.ordered[0]).seqno < stable:
-                self.ordered.popleft()
+        self.stamp = stamp
         if (self.next - self.acked >= <uint64_t>self.window_packets // 4
                 or self.unacked >= self.window_bytes // 4):
             self.core.again(self)
         message.source = place
         message.seqno = seqno
-        message.stamp = self.stamp
+        message.stamp = stamp
         self.above.up_cast(message)
+        self.core.mark("W12")
+        return 0
+
+    cdef int deliver_accepted(self) except -1:
+        """Hand up what is accepted and was waiting for that."""
+        cdef Held held
+        while self.next < self.accepted and self.next < self.held:
+            held = self.history[self.next - self.held + len(self.history)]
+            self.deliver(body_of(held.message, held.size), held.place, held.seqno, held.stamp)
+        return 0
+
+    cdef int trim(self, uint64_t stable) except -1:
+        """All members hold what is below `stable`: it is kept no longer."""
+        if stable > self.stable:
+            self.stable = stable
+            while self.history and (<Held>self.history[0]).seqno < min(stable, self.next):
+                self.history.popleft()
         return 0
 
     cpdef up_cast(self, Message message):
-        """ORDERED, from the sequencer."""
+        """ORDERED or ACCEPT, from the sequencer."""
         cdef int source = message.source
         cdef unsigned char* header = message.pop(HEADER)
-        if header is NULL or header[0] != ORDERED or source != 0:
-            self.complain(source, "a cast that is not an ordered packet of the sequencer")
-        elif self.frozen:
-            self.log.append((load64(header + 16), message.copy(), load_place(header),
-                             load64(header + 8), load64(header + 24), load64(header + 32)))
-            self.check_cut()
+        if header is NULL or source != 0 or header[0] not in (ORDERED, ACCEPT):
+            self.complain(source, "a cast that is not the sequencer's")
+        elif header[0] == ORDERED:
+            self.arrived(message, header)
+        elif load64(header + 16) > self.held:
+            self.below.flush(())        # a link broke, and what was cast meanwhile is lost
         else:
-            self.arrived(message, load64(header + 16), load_place(header), load64(header + 8),
-                         load64(header + 24), load64(header + 32))
+            self.accepted = max(self.accepted, load64(header + 16))
+            if not self.frozen:
+                self.deliver_accepted()
+                self.trim(load64(header + 32))
 
-    cdef int arrived(self, Message message, uint64_t seqno, int place, uint64_t counter,
-                     uint64_t stamp, uint64_t stable) except -1:
-        if seqno != self.next or place >= len(self.last):
-            self.complain(0, f"packet {seqno} of member {place} where {self.next} is due")
+    cdef int arrived(self, Message message, const unsigned char* header) except -1:
+        """A packet with its number."""
+        cdef int place = load16(header + 2)
+        cdef int degree = header[1]
+        cdef uint64_t counter = load64(header + 8)
+        cdef uint64_t seqno = load64(header + 16)
+        cdef uint64_t known = seqno + 1 - load32(header + 4)
+        cdef uint64_t stamp = load64(header + 24)
+        cdef uint64_t stable = load64(header + 32)
+        cdef bint direct = not self.frozen and self.next == seqno
+        cdef Sent sent
+        cdef Message kept
+        if seqno < self.held:
+            return 0                    # it came by another way
+        if seqno > self.held:
+            self.below.flush(())        # a link broke, and what was cast meanwhile is lost
             return 0
+        if place == GONE:
+            place = self.place_of_departed(counter)
+            why = "a packet of a stranger" if place == -1 else None
+        else:
+            why = self.wrong(place, counter)
+        if why is not None or known > seqno + 1:
+            self.complain(0, why or f"packet {seqno} is accepted up to {known}")
+            return 0
+        if place == self.place:
+            sent = self.unordered[0]
+            kept = sent.message         # the same bytes, which are here already
+        else:
+            kept = message.copy()
+        self.core.mark("W6")
+        self.keep(kept, message.size(), place, degree, counter, seqno, stamp)
+        if known > self.accepted:
+            self.accepted = known
+        if self.frozen:
+            self.check_cut()
+            return 0
+        if degree and self.accepted == seqno and self.whole[self.place] and self.needed(degree) <= 1:
+            self.accepted = seqno + 1   # the sequencer holds it, and this member does
+        if degree or known <= seqno:
+            self.owes = True
+            self.core.again(self)
+        if direct and self.accepted > seqno:
+            self.deliver(message, place, seqno, stamp)
+        else:
+            self.deliver_accepted()
+        self.trim(stable)
+        return 0
+
+    cdef str wrong(self, int place, uint64_t counter):
+        """What cannot be right about a packet with its number; None where nothing is."""
+        if place >= len(self.last):
+            return f"a packet of member {place}, who is not in the view"
         if counter != <uint64_t>self.last[place] + 1:
-            self.complain(0, f"packet {counter} of member {place} after {self.last[place]}")
-            return 0
+            if self.core.is_broken("number-twice"):
+                return None
+            return f"packet {counter} of member {place} after {self.last[place]}"
         if place == self.place and (not self.unordered
                                     or (<Sent>self.unordered[0]).counter != counter):
-            self.complain(0, f"packet {counter} of this member, which it did not send")
-            return 0
-        self.stamp = stamp
-        return self.deliver(message, place, counter, seqno, stable)
+            return f"packet {counter} of this member, which it did not send"
+        return None
 
     cpdef up_send(self, Message message):
         """REQUEST or EXPECT, to the sequencer; what else is sent is for the layers above."""
@@ -232,20 +475,14 @@ cdef class Total(Layer):
             self.above.up_send(message)
             return
         header = message.pop(HEADER)
-        if header is NULL or header[0] not in (REQUEST, EXPECT) or self.place != 0:
+        if header is not NULL and header[0] == ORDERED and source == 0:
+            self.arrived(message, header)
+        elif header is NULL or header[0] not in (REQUEST, EXPECT) or self.place != 0:
             self.complain(source, "a message that only the sequencer gets, or none at all")
-            return
-        if self.frozen:
-            return                      # its sender repeats it in the next view
-        expect = load64(header + 16)
-        if expect > self.seqno:
-            self.complain(source, f"it expects {expect}, but {self.seqno} is not given yet")
-            return
-        if expect > <uint64_t>self.expect[source]:
-            self.expect[source] = expect
-            self.give_numbers()
-        if header[0] == REQUEST:
-            self.take(source, load64(header + 8), message.copy())
+        elif not self.frozen:           # else its sender repeats it in the next view
+            self.heard_of(source, load64(header + 16), load64(header + 24))
+            if header[0] == REQUEST:
+                self.take(source, load64(header + 8), header[1], message.copy())
 
     cpdef send(self, Message message, tuple members):
         message.push(1)[0] = OTHER
@@ -254,81 +491,227 @@ cdef class Total(Layer):
     # The change of view.
 
     cpdef up_flush(self, object failed):
-        """Freeze, and report what is held and, at the sequencer, what was numbered."""
+        """Freeze, and report what is held."""
         self.frozen = True
+        self.deadline = NEVER
         self.queue.clear()
-        self.below.flush_ok(msgpack.packb([self.next, self.seqno if self.place == 0 else 0]))
+        self.below.flush_ok(self.up_held())
+
+    cpdef bytes up_held(self):
+        return msgpack.packb([self.held, self.accepted])
+
+    cpdef list up_missing(self, bytes report):
+        """The packets from the first that is not held there, each with its sender and marks."""
+        cdef uint64_t theirs = unpack_report(report)[0]
+        cdef Held held
+        pieces = []
+        for held in self.history:
+            if held.seqno >= theirs:
+                body = body_of(held.message, held.size).body
+                pieces.append(msgpack.packb([held.seqno, self.sender_of(held), held.counter,
+                                             held.degree, held.stamp, body]))
+        return pieces
+
+    def sender_of(self, Held held):
+        """The incarnation of a packet's sender."""
+        if held.place < 0:
+            return self.core.departed[-2 - held.place].incarnation
+        return self.view.members[held.place].incarnation
+
+    def place_of_departed(self, incarnation):
+        """Where in `core.departed` a sender stands, as a place; -1 where it does not."""
+        for i, member in enumerate(self.core.departed):
+            if member.incarnation == incarnation:
+                return -2 - i
+        return -1
+
+    cpdef up_supply(self, bytes piece):
+        """A packet that was missing here."""
+        cdef int place
+        match unpack(piece):
+            case [int(seqno), int(sender), int(counter), int(degree), int(stamp), bytes(body)]:
+                pass
+            case _:
+                raise ProtocolError("a packet that TOTAL did not send along")
+        if seqno != self.held or self.view is None:
+            return                      # it came by another way too
+        place = self.view.place(sender)
+        if place < 0:
+            place = self.place_of_departed(sender)
+            if place == -1:
+                raise ProtocolError("a packet of a stranger was sent along")
+        elif (why := self.wrong(place, counter)) is not None:
+            raise ProtocolError(why)
+        self.keep(Message(body), len(body), place, degree, counter, seqno, stamp)
+        self.check_cut()
 
     cpdef bytes up_flush_ok(self, dict reports):
-        """The cut: all that the sequencer numbered, and what a joiner must know to go on."""
-        cdef uint64_t cut = self.next
+        """The cut: the longest run that anybody holds, and what a joiner must know to go on."""
+        cdef uint64_t last = self.held
+        cdef uint64_t mark = self.accepted
+        cdef uint64_t stamp = self.stamp
+        cdef Held held
         for report in reports.values():
-            cut = max(cut, *unpack_report(report))
+            mark = max(mark, unpack_report(report)[1])
+        if self.core.is_broken("cut-at-mine"):
+            last = self.next
+        mark = last if self.core.is_broken("deliver-on-decision") else min(mark, last)
         self.note_counters()
-        return msgpack.packb([cut, self.stamp, list(self.counters.items())])
+        departed = []
+        for held in self.history:
+            if held.seqno < mark:
+                stamp = held.stamp
+            elif held.place < 0:
+                departed.append(self.core.departed[-2 - held.place])
+            else:
+                departed.append(self.view.members[held.place])
+        packed = [list(pair) for pair in {m.incarnation: m.pack() for m in departed}.items()]
+        return msgpack.packb([last, mark, stamp, list(self.counters.items()),
+                              [pack for _, pack in packed]])
 
     cpdef bint up_cut(self, bytes cut):
         cdef uint64_t last = unpack_cut(cut)[0]
-        if self.view is not None and self.held() < last:
+        if self.view is not None and self.held < last:
             self.cut = last
             return False
         return True
 
-    cdef uint64_t held(self):
-        return self.next + <uint64_t>len(self.log)
-
     cdef check_cut(self):
-        if self.cut and self.held() >= self.cut:
+        if self.cut and self.held >= self.cut:
             self.cut = 0
             self.below.holds()
 
-    cdef note_counters(self):
+    def note_counters(self):
+        """The duplicate table, by incarnation (H5)."""
         if self.view is not None:
             for member, counter in zip(self.view.members, self.last):
                 self.counters[member.incarnation] = counter
 
     cpdef up_view(self, object view, bytes cut):
         """Deliver the rest of the old view, begin the new one, and repeat what is unordered."""
-        cdef Sent sent
-        for seqno, message, place, counter, stamp, stable in self.log:
-            self.arrived(message, seqno, place, counter, stamp, stable)
-        self.log.clear()
-        self.note_counters()
-        if self.view is None and cut:   # a joiner begins where the view begins
-            self.next, self.stamp, self.counters = unpack_cut(cut)
+        before = self.view
+        if cut:
+            last, mark, stamp, counters, senders = unpack_cut(cut)
+            if before is None:          # a joiner begins where the view begins
+                self.next = self.held = self.accepted = mark
+                self.stamp, self.counters = stamp, counters
+                self.core.departed = senders
+            else:
+                self.fall_back_to(last)
+                self.accepted = mark
+                self.deliver_accepted()
+                self.counters = counters
         self.view = view
         self.place = view.place(self.me.incarnation)
         if self.place < 0:
             return
+        self.settle_in(before, view)
+        self.above.up_view(view, cut)
+        self.resume(before)
+
+    cdef int fall_back_to(self, uint64_t last) except -1:
+        """What is held beyond the cut has no place in the order: its senders send it again."""
+        cdef Held held
+        cdef Sent sent
+        while self.held > last and self.history:
+            held = self.history.pop()
+            self.held = held.seqno
+            if held.place == self.place:
+                sent = Sent.__new__(Sent)
+                sent.message, sent.size = held.message, held.size
+                sent.counter, sent.degree = held.counter, held.degree
+                self.unordered.appendleft(sent)
+        return 0
+
+    cdef int settle_in(self, object before, object view) except -1:
+        """Begin a view: nobody has said anything in it yet."""
+        if before is not None:
+            self.move_history(before, view)
         self.counters = {member.incarnation: self.counters.get(member.incarnation, 0)
                          for member in view.members}
         self.last = list(self.counters.values())
+        self.submitted = self.last[self.place]
+        while self.unordered and (<Sent>self.unordered[0]).counter <= self.submitted:
+            self.unordered.popleft()
         self.expect = [self.next] * len(self.last)
-        self.seqno = self.floor = self.acked = self.stable_mark = self.next
-        self.unacked = self.unstable = 0
+        self.holds = [FAR] + [0] * (len(self.last) - 1)
+        self.seqno = self.held
+        self.floor = self.acked = self.next
+        self.announced = self.accepted
+        self.announces = self.accepted < self.held
         self.sizes.clear()
-        self.ordered.clear()            # all of the old view is held by all who were in it
+        self.sizes.extend([(<Held>held).size for held in self.history
+                           if (<Held>held).seqno >= self.next])
+        self.unacked = self.cut = 0
+        self.unstable = sum(self.sizes)
+        self.lacking = frozenset()
+        self.count_whole()
+        return 0
+
+    cdef int move_history(self, object before, object view) except -1:
+        """Senders have other places in the new view; those who left are in `core.departed`."""
+        cdef Held held
+        cdef list gone = []
+        for held in self.history:
+            if held.place >= 0:
+                sender = before.members[held.place]
+            else:
+                sender = self.core.departed[-2 - held.place]
+            held.place = view.place(sender.incarnation)
+            if held.place < 0:
+                if sender not in gone:
+                    gone.append(sender)
+                held.place = -2 - gone.index(sender)
+        self.core.departed = tuple(gone)
+        return 0
+
+    cdef int resume(self, object before) except -1:
+        """Pass on what is tentative, send again what is not ordered, and say what is held."""
+        cdef Held held
+        cdef Message message
         self.frozen = False
-        self.above.up_view(view, cut)
-        for sent in list(self.unordered):
-            self.submit(sent, body_of(sent))
+        self.owes = self.place > 0
+        self.core.again(self)
+        if self.place == 0:
+            new = tuple([place for place, member in enumerate(self.view.members)
+                         if place and (before is None or before.place(member.incarnation) < 0)])
+            for held in self.history:
+                if held.seqno >= self.next and new:
+                    message = body_of(held.message, held.size).copy()
+                    self.store_ordered(message, held)
+                    self.below.send(message, new)
+            if len(self.last) == 1:
+                self.accept_more()
+        self.submit_more()
+        return 0
+
+    cdef int store_ordered(self, Message message, Held held) except -1:
+        """The header of a packet that has its number since the view before."""
+        if held.place < 0:
+            store_header(message, ORDERED, held.degree, GONE, self.sender_of(held), held.seqno)
+        else:
+            store_header(message, ORDERED, held.degree, held.place, held.counter, held.seqno)
+        store32(message.data() + 4, <uint32_t>(held.seqno + 1 - self.accepted))
+        store64(message.data() + 24, held.stamp)
+        store64(message.data() + 32, self.stable)
+        return 0
 
     cdef complain(self, int place, str why):
         self.above.up_system_error(f"member {place}: {why}")
 
     cpdef dict dump(self):
-        return {"next": self.next, "unordered": len(self.unordered), "history": len(self.ordered),
-                "queue": len(self.queue), "unstable": self.unstable, "stable": self.stable_mark}
+        return {"next": self.next, "held": self.held, "accepted": self.accepted,
+                "stable": self.stable, "unordered": len(self.unordered),
+                "history": len(self.history), "queue": len(self.queue), "unstable": self.unstable}
 
 
-cdef int store_header(Message message, int kind, int place, uint64_t counter,
+cdef int store_header(Message message, int kind, int degree, int place, uint64_t counter,
                       uint64_t number) except -1:
     cdef unsigned char* header = message.push(HEADER)
     header[0] = <unsigned char>kind
-    header[1] = 0
+    header[1] = <unsigned char>degree
     store16(header + 2, <unsigned short>place)
-    store16(header + 4, 0)
-    store16(header + 6, 0)
+    store32(header + 4, 0)
     store64(header + 8, counter)
     store64(header + 16, number)
     store64(header + 24, 0)
@@ -337,17 +720,18 @@ cdef int store_header(Message message, int kind, int place, uint64_t counter,
 
 
 cdef object unpack_report(bytes report):
-    """(held up to, numbered up to) of a member's report; raises ProtocolError."""
+    """(held up to, accepted up to) of a member's report; raises ProtocolError."""
     match unpack(report):
-        case [int(held), int(numbered)] if 0 <= held < SEQNO_MAX and 0 <= numbered < SEQNO_MAX:
-            return held, numbered
+        case [int(held), int(accepted)] if 0 < held < SEQNO_MAX and 0 < accepted < SEQNO_MAX:
+            return held, accepted
     raise ProtocolError("a report that TOTAL did not make")
 
 
 cdef object unpack_cut(bytes cut):
-    """(cut, stamp, counter by incarnation); raises ProtocolError."""
+    """(last, mark, stamp, counter by incarnation, departed senders); raises ProtocolError."""
     match unpack(cut):
-        case [int(last), int(stamp), [*pairs]] if 0 < last < SEQNO_MAX and 0 <= stamp < SEQNO_MAX:
+        case [int(last), int(mark), int(stamp), [*pairs], [*senders]] if (
+                0 < mark <= last < SEQNO_MAX and 0 <= stamp < SEQNO_MAX):
             counters = {}
             for pair in pairs:
                 match pair:
@@ -356,7 +740,7 @@ cdef object unpack_cut(bytes cut):
                     case _:
                         break
             else:
-                return last, stamp, counters
+                return last, mark, stamp, counters, tuple([Member.unpack(m) for m in senders])
     raise ProtocolError("a cut that TOTAL did not make")
 
 
@@ -367,11 +751,6 @@ cdef object unpack(bytes data):
         raise ProtocolError("a report or cut that is not msgpack") from None
 
 
-cdef inline int load_place(const unsigned char* header):
-    return load16(header + 2)
-
-
-cdef Message body_of(Sent sent):
-    """The packet without the headers of the view in which it was sent first."""
-    cdef Message whole = sent.message
-    return Message.view(whole.base + whole.stop - sent.size, sent.size).copy()
+cdef Message body_of(Message message, Py_ssize_t size):
+    """The packet without the headers of the view in which it was sent first; it borrows."""
+    return Message.view(message.base + message.stop - size, size)

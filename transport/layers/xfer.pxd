@@ -32,6 +32,7 @@ cdef class Xfer(Layer):
     cdef list buffered              # views and casts since, to apply on top
 
     cdef admit(self, object view)
+    cdef tell_incomplete(self)
     cdef hand_out(self)
     cdef give(self, Gift gift)
     cdef tell(self, Gift gift, uint32_t number, int kind, bytes body)

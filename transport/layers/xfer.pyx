@@ -95,10 +95,11 @@ cdef class Xfer(Layer):
         elif kind[0] == DATA:
             if not self.silent:
                 self.above.up_cast(message)
-        else:
+        elif message.source >= 0:
             joiner = self.view.members[message.source].incarnation
             self.donors.pop(joiner, None)
             self.gifts.pop(joiner, None)
+            self.tell_incomplete()
             if self.leaves:
                 self.core.again(self)
 
@@ -124,12 +125,25 @@ cdef class Xfer(Layer):
         elif self.complete:
             self.admit(view)
         if not self.complete:
+            self.below.incomplete((self.core.me.incarnation,))
             self.buffered.append((view, cut))
             return
+        self.tell_incomplete()
         self.above.up_view(view, cut)
         self.hand_out()
         if self.leaves:                 # whom it gave to may be gone
             self.core.again(self)
+
+    cdef tell_incomplete(self):
+        """TOTAL must know whose word counts (H9)."""
+        self.below.incomplete(self.donors)
+
+    cpdef bint up_has_state(self):
+        """A witness has all there is, the empty state, where no member with replicas has any."""
+        if not self.core.me.witness:
+            return self.complete
+        return self.view is not None and all([
+            member.witness or member.incarnation in self.donors for member in self.view.members])
 
     cdef admit(self, object view):
         """Who waits for state in `view`, and from whom; all whose state is complete agree."""

@@ -1,24 +1,40 @@
-"""The agreement on views: consensus among the members of a view on the one after it (H12).
+"""The agreement on views: consensus among the members of a view on the one after it (H12, H62, H64).
 
-Every change of view goes this way: joins, leaves and later crashes; all who ask at once change
-in one view. The oldest member leads.
+Every change of view goes this way: crashes, joins and leaves; all who ask at once change in one
+view. The oldest member that is not suspected leads, elected without a message.
 
-1. *Flush* (H62): the leader sends FLUSH with a ballot. Who promises stops numbering,
-   acknowledging and delivering the view's packets, and returns what it holds (FLUSH_OK).
-2. *View*: from the reports comes the cut, the packets that belong to the old view. The leader
-   proposes the new view with the cut; a member accepts only when it holds the whole cut. When
-   all have accepted, the view is decided, and INSTALL tells the old members and the new.
+1. *Flush*: the leader sends FLUSH with a ballot. Who promises it stops numbering, acknowledging
+   and delivering the view's packets, sends the leader what it holds and the leader lacks (SHIP),
+   and says what it holds and which value it accepted last (FLUSH_OK).
+2. *View*: from the reports comes the cut, the packets that belong to the old view; a value that
+   may have been decided before is carried on. The leader sends each what it lacks and proposes
+   (PROPOSE); a member accepts only when it holds the whole cut (ACCEPT). When the quorum of H1 has
+   accepted, the view is decided; INSTALL tells the old members and the new.
 
-This module knows no packets: what is held, and what the cut is, it asks its `Port`. A member
-that dies in the middle leaves the change undone, and the view without its primary bit.
+If the leader fails, the next one begins again with a higher ballot. A member heeds a leader only
+when it suspects all older ones too, so that two that cannot reach each other do not outbid each
+other. This module knows no packets: what is held, and what the cut is, it asks its `Port`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.view import MEMBERS_MAX, Member, View
+from orcalike.transport.membership.attempt import Attempt, Report, Value
+from orcalike.transport.membership.quorum import Ruling
+from orcalike.transport.view import (
+    BALLOT_MAX,
+    MEMBERS_MAX,
+    PLACE_BITS,
+    Member,
+    View,
+    next_lineage,
+)
+
+OLDEST_WATCHED = 4
+"""So many of the oldest are watched by all: the next leader is known as soon as one fails."""
 
 
 class Port(Protocol):
@@ -33,44 +49,98 @@ class Port(Protocol):
     def freeze(self) -> None:
         """Freeze the view; `report` is called with what is held."""
 
+    def missing(self, report: bytes) -> list[bytes]:
+        """The packets held here that the member that reported so lacks."""
+
+    def supply(self, piece: bytes) -> None:
+        """A packet that was missing here."""
+
     def cut_of(self, reports: dict[int, bytes]) -> bytes:
         """The cut that follows from the members' reports."""
 
     def has_cut(self, cut: bytes) -> bool:
         """Whether all of the cut is here; else `complete` is called when it is."""
 
+    def has_state(self) -> bool:
+        """Whether the state here is complete."""
+
+    def degree_here(self) -> int:
+        """R, as far as it is known here (H2)."""
+
     def install(self, view: View, cut: bytes) -> None:
         """Make `view` the view, after the cut."""
 
+    def blocked(self, missing: tuple[Member, ...], rule: str) -> None:
+        """No primary view can be formed now, by which rule, and who is waited for."""
+
+    def mark(self, step: str) -> None:
+        """The protocol passes a failpoint (RELIABILITY 3a)."""
+
+    def is_broken(self, switch: str) -> bool:
+        """Whether this detail is sabotaged, to see that somebody notices."""
+
 
 class Agreement:
-    """One member's part in the changes of view; its leader's part too, while it is the oldest."""
+    """One member's part in the changes of view; its leader's part too, while it leads."""
 
     def __init__(self, port: Port, me: Member, options: dict[str, Any]) -> None:
         self.port = port
         self.me = me
         self.options = options
         self.view: View | None = None
-        self.ballot = 0
+        self.promised = 0
         """The highest ballot that was promised in this view."""
-        self.proposal: tuple[View, bytes] | None = None
-        """What was proposed under that ballot."""
+        self.accepted: tuple[int, Value] | None = None
+        self.proposal: tuple[int, Value] | None = None
+        """What is to be accepted as soon as its whole cut is here."""
+        self.attempt: Attempt | None = None
+        """This member's own ballot, while it leads one."""
+        self.last: Value | None = None
+        """What installed the view that is in force."""
+        self.suspects: set[int] = set()
+        self.dead: set[int] = set()
+        """Certainly (H13): nobody has to wait for them."""
+        self.expelled: set[int] = set()
+        """Too slow (`slow_timeout`): out at the next view."""
+        self.unsettled = False
+        """A link broke, or somebody else's ballot hangs: a new view must clear that."""
         self.joining: dict[int, Member] = {}
         self.leaving: set[int] = set()
-        self._reports: dict[int, bytes] = {}
-        self._accepted: set[int] = set()
-        self._changing = False
+        self._deferred: tuple[int, int, bytes] | None = None
+        """A FLUSH of somebody whose time has not come: its place, ballot and mark."""
+        self._highest = 0
+        """The highest ballot that was heard of."""
+        self._leader_mark = b""
 
     @property
     def place(self) -> int:
         """This member's place in the view."""
         return self.view.place(self.me.incarnation) if self.view else -1
 
+    @property
+    def frozen(self) -> bool:
+        """Whether a ballot is under way."""
+        return self.promised > 0
+
     def departs(self, incarnation: int) -> bool:
         """Whether a member is known to be on its way out, so that its link may go down."""
-        return self.proposal is not None and self.proposal[0].place(incarnation) < 0
+        value = self.proposal or self.accepted
+        return value is not None and value[1].view.place(incarnation) < 0
 
-    # What the leader does.
+    def is_out(self, incarnation: int) -> bool:
+        """Whether nobody waits for this member's word."""
+        return incarnation in self.suspects | self.dead | self.expelled
+
+    @property
+    def leader(self) -> int:
+        """The place of the oldest member that is not suspected here."""
+        assert self.view is not None
+        for place, member in enumerate(self.view.members):
+            if member.incarnation == self.me.incarnation or not self.is_out(member.incarnation):
+                return place
+        raise AssertionError("this member is in its view")
+
+    # What happens to members.
 
     def ask_join(self, member: Member, options: dict[str, Any]) -> str | None:
         """Somebody asks to join; returns why not, or None. At the leader only."""
@@ -81,11 +151,15 @@ class Agreement:
         coming = self._coming()
         if len(coming.members) + len(self.joining) >= MEMBERS_MAX:
             return f"the group is full: {MEMBERS_MAX} members"
-        ranks = {m.rank for m in (*coming.members, *self.joining.values()) if not m.witness}
-        if coming.place(member.incarnation) < 0 and member.incarnation not in self.joining:
-            if member.rank is not None and member.rank in ranks:
+        if coming.place(member.incarnation) >= 0 or member.incarnation in self.joining:
+            return None
+        for other in (*coming.members, *self.joining.values()):
+            if member.rank is None or other.rank != member.rank or other.witness:
+                continue
+            if not self.is_out(other.incarnation) and other.address != member.address:
                 return f"rank {member.rank} is in the group already"
-            self.joining[member.incarnation] = member
+            self.joining.pop(other.incarnation, None)
+        self.joining[member.incarnation] = member
         return None
 
     def ask_leave(self, incarnation: int) -> None:
@@ -93,57 +167,156 @@ class Agreement:
         if self.view is not None and self._coming().place(incarnation) >= 0:
             self.leaving.add(incarnation)
 
+    def suspect(self, incarnations: Iterable[int]) -> None:
+        """These are suspected, and nobody else."""
+        self.suspects = set(incarnations)
+
+    def expel_awaited(self) -> None:
+        """Who beats and has not answered for `slow_timeout` is out (F17)."""
+        attempt = self.attempt
+        if attempt is not None and attempt.value is None:
+            for place, member in enumerate(attempt.view.members):
+                if place not in attempt.reports:
+                    self.expelled.add(member.incarnation)
+
     def _coming(self) -> View:
         """The view that is proposed, where one is: who is in it already asks in vain again."""
         assert self.view is not None
-        return self.proposal[0] if self.proposal is not None else self.view
+        proposed = self.attempt is not None and self.attempt.value
+        return proposed.view if proposed else self.view
 
-    def begin(self) -> None:
-        """Start a change where one is asked for and none is under way. At the leader only."""
-        if self._changing or self.view is None or self.place != 0:
+    # The leader.
+
+    def proceed(self) -> None:
+        """Something may have changed: begin a ballot, or go on with the one under way."""
+        if self.view is None:
             return
-        if not self.joining and not self.leaving:
+        if self._deferred is not None and self._heeds(self._deferred[0]):
+            (place, ballot, mark), self._deferred = self._deferred, None
+            self.promise(place, ballot, mark)
+        if self.leader != self.place:
             return
-        self._changing = True
-        self._reports, self._accepted = {}, set()
-        ballot = self.ballot + 1
-        for place in range(1, len(self.view.members)):
-            self.port.tell(place, ["FLUSH", ballot])
-        self.promise(ballot)
+        if self.attempt is None and self._has_reason():
+            self._begin()
+        elif self.attempt is not None:
+            self._go_on()
 
-    def _next_view(self) -> View:
+    def _has_reason(self) -> bool:
         assert self.view is not None
-        members = [m for m in self.view.members if m.incarnation not in self.leaving]
-        taken = {m.rank for m in members} | {m.rank for m in self.joining.values()}
-        for member in self.joining.values():
-            if member.rank is None and not member.witness:
-                rank = next(rank for rank in range(MEMBERS_MAX) if rank not in taken)
-                taken.add(rank)
-                member = Member(member.address, member.incarnation, rank)
-            members.append(member)
-        return View(*self._next_identity(), tuple(members))
+        return (
+            bool(self.joining or self.leaving)
+            or self.unsettled
+            or self.promised > 0
+            or any(self.is_out(member.incarnation) for member in self.view.members)
+        )
 
-    def _next_identity(self) -> tuple[int, int, int]:
+    def _begin(self, reset: int = 0) -> None:
         assert self.view is not None
-        return self.view.lineage, self.view.number + 1, self.ballot
+        round_ = (max(self.promised, self._highest) >> PLACE_BITS) + 1
+        ballot = round_ << PLACE_BITS | self.place
+        if ballot > BALLOT_MAX:
+            raise ProtocolError("no ballot is left for this view")
+        self.attempt = Attempt(ballot, self.view, reset=reset)
+        self.proposal = None
+        self.promised = ballot
+        self.port.freeze()  # and `report` sends FLUSH
 
-    def _awaits(self, place: int) -> bool:
-        """Whether the report of the member at `place` is still to come."""
-        return self._changing and self.proposal is None and place not in self._reports
+    def _ask(self, place: int) -> None:
+        assert self.attempt is not None
+        self.port.tell(place, ["FLUSH", self.attempt.ballot, self.attempt.mark, list(self.dead)])
 
-    def _flushed(self, place: int, report: bytes) -> None:
-        assert self.view is not None
-        self._reports[place] = report
-        if len(self._reports) < len(self.view.members):
+    def again(self, incarnation: int) -> None:
+        """A member can be reached anew: repeat to it what it has not answered."""
+        attempt = self.attempt
+        place = self.view.place(incarnation) if self.view is not None else -1
+        if attempt is None or place < 0 or place == self.place:
             return
+        if place not in attempt.reports:
+            self._ask(place)
+        elif attempt.value is not None and place not in attempt.accepts:
+            self._propose_to(place)
+
+    def _go_on(self) -> None:
+        """Propose when all have reported who will, decide when enough have accepted."""
+        attempt = self.attempt
+        assert attempt is not None
+        if attempt.value is None:
+            if attempt.awaited(self.is_out):
+                return
+            ruling = attempt.may_propose(self._dead_for_quorum())
+            if ruling.granted:
+                self._propose()
+            else:
+                self._block(ruling)
+        elif attempt.is_decided(self._dead_for_quorum()):
+            self._decide()
+        elif not any(
+            place not in attempt.accepts and not self.is_out(attempt.view.members[place].incarnation)
+            for place in attempt.reports
+        ):
+            self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))
+
+    def _dead_for_quorum(self) -> set[int]:
+        return self.suspects | self.dead if self.port.is_broken("suspected-is-dead") else self.dead
+
+    def _block(self, ruling: Ruling) -> None:
+        assert self.attempt is not None
+        if ruling == self.attempt.said:
+            return
+        self.attempt.said = ruling
+        missing = [member.incarnation for member in ruling.missing]
+        for place in self.attempt.reports:
+            if place != self.place:
+                self.port.tell(place, ["BLOCKED", missing, ruling.rule])
+        self.port.blocked(ruling.missing, ruling.rule)
+
+    def _propose(self) -> None:
+        attempt = self.attempt
+        assert attempt is not None
+        self.port.mark("V5")
+        held = {place: report.held for place, report in attempt.reports.items()}
+        free = attempt.reset or self.port.is_broken("forget-accepted")
+        bound = None if free else attempt.bound_to()
         # Whoever asked until now comes along; later ones wait for the change after this one.
-        if all(member.incarnation in self.leaving for member in self.view.members):
+        attempt.value = bound or Value(self._next_view(attempt), self.port.cut_of(held))
+        for place in attempt.reports:
+            if place != self.place:
+                self._propose_to(place)
+        self.port.mark("V6")
+        self._take_proposal(attempt.ballot, attempt.value)
+
+    def _propose_to(self, place: int) -> None:
+        attempt = self.attempt
+        assert attempt is not None
+        assert attempt.value is not None
+        if not self.port.is_broken("propose-without-packets"):
+            for piece in self.port.missing(attempt.reports[place].held):
+                self.port.tell(place, ["SHIP", piece])
+        view, cut = attempt.value
+        self.port.tell(place, ["PROPOSE", attempt.ballot, view.pack(), cut])
+
+    def _next_view(self, attempt: Attempt) -> View:
+        view = attempt.view
+        staying = [view.members[place] for place in sorted(attempt.reports)]
+        if all(member.incarnation in self.leaving for member in staying):
             self._turn_away()
-        view, cut = self._next_view(), self.port.cut_of(self._reports)
-        self.joining, self.leaving = {}, set()
-        for other in range(1, len(self.view.members)):
-            self.port.tell(other, ["PROPOSE", view.pack(), cut])
-        self._propose(view, cut)
+        gone = self.leaving | self.expelled | self.dead
+        members = [member for member in staying if member.incarnation not in gone]
+        ranks = {member.rank for member in members}
+        joining, self.leaving = list(self.joining.values()), set()
+        free = (rank for rank in range(MEMBERS_MAX) if rank not in ranks)
+        asked = {member.rank for member in joining}
+        self.joining = {}
+        for member in joining:
+            if member.rank is None and not member.witness:
+                rank = next(rank for rank in free if rank not in asked)
+                member = Member(member.address, member.incarnation, rank)
+            elif member.rank is not None and member.rank in ranks:
+                self.joining[member.incarnation] = member  # when its predecessor is out
+                continue
+            members.append(member)
+        lineage = next_lineage(view.lineage, attempt.ballot) if attempt.reset else view.lineage
+        return View(lineage, view.number + 1, attempt.ballot, tuple(members))
 
     def _turn_away(self) -> None:
         """All leave at once: nobody is left who could give a joiner its state."""
@@ -151,82 +324,227 @@ class Agreement:
             self.port.contact_with(member.address, ["DENIED", "the group has ended"])
         self.joining = {}
 
-    def _accept(self, place: int) -> None:
-        assert self.view is not None
-        assert self.proposal is not None
-        self._accepted.add(place)
-        if len(self._accepted) < len(self.view.members):
-            return
-        view, cut = self.proposal
-        install = ["INSTALL", view.pack(), cut]
-        for other in range(1, len(self.view.members)):
-            self.port.tell(other, install)
-        self._tell_joiners(view, cut)
+    def _decide(self) -> None:
+        attempt = self.attempt
+        assert attempt is not None
+        assert attempt.value is not None
+        self.port.mark("V7")
+        view, cut = attempt.value
+        self._tell_dropped(view)
+        for place in attempt.reports:
+            if place != self.place:
+                self.port.tell(place, ["INSTALL", view.pack(), cut])
+        self.tell_joiners(attempt.view, attempt.value)
+        self.port.mark("V8")
         self.port.install(view, cut)
 
-    def _tell_joiners(self, view: View, cut: bytes) -> None:
-        assert self.view is not None
-        for member in view.members:
-            if self.view.place(member.incarnation) < 0:
-                self.port.contact_with(member.address, ["INSTALL", view.pack(), cut])
+    def _tell_dropped(self, view: View) -> None:
+        """Before anybody new is let in, those who are left out must know (H13)."""
+        attempt = self.attempt
+        assert attempt is not None
+        for place, member in enumerate(attempt.view.members):
+            out = view.place(member.incarnation) < 0 and member.incarnation not in self.dead
+            if out and (place not in attempt.reports or member.incarnation in self.expelled):
+                self.port.contact_with(member.address, ["EXPELLED", view.pack()])
+
+    def tell_joiners(self, before: View, value: Value) -> None:
+        """Tell those who are new in a view what they are in."""
+        for member in value.view.members:
+            if before.place(member.incarnation) < 0 and member.incarnation != self.me.incarnation:
+                message = ["INSTALL", value.view.pack(), value.cut]
+                self.port.contact_with(member.address, message)
+
+    def reset(self, minimum: int) -> str | None:
+        """Go on with at least `minimum` members, on the program's word; returns why not (A05)."""
+        attempt = self.attempt
+        if self.view is None or self.leader != self.place or attempt is None:
+            return "the group is not blocked"
+        if attempt.value is not None or attempt.awaited(self.is_out):
+            return "a change of view is under way"
+        if attempt.may_propose(self.dead).granted:
+            return "the group is not blocked"
+        if len(attempt.reports) < minimum:
+            return f"{len(attempt.reports)} members are there, {minimum} are asked for"
+        if not any(report.complete for report in attempt.reports.values()):
+            return "nobody who is there has the whole state"
+        self.attempt = None
+        self._begin(reset=max(minimum, 1))
+        return None
 
     # What every member does.
 
-    def promise(self, ballot: int) -> None:
-        """Phase 1: freeze under this ballot; the report follows."""
-        self.ballot = ballot
+    def _heeds(self, place: int) -> bool:
+        """Whether a leader at `place` is in its right: all older ones are out, as seen here."""
+        assert self.view is not None
+        return all(
+            self.is_out(member.incarnation)
+            for member in self.view.members[: min(place, OLDEST_WATCHED)]
+        )
+
+    def promise(self, place: int, ballot: int, mark: bytes) -> None:
+        """Phase 1: freeze under this ballot; what is held follows."""
+        if ballot < self.promised:
+            self.port.tell(place, ["PROMISED", self.promised])
+            return
+        if ballot > self.promised:
+            self.attempt = None
+            self.proposal = None
+        self.promised = ballot
+        self._leader_mark = mark
         self.port.freeze()
 
-    def report(self, report: bytes) -> None:
+    def report(self, held: bytes) -> None:
         """What is held here, for the leader."""
-        if self.place == 0:
-            self._flushed(0, report)
-        else:
-            self.port.tell(0, ["FLUSH_OK", self.ballot, report])
+        assert self.view is not None
+        place = self.promised & MEMBERS_MAX - 1
+        if place != self.place:
+            self._report_to(place, held)
+            return
+        attempt = self.attempt
+        assert attempt is not None
+        attempt.mark = held
+        attempt.reports[place] = Report(
+            held, self.accepted, self.port.has_state(), self.port.degree_here()
+        )
+        for other, member in enumerate(self.view.members):
+            if other != place and member.incarnation not in self.dead:
+                self._ask(other)
+        self.port.mark("V2")
+        self._go_on()
 
-    def _propose(self, view: View, cut: bytes) -> None:
-        self.proposal = view, cut
-        if self.port.has_cut(cut):
-            self.complete()
+    def _report_to(self, place: int, held: bytes) -> None:
+        if not self.port.is_broken("return-nothing"):
+            for piece in self.port.missing(self._leader_mark):
+                self.port.tell(place, ["SHIP", piece])
+        self.port.mark("V3")
+        accepted = None
+        if self.accepted is not None:
+            ballot, (view, cut) = self.accepted
+            accepted = [ballot, view.pack(), cut]
+        answer = [held, accepted, list(self.dead), self.port.has_state(), self.port.degree_here()]
+        self.port.tell(place, ["FLUSH_OK", self.promised, *answer])
+
+    def _take_proposal(self, ballot: int, value: Value) -> None:
+        self.proposal = ballot, value
+        self.complete()
 
     def complete(self) -> None:
         """Phase 2: all of the proposed cut is here, so accept."""
-        if self.place == 0:
-            self._accept(0)
-        else:
-            self.port.tell(0, ["ACCEPT", self.ballot])
+        if self.proposal is None:
+            return
+        if not self.port.has_cut(self.proposal[1].cut):
+            if not self.port.is_broken("accept-without-packets"):
+                return
+        self.accepted, self.proposal = self.proposal, None
+        ballot, _ = self.accepted
+        place = ballot & MEMBERS_MAX - 1
+        if place != self.place:
+            self.port.tell(place, ["ACCEPT", ballot])
+        elif self.attempt is not None and self.attempt.ballot == ballot:
+            self.attempt.accepts.add(place)
+            self._go_on()
 
-    def installed(self, view: View) -> None:
+    def installed(self, value: Value) -> None:
         """A new view: ballots begin anew."""
-        if self.view is not None and self.proposal is not None and self._takes_over(view):
-            # The old leader left, and perhaps ended before a joiner had its word.
-            self._tell_joiners(*self.proposal)
-        self.view = view
-        self.ballot = 0
-        self.proposal = None
+        before, leader = self.view, self.attempt is not None
+        present = {member.incarnation for member in value.view.members}
+        self.view = value.view
+        self.last = value
+        self.promised = self._highest = 0
+        self.accepted = self.proposal = self.attempt = self._deferred = None
+        self.unsettled = False
         self.leaving = set()  # who still wants to, and may, asks again
-        self._changing = False
-
-    def _takes_over(self, view: View) -> bool:
-        assert self.view is not None
-        gone = view.place(self.view.sequencer.incarnation) < 0
-        return gone and view.place(self.me.incarnation) == 0
+        self.expelled = set()
+        self.suspects &= present
+        self.dead &= present
+        self.joining = {inc: who for inc, who in self.joining.items() if inc not in present}
+        if before is not None and not leader and self.place == 0:
+            self.tell_joiners(before, value)  # the old leader may have ended before they had its word
 
     def receive(self, place: int, message: list[Any]) -> None:
         """A control message of the member at `place`; raises ProtocolError where it makes none."""
         match message:
-            case ["FLUSH", int(ballot)] if place == 0 and ballot > self.ballot:
-                self.promise(ballot)
-            case ["FLUSH_OK", int(ballot), bytes(report)] if self._awaits(place):
-                if ballot == self.ballot:
-                    self._flushed(place, report)
-            case ["PROPOSE", [*packed], bytes(cut)] if place == 0:
-                view = View.unpack(packed)
-                if self.view is None or view.identity != self._next_identity():
-                    raise ProtocolError(f"it proposed {view}, which does not come next")
-                self._propose(view, cut)
-            case ["ACCEPT", int(ballot)] if self._changing and self.proposal:
-                if ballot == self.ballot:
-                    self._accept(place)
+            case ["FLUSH", int(ballot), bytes(mark), [*dead]] if ballot & MEMBERS_MAX - 1 == place:
+                self._note_dead(dead)
+                self._flush(place, ballot, mark)
+            case ["SHIP", bytes(piece)]:
+                self.port.supply(piece)
+            case ["FLUSH_OK", int(ballot), *answer]:
+                self._reported(place, ballot, answer)
+            case ["PROMISED", int(ballot)] if ballot <= BALLOT_MAX:
+                self._outbid(ballot)
+            case ["PROPOSE", int(ballot), [*packed], bytes(cut)]:
+                self._proposed(place, ballot, Value(View.unpack(packed), cut))
+            case ["ACCEPT", int(ballot)]:
+                if self.attempt is not None and self.attempt.ballot == ballot:
+                    self.attempt.accepts.add(place)
+                    self._go_on()
+            case ["BLOCKED", [*missing], str(rule)]:
+                self._told_blocked(missing, rule)
+            case ["LOST", int()]:
+                self.unsettled = True
+                self.proceed()
             case _:
                 raise ProtocolError(f"member {place} sent {message!r:.80} out of place")
+
+    def _flush(self, place: int, ballot: int, mark: bytes) -> None:
+        if ballot > BALLOT_MAX:
+            raise ProtocolError(f"ballot {ballot}")
+        if self._heeds(place):
+            self.promise(place, ballot, mark)
+            return
+        self._deferred = place, ballot, mark
+        self._highest = max(self._highest, ballot)
+        self.unsettled = True
+        self.proceed()
+
+    def _reported(self, place: int, ballot: int, answer: list[Any]) -> None:
+        match answer:
+            case [bytes(held), accepted, [*dead], bool(complete), int(degree)]:
+                self._note_dead(dead)
+                report = Report(held, _unpack_accepted(accepted), complete, degree)
+            case _:
+                raise ProtocolError("a report that makes no sense")
+        attempt = self.attempt
+        if attempt is None or attempt.ballot != ballot:
+            return
+        attempt.reports.setdefault(place, report)
+        self.port.mark("V4")
+        if attempt.value is not None and place not in attempt.accepts:
+            self._propose_to(place)
+        self._go_on()
+
+    def _note_dead(self, dead: list[Any]) -> None:
+        if self.view is not None:
+            known = {member.incarnation for member in self.view.members}
+            self.dead |= {each for each in dead if each in known and each != self.me.incarnation}
+
+    def _outbid(self, ballot: int) -> None:
+        """Somebody has promised a higher ballot than this member's own."""
+        self._highest = max(self._highest, ballot)
+        if self.attempt is not None and self.attempt.ballot < ballot:
+            self.attempt = None
+            self.proceed()
+
+    def _proposed(self, place: int, ballot: int, value: Value) -> None:
+        assert self.view is not None
+        if ballot & MEMBERS_MAX - 1 != place or value.view.number != self.view.number + 1:
+            raise ProtocolError(f"it proposed {value.view}, which does not come next")
+        if ballot == self.promised or self.port.is_broken("accept-any-ballot"):
+            self._take_proposal(ballot, value)
+        elif ballot < self.promised:
+            self.port.tell(place, ["PROMISED", self.promised])
+
+    def _told_blocked(self, missing: list[Any], rule: str) -> None:
+        assert self.view is not None
+        members = tuple(member for member in self.view.members if member.incarnation in missing)
+        self.port.blocked(members, rule)
+
+
+def _unpack_accepted(data: object) -> tuple[int, Value] | None:
+    match data:
+        case None:
+            return None
+        case [int(ballot), [*packed], bytes(cut)]:
+            return ballot, Value(View.unpack(packed), cut)
+    raise ProtocolError("an accepted value that makes no sense")

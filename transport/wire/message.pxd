@@ -1,6 +1,6 @@
 """A message: one buffer, with room in front for the headers that layers push."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 cdef enum:
     HEADROOM = 80               # what all layers of a deep stack push together
@@ -13,6 +13,8 @@ cdef class Message:
     cdef Py_ssize_t stop        # one past the last byte
     cdef Py_ssize_t capacity
     cdef bint borrowed          # valid only during the upcall: keep a copy()
+    cdef public uint32_t count  # how many messages it holds, where a layer has packed them; or 0
+    cdef public uint8_t degree  # its resilience degree: 254 for a majority, 255 for all
     # What layers learn about it on the way up.
     cdef public int source      # the sender's place in the view, or -1
     cdef public int link        # the link that it arrived by, or -1

@@ -2,6 +2,8 @@ from typing import final
 
 @final
 class Message:
+    count: int
+    degree: int
     source: int
     link: int
     index: int

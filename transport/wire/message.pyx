@@ -83,12 +83,14 @@ cdef class Message:
         cdef Message other = Message.new(size)
         memcpy(other.base + other.start, self.base + self.start, size)
         other.stop += size
+        other.count = self.count
         other.source = self.source
         other.link = self.link
         other.index = self.index
         other.seqno = self.seqno
         other.stamp = self.stamp
         other.ticket = self.ticket
+        other.degree = self.degree
         return other
 
     def push_header(self, const unsigned char[::1] header):

@@ -1,0 +1,69 @@
+"""The state of a group, as one member knows it (A06)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from orcalike.transport.degree import Resilience
+from orcalike.transport.layers.total import Total
+from orcalike.transport.stack import Stack
+from orcalike.transport.view import Member, View
+
+
+class Blocked(NamedTuple):
+    """Why a group may not go on writing."""
+
+    missing: tuple[Member, ...]
+    """Whom it waits for."""
+    rule: str
+    """What it needs them for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupInfo:
+    """The state of a group, as one member knows it."""
+
+    name: str
+    address: str
+    """What others name to join through this member; "" for a group of one without a socket."""
+    me: Member
+    view: View
+    """The view that is installed here; `view.others` are the witnesses."""
+    resilience: Resilience
+    """The degree of what has no degree of its own."""
+    blocked: Blocked | None
+    """Whom the group waits for, and why; None while it may write."""
+    next_seqno: int
+    """The place in the order of the packet that is delivered here next."""
+
+    @property
+    def rank(self) -> int | None:
+        """This member's lasting number in its program."""
+        return self.me.rank
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members with a rank, by rank."""
+        return self.view.replicas
+
+    @property
+    def size(self) -> int:
+        """How many members have a rank."""
+        return len(self.members)
+
+    @property
+    def sequencer(self) -> Member:
+        """The member that orders."""
+        return self.view.sequencer
+
+    @property
+    def lineage(self) -> int:
+        """How often the group was begun: 1, and 1 more for each `reset`, which may lose data."""
+        return self.view.lineage
+
+
+def next_seqno_of(stack: Stack) -> int:
+    """The seqno that is delivered next; inside the stack's driver."""
+    total = stack.focus("TOTAL")
+    return total.next if isinstance(total, Total) else 0

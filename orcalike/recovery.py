@@ -1,0 +1,77 @@
+"""What a program does about its group by itself: `group.reset` and `group.rejoin` (A05, A14).
+
+A change of view needs neither: the group goes on by itself where it may. These are for a group that
+may not, and for a member without which it went on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from orcalike.endpoint import Endpoint
+from orcalike.runtime.dispatch import refuse_inside, refuse_to_wait
+from orcalike.transport.view import View
+
+
+def check_minimum(minimum: int) -> None:
+    """Raise where that is no number of members."""
+    if isinstance(minimum, bool) or not isinstance(minimum, int):
+        raise TypeError(f"minimum={minimum!r}: it is a number of members")
+    if minimum < 1:
+        raise ValueError(f"minimum={minimum}: the group has 1 member at the least")
+
+
+class Reset:
+    """`group.reset`, for threads and coroutines."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    def __call__(self, *, minimum: int, timeout: float | None = None) -> View:
+        """Rebuild a blocked group of the members that answer, on this program's word (A05).
+
+        Only where the group is blocked: it waits for members, and `group.info().blocked` says for
+        which. It goes on without them then, in a new *lineage*: what only they held is lost, and
+        where they live still, they are expelled as soon as the two meet. Where several members
+        reset at once the group is rebuilt once. Returns the new view.
+
+        Args:
+            minimum: How many members must be in it, this one and witnesses included.
+            timeout: Seconds to wait for their answers; None for as long as it takes.
+
+        Raises:
+            NotPrimary: Fewer than `minimum` have answered. It may be tried again.
+            OrcalikeError: The group is not blocked.
+        """
+        check_minimum(minimum)
+        refuse_to_wait("reset")
+        return self._endpoint.reset(minimum, timeout)
+
+    async def aio(self, *, minimum: int, timeout: float | None = None) -> View:
+        """The same, for coroutines."""
+        check_minimum(minimum)
+        refuse_inside("reset")
+        return await asyncio.to_thread(self._endpoint.reset, minimum, timeout)
+
+
+class Rejoin:
+    """`group.rejoin`, for threads and coroutines."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    def __call__(self, *, timeout: float | None = None) -> None:
+        """Join again after `Expelled`, as a new incarnation with the same rank.
+
+        The objects stay bound and get the state that the group has now. What was under way when
+        this member was expelled has ended with Expelled, and is not repeated.
+
+        Raises JoinFailed after `timeout` seconds, OrcalikeError where it was not expelled.
+        """
+        refuse_to_wait("rejoin")
+        self._endpoint.rejoin(timeout)
+
+    async def aio(self, *, timeout: float | None = None) -> None:
+        """The same, for coroutines."""
+        refuse_inside("rejoin")
+        await asyncio.to_thread(self._endpoint.rejoin, timeout)

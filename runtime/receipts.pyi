@@ -1,0 +1,23 @@
+from typing import Any
+
+from orcalike.runtime.invocation import Invocation
+from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.view import View
+
+NO_STABLE: str
+
+class Debt:
+    @property
+    def since(self) -> int: ...
+
+class Receipts(Layer):
+    """What of the order was applied here, and who waits until others have applied it."""
+
+    def __init__(self, core: Core, runtime: Any) -> None: ...
+    def hold_back(
+        self, invocation: Invocation[Any], seqno: int, result: Any, error: BaseException | None
+    ) -> int: ...
+    def marked(self, ticket: int) -> None: ...
+    def viewed(self, view: View) -> None: ...
+    def fail_all(self, error: Exception) -> None: ...
+    def still_waiting(self, invocation: Invocation[Any]) -> None: ...

@@ -1,0 +1,202 @@
+"""Receipts: what was applied here, and what waits until others have applied it (Horus 4.4: H66, H68).
+
+Only where STABLE is in the stack. The application's meaning of "seen" is *applied*: a packet is
+acked when all its invocations have run here, those in lock queues and pop-up threads too. A debt
+stands for the tasks that were delivered at one place and are not applied yet; nothing is acked from
+the oldest debt on. What waits for its guard is part of the objects' state, and counts as applied;
+so does what waits for a class that is not declared here.
+
+`options(stable=k)`: an invocation that has run here is held back until k members have acked the
+packet that it came in. One that had waited for its guard ran at some later place: a mark is put
+into the order behind it, and the mark's packet is what counts.
+"""
+
+import logging
+from collections import deque
+from heapq import heappop, heappush
+
+from orcalike.runtime.errors import InvocationTimeout
+from orcalike.runtime.invocation import name_of
+from orcalike.transport.errors import NotEnoughMembers, StackError
+
+from libc.stdint cimport uint64_t
+
+from orcalike.runtime.invocation cimport Invocation
+from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.wire.message cimport Message
+
+NO_STABLE = (
+    "the group's stack has no STABLE layer, which knows what the other members have applied: make "
+    'the group with join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix"), or tcp')
+
+_log = logging.getLogger("orcalike")
+
+
+cdef class Debt:
+    """Tasks that were delivered at one place in the order, and are not applied yet."""
+
+    cdef Debt share(self):
+        """Another task, which the first has let run, is part of the same."""
+        self.tasks += 1
+        return self
+
+    cdef int pay(self) except -1:
+        """One of the tasks is applied."""
+        self.tasks -= 1
+        return self.receipts.settled() if self.tasks == 0 else 0
+
+
+cdef class Receipts(Layer):
+    """What of the order was applied here, and who waits until others have applied it."""
+
+    def __init__(self, Core core, runtime):
+        super().__init__(core)
+        self.runtime = runtime
+        self.debts = deque()
+        self.receipt = Message()
+        self.held = {}
+        self.awaited = {}
+        self.marks = {}
+
+    # What is applied here.
+
+    cdef int note(self, uint64_t seqno) except -1:
+        """A packet is dispatched; it is acked once the upcalls have returned."""
+        self.delivered = seqno
+        self.core.again(self)
+        return 0
+
+    cdef Debt owe(self):
+        """A task of the newest packet is not applied yet."""
+        cdef Debt debt = Debt.__new__(Debt)
+        debt.receipts = self
+        debt.since = self.delivered or 1
+        debt.tasks = 1
+        self.debts.append(debt)
+        return debt
+
+    cdef int settled(self) except -1:
+        """A debt is paid, on whatever thread: ack what can be acked now."""
+        while self.debts and (<Debt>self.debts[0]).tasks == 0:
+            self.debts.popleft()
+        self.runtime.proceed_with(self)
+        return 0
+
+    cpdef proceed(self):
+        """Ack all that is applied."""
+        cdef uint64_t level = self.delivered
+        if self.debts:
+            level = (<Debt>self.debts[0]).since - 1
+        if level > self.acked and self.runtime.failure is None:
+            self.acked = self.receipt.seqno = level
+            (<Layer>self.runtime).below.ack(self.receipt)
+
+    # What waits until others have applied it.
+
+    cdef int check(self, object operation, unsigned int members) except -1:
+        """Raise where so few are in the view that nobody can say when it would be applied."""
+        cdef Py_ssize_t present
+        if not self.runtime.patient:
+            present = len(self.runtime.view.replicas)
+            if present < <Py_ssize_t>members:
+                raise NotEnoughMembers(
+                    f"{name_of(operation)} with stable={members}: the view has {present} members "
+                    "with replicas; it was not sent")
+        return 0
+
+    cpdef int hold_back(self, Invocation invocation, uint64_t seqno, object result,
+                        object error) except -1:
+        """An invocation has run here, in the packet `seqno`, or, where that is 0, later than that."""
+        self.held[invocation.ticket] = (invocation, result, error)
+        if invocation.withdrawn is not None:
+            self.give_up(invocation, invocation.withdrawn)
+        elif not self.enough(invocation):
+            self.too_few(invocation)
+        elif seqno:
+            self.wait_for(seqno, invocation)
+        else:
+            self.marks[self.runtime.mark()] = invocation.ticket
+        return 0
+
+    def marked(self, ticket):
+        """A mark of this member has its place in the order."""
+        held = self.held.get(self.marks.pop(ticket, None))
+        if held is not None:
+            self.wait_for(self.delivered, held[0])
+
+    cdef int wait_for(self, uint64_t seqno, Invocation invocation) except -1:
+        cdef unsigned int members = invocation.wanted
+        if self.matrix is not None and self.matrix.reached(members) >= seqno:
+            self.release(invocation.ticket)
+        else:
+            heappush(self.awaited.setdefault(members, []), (seqno, invocation.ticket))
+        return 0
+
+    cpdef up_stable(self, object matrix):
+        """Others have applied more."""
+        self.matrix = matrix
+        for members, heap in list(self.awaited.items()):
+            level = matrix.reached(members)
+            while heap and heap[0][0] <= level:
+                self.release(heappop(heap)[1])
+            if not heap:
+                del self.awaited[members]
+
+    cdef int release(self, uint64_t ticket) except -1:
+        """Its outcome is the caller's, where nobody has given it up."""
+        held = self.held.pop(ticket, None)
+        if held is not None:
+            invocation, result, error = held
+            if error is None:
+                (<Invocation>invocation).succeed(result)
+            else:
+                (<Invocation>invocation).fail(error)
+        return 0
+
+    cdef bint give_up(self, Invocation invocation, str why) except -1:
+        """Wait for the others no longer; False where it has not run here."""
+        if invocation.ticket not in self.held:
+            return False
+        if why != "timeout":
+            self.release(invocation.ticket)
+        elif self.held.pop(invocation.ticket, None) is not None:
+            invocation.fail(InvocationTimeout(
+                f"{name_of(invocation.operation)} has run here, but when the time limit passed it "
+                f"was not known that {invocation.wanted} members had applied it: they may yet",
+                "unknown"))
+        return True
+
+    def enough(self, Invocation invocation):
+        """Whether the view has as many members as it is to be applied by."""
+        present = len(self.runtime.view.replicas)
+        return self.runtime.patient or present >= invocation.wanted
+
+    def too_few(self, Invocation invocation):
+        """The view has become too small, and the program does not want to wait."""
+        if self.held.pop(invocation.ticket, None) is not None:
+            present = len(self.runtime.view.replicas)
+            invocation.fail(NotEnoughMembers(
+                f"{name_of(invocation.operation)} has run here, but {invocation.wanted} members "
+                f"cannot apply it: the view has {present} with replicas"))
+
+    def viewed(self, view):
+        """A view was installed."""
+        for invocation, _, _ in list(self.held.values()):
+            if not self.enough(invocation):
+                self.too_few(invocation)
+
+    def fail_all(self, error):
+        """Nobody will know any more what the others have applied."""
+        while self.held:
+            _, (invocation, _, _) = self.held.popitem()
+            (<Invocation>invocation).fail(error)
+        self.awaited.clear()
+        self.marks.clear()
+
+    def still_waiting(self, Invocation invocation):
+        """A call has waited for another 10 s: say so where the view is too small for it."""
+        present = len(self.runtime.view.replicas)
+        if present < invocation.wanted:
+            name = name_of(invocation.operation)
+            _log.warning("%s waits until %d members have applied it; the view has %d", name,
+                         invocation.wanted, present)

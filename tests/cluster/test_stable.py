@@ -1,0 +1,49 @@
+"""`options(stable=k)` with real processes: it returns when k members have applied the write (H68)."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cluster.conftest import Programs
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize("maker", ["writer", "slow"])
+@pytest.mark.parametrize("medium", ["unix", "tcp"])
+def test_it_waits_for_the_slowest(programs: Programs, medium: str, maker: str) -> None:
+    where = (
+        f"unix:{programs.directory}/maker" if medium == "unix" else f"tcp:127.0.0.1:{free_port()}"
+    )
+    roles = [maker, *sorted({"writer", "other", "slow"} - {maker})]
+    members = {
+        role: programs.start("ledger.py", role, "join" if role != maker else "make", where)
+        for role in roles
+    }
+    writer = members["writer"]
+    first = writer.hear()
+    assert (first["result"], first["made"]) == (1, 2)
+    limited = writer.hear()
+    assert limited["outcome"] == "unknown"
+    assert "3 members had applied it" in limited["text"]
+    waiting = writer.hear()
+    assert waiting["pending"] is False
+    one, two, three = waiting["levels"]
+    assert one >= two > three
+    programs.call("go")
+    last = writer.hear()
+    assert (last["result"], last["made"]) == (2, 3)
+    rows = [member.hear()["rows"] for member in members.values()]
+    assert rows[0] == rows[1] == rows[2]
+    for member in members.values():
+        assert member.end() == 0, member.said()
+        assert member.complaints() == ""

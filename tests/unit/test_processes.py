@@ -1,0 +1,400 @@
+"""Which deaths are certain, and what is handed in before they are told (RELIABILITY H13)."""
+
+from __future__ import annotations
+
+import gc
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers import processes, sockets
+from orcalike.transport.drivers.driver import clock
+from orcalike.transport.drivers.processes import Process
+from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.layers.base import Layer
+from orcalike.transport.stack import Stack
+from orcalike.transport.stacks import parse_stack
+from orcalike.transport.view import Member, View
+from orcalike.transport.wire.message import Message
+
+DEADLINE = 60.0
+#: These fit a socket that nobody reads, and take two reads.
+CASTS = [b"%1500d" % number for number in range(60)]
+
+#: A member that casts without waiting for anybody, and is killed with all of that under way.
+SENDER = """
+import os, signal, sys
+from tests.unit.test_processes import CASTS, End
+from orcalike.transport.drivers.driver import clock
+from orcalike.transport.wire.message import Message
+end = End("{address}")
+end.join("{seed}")
+end.until(lambda: end.view)
+print(end.member.incarnation, os.getpid(), flush=True)
+how = sys.stdin.readline().strip()
+if how == "fork":
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    print(child, flush=True)
+if how in ("kill", "fork"):
+    for body in CASTS:
+        end.pump.call(end.stack.cast, Message(body))
+    end.pump.drain(clock() + 60_000_000_000)
+    os.kill(os.getpid(), signal.SIGKILL)
+end.pump.close_all()
+print("closed", flush=True)
+sys.stdin.readline()
+"""
+
+
+class Told(Stack):
+    """A stack that keeps what it is told."""
+
+    events: list[tuple[str, Any]]
+
+    def link_down(self, link: int, why: str, now: int) -> None:
+        peer = self.bottom.peer_at(link)
+        self.events.append(("link_down", peer.incarnation if peer else None))
+        super().link_down(link, why, now)
+
+    def died(self, incarnation: int, now: int) -> None:
+        assert now <= clock()
+        self.events.append(("died", incarnation))
+        super().died(incarnation, now)
+
+    def heard(self, incarnation: int, when: int) -> None:
+        assert when <= clock()
+        self.events.append(("heard", incarnation))
+        super().heard(incarnation, when)
+
+    def expire(self, now: int) -> None:
+        self.events.append(("expire", None))
+        super().expire(now)
+
+
+class Top(Layer):
+    """What stands on top: it takes the casts."""
+
+    def __init__(self, end: End) -> None:
+        super().__init__(end.stack)
+        self.end = end
+
+    def up_view(self, view: View, cut: bytes) -> None:
+        self.end.view = view
+
+    def up_cast(self, message: Message) -> None:
+        self.end.stack.events.append(("cast", bytes(message.body)))
+
+    def up_problem(self, member: object, why: str) -> None:
+        pass
+
+    def up_blocked(self, missing: tuple[Member, ...], rule: str) -> None:
+        pass
+
+    def up_exit(self, why: str) -> None:
+        pass
+
+
+class End:
+    """One member: a stack and a pump, driven by the test's own thread."""
+
+    def __init__(self, address: str) -> None:
+        listener, address = sockets.listen(address)
+        self.member = Member(address, secrets.randbits(64), None, witness=True)
+        self.view: View | None = None
+        layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
+        config = StackConfig("g", {"resilience": 0}, time.time_ns() - clock())
+        self.stack = Told(layers, config, self.member, 1)
+        self.stack.events = []
+        self.stack.above = Top(self)
+        self.logged: list[str] = []
+        self.pump = Pump(lambda level, text: self.logged.append(text))
+        self.pump.stack_for = lambda group: self.stack
+        self.pump.add(self.stack)
+        self.pump.listen(listener)
+
+    def join(self, address: str) -> None:
+        self.pump.call(self.stack.join, address)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Drive it until that holds."""
+        end = time.monotonic() + DEADLINE
+        while not condition():
+            assert time.monotonic() < end, (self.stack.events[-5:], self.logged)
+            self.pump.handle()
+            time.sleep(0.001)
+
+    def told(self, *kinds: str) -> list[tuple[str, Any]]:
+        return [event for event in self.stack.events if event[0] in kinds]
+
+
+@pytest.fixture
+def end(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[End]:
+    """The member that watches; it makes the group."""
+    made = End(getattr(request, "param", f"unix:{tmp_path}/first"))
+    made.join("")
+    yield made
+    made.pump.close_all()
+    assert made.pump.failure is None
+
+
+class Sender:
+    """A member in a process of its own."""
+
+    def __init__(self, end: End, address: str) -> None:
+        text = SENDER.replace("{address}", address).replace("{seed}", end.member.address)
+        self.end = end
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", text],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            cwd=Path(__file__).parents[2],
+        )
+        end.until(lambda: end.view is not None and len(end.view.members) == 2)
+        self.incarnation, self.pid = map(int, self.read().split())
+
+    def read(self) -> str:
+        assert self.process.stdout
+        return self.process.stdout.readline()
+
+    def tell(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line + "\n")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def sender(end: End, tmp_path: Path) -> Iterator[Sender]:
+    """A member that has joined, from a process of its own."""
+    tcp = end.member.address.startswith("tcp")
+    made = Sender(end, "tcp:127.0.0.1:0" if tcp else f"unix:{tmp_path}/second")
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("seen", ["by itself", "with its end"])
+def test_all_that_a_dead_member_sent_comes_before_its_death(
+    end: End, sender: Sender, seen: str
+) -> None:
+    """Also where its end is seen in the same moment as all that it had sent."""
+    sender.tell("kill")
+    if seen == "with its end":
+        os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
+    end.until(lambda: end.told("died"))
+    assert [body for _, body in end.told("cast")] == CASTS
+    # Links that were made twice go down twice.
+    first, *others = end.told("link_down", "died")
+    assert (first, others[-1]) == (("link_down", sender.incarnation), ("died", sender.incarnation))
+    assert end.stack.events[-1] == ("died", sender.incarnation)
+    assert len(end.told("died")) == 1
+
+
+def test_a_child_that_holds_its_sockets_does_not_hide_its_death(end: End, sender: Sender) -> None:
+    """No end of the stream is seen then."""
+    sender.tell("fork")
+    child = int(sender.read())
+    try:
+        end.until(lambda: end.told("died"))
+        assert [body for _, body in end.told("cast")] == CASTS
+        assert end.told("link_down", "died")[-2:] == [
+            ("link_down", sender.incarnation),
+            ("died", sender.incarnation),
+        ]
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_closed_socket_is_no_death(end: End, sender: Sender) -> None:
+    """The process lives on; when it ends, later, that is still told."""
+    sender.tell("close")
+    assert sender.read() == "closed\n"
+    end.until(lambda: end.told("link_down"))
+    for _ in range(100):
+        end.pump.handle()
+    assert end.told("died") == []
+    sender.tell("end")
+    end.until(lambda: end.told("died"))
+    assert end.told("died") == [("died", sender.incarnation)]
+
+
+def test_who_made_the_connection_knows_of_a_death_as_well(tmp_path: Path) -> None:
+    """Even where a third process, which lives on, made the listening socket (a launcher)."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{tmp_path}/launched")
+    listener.listen(8)
+    text = f"""
+import socket, sys
+from tests.unit import test_processes
+test_processes.sockets.listen = lambda address: (socket.socket(fileno={listener.fileno()}), address)
+end = test_processes.End("unix:{tmp_path}/launched")
+end.join("")
+print(end.member.incarnation, flush=True)
+end.pump.run_alone()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", text],
+        stdout=subprocess.PIPE,
+        pass_fds=[listener.fileno()],
+        cwd=Path(__file__).parents[2],
+    )
+    assert process.stdout
+    with listener, process.stdout:
+        incarnation = int(process.stdout.readline())
+        listener.close()
+        end = End(f"unix:{tmp_path}/joiner")
+        end.join(f"unix:{tmp_path}/launched")
+        end.until(lambda: end.view)
+        process.kill()
+        end.until(lambda: end.told("died"))
+        assert end.told("died") == [("died", incarnation)]
+        end.pump.close_all()
+        process.wait()
+
+
+@pytest.mark.parametrize("end", ["tcp:127.0.0.1:0"], indirect=True)
+def test_over_tcp_nothing_is_certain_but_what_is_told(end: End, sender: Sender) -> None:
+    sender.tell("kill")
+    end.until(lambda: end.told("link_down"))
+    sender.process.wait()
+    for _ in range(100):
+        end.pump.handle()
+    assert end.told("died") == []
+    end.pump.told_died(sender.incarnation)
+    assert end.told("died") == [("died", sender.incarnation)]
+
+
+def test_who_is_told_to_be_dead_is_heard_to_the_end_first(end: End, sender: Sender) -> None:
+    sender.tell("kill")
+    os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
+    end.pump.told_died(sender.incarnation)
+    assert [body for _, body in end.told("cast")] == CASTS
+    assert end.stack.events[-1] == ("died", sender.incarnation)
+    assert end.told("link_down") == [("link_down", sender.incarnation)]
+
+
+def test_many_late_processes_are_not_kept(end: End, tmp_path: Path) -> None:
+    """Each link that came and went leaves its process watched, up to a bound."""
+
+    def come_and_go(incarnation: int) -> None:
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(end.member.address.removeprefix("unix:"))
+            pidfd = processes.own()
+            socket.send_fds(sock, [greet(f"unix:{tmp_path}/{incarnation}", incarnation)], [pidfd])
+            os.close(pidfd)
+            end.until(lambda: peer_is_linked(end, incarnation))
+        end.until(lambda: ("link_down", incarnation) in end.stack.events)
+
+    def watched() -> int:
+        return sum(processes.is_pidfd(int(fd)) for fd in os.listdir("/proc/self/fd"))
+
+    gc.collect()  # what other tests have left
+    before = watched()
+    for number in range(100):
+        come_and_go(1000 + number)
+    assert before + 60 < watched() < before + 70
+
+
+def greet(address: str, incarnation: int) -> bytes:
+    """The greeting of an endpoint, as COM writes it."""
+    config = StackConfig("g", {"resilience": 0})
+    me = Member(address, incarnation, None, witness=True)
+    stack = Stack(parse_stack("TOTAL:MBRSHIP:COM:unix"), config, me, 1)
+    stack.link_up(1, "", 1)
+    [(_, frame)] = stack.out.take()
+    return bytes(frame)
+
+
+def peer_is_linked(end: End, incarnation: int) -> bool:
+    peers = (end.stack.bottom.peer_at(link) for link in range(64))
+    return any(peer is not None and peer.incarnation == incarnation for peer in peers)
+
+
+@pytest.mark.parametrize("passed", ["nothing", "no process", "several"])
+def test_what_strangers_pass_is_not_believed(end: End, tmp_path: Path, passed: str) -> None:
+    greeting = greet(f"unix:{tmp_path}/x", 77)
+    reader, writer = os.pipe()
+    os.write(writer, b"readable")
+    given = {"nothing": [], "no process": [reader], "several": [reader] * 5}[passed]
+    gc.collect()  # what other tests have left
+    before = len(os.listdir("/proc/self/fd"))
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(end.member.address.removeprefix("unix:"))
+        socket.send_fds(sock, [greeting], given)
+        end.until(lambda: peer_is_linked(end, 77))
+        for _ in range(20):
+            end.pump.handle()
+        # The two ends of the connection, and this end's own process.
+        assert len(os.listdir("/proc/self/fd")) <= before + 3
+    end.until(lambda: end.told("link_down"))
+    assert end.told("died") == []
+    os.close(reader)
+    os.close(writer)
+
+
+# Heartbeats.
+
+
+def test_a_stack_hears_of_whom_it_beats_to_right_before_it_expires(
+    end: End, tmp_path: Path
+) -> None:
+    other = End(f"unix:{tmp_path}/other")
+    for one, two in ((end, other), (other, end)):
+        one.stack.beats = (two.member,)
+        one.stack.beats_version += 1
+    other.pump.call(lambda now: None)  # any input will do
+
+    def hears() -> bool:
+        end.stack.events.clear()
+        end.stack.top.deadline = 1
+        end.until(lambda: end.told("expire"))
+        end.stack.top.deadline = clock() + 3_600_000_000_000
+        return bool(end.told("heard"))
+
+    end.until(hears)
+    assert end.told("heard", "expire")[:2] == [
+        ("heard", other.member.incarnation),
+        ("expire", None),
+    ]
+    assert other.pump.heartbeat.counts["taken"] > 0
+    end.stack.beats = ()
+    end.stack.beats_version += 1
+    assert not hears()
+    end.pump.call(lambda now: None)
+    other.pump.close_all()
+
+
+# The parts.
+
+
+def test_a_process_is_watched_until_it_ends() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
+    assert processes.is_pidfd(process.fd)
+    assert not process.has_ended()
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert process.has_ended()
+    child.communicate()
+    assert process.has_ended()
+    process.close()
+    assert not processes.is_pidfd(process.fd)

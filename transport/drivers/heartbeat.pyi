@@ -1,0 +1,16 @@
+import socket
+from collections.abc import Iterable
+
+from orcalike.transport.view import Member
+
+class Heartbeat:
+    """The beats of one process: its sockets, its thread, and whom its stacks beat to."""
+
+    @property
+    def counts(self) -> dict[str, int]: ...
+    def listen(self, sock: socket.socket) -> None: ...
+    def beat(
+        self, incarnation: int, group: str, period: int, members: Iterable[Member]
+    ) -> None: ...
+    def heard(self, incarnation: int) -> list[tuple[int, int]]: ...
+    def close(self) -> None: ...

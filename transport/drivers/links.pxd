@@ -1,0 +1,57 @@
+"""Links: the sockets of one process, and what crosses them for its stacks."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.transport.drivers.channel cimport Channel
+from orcalike.transport.drivers.driver cimport Driver
+from orcalike.transport.stack cimport Stack
+
+cdef extern from "<sys/epoll.h>" nogil:
+    ctypedef union epoll_data_t:
+        uint64_t u64
+    struct epoll_event:
+        unsigned int events
+        epoll_data_t data
+
+
+cdef class Links(Driver):
+    cdef int epoll                  # all sockets and processes, and what the pump adds
+    cdef int process                # a pidfd of this process, for peers; -1 where there is none
+    cdef list slots                 # by slot: a Channel, a listening socket, a Process, or None
+    cdef list free_slots
+    cdef list stacks
+    cdef list dirty                 # channels with messages that were queued just now
+    cdef list callbacks             # of descriptors that are watched for others, and have come
+    cdef dict sockets               # fd -> the socket that owns it
+    cdef dict processes             # incarnation -> slot
+    cdef readonly object heartbeat
+    cdef uint64_t beats_version     # of all stacks
+    cdef dict told                  # stack -> the version of its beats that the heartbeat has
+    cdef readonly object log        # called with (level, text)
+    cdef public object stack_for    # group name -> Stack or None, for greetings
+
+    cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
+    cdef int slot(self, object entry) except -1
+    cdef int watch(self, int fd, int slot, unsigned int events, int operation=?) except -1
+    cdef Channel open(self, object sock, unsigned int events)
+    cdef accept(self, object listener)
+    cdef connect(self, Stack stack, str address)
+    cdef close(self, Channel channel, str why)
+    cdef int handle_channel(self, Channel channel, unsigned int events) except -1
+    cdef int connected(self, Channel channel) except -1
+    cdef greeted(self, Channel channel, bytes frame)
+    cdef refuse(self, Channel channel, str why)
+    cdef int emit(self) except -1
+    cdef int emit_stack(self, Stack stack) except -1
+    cdef int follow(self, Stack stack) except -1
+    cdef int flush(self, Channel channel) except -1
+    cdef attend(self, Channel channel)
+    cdef forget_late(self)
+    cdef peer_of(self, object entry)
+    cdef forget(self, Py_ssize_t slot, object process)
+    cdef ended(self, Py_ssize_t slot, object process)
+    cdef died(self, Stack stack, object incarnation)
+    cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1
+    cdef beat(self)
+    cdef int expire(self, Stack stack, int64_t now) except -1
+    cdef close_sockets(self)

@@ -1,0 +1,426 @@
+"""Links: the sockets of one process, and what crosses them for its stacks.
+
+It makes, accepts and closes connections, cuts what comes into frames for the stacks, and sends
+what they put out. It watches the peers' processes (`processes.py`), and keeps the heartbeats
+(`heartbeat.pyx`) told of whom the stacks beat to.
+
+Whoever calls it runs in the stacks: the pump sees to it that it is one thread at a time.
+"""
+
+from libc.errno cimport errno
+from libc.stdint cimport int64_t, uint64_t
+
+import logging
+import os
+import socket
+
+from orcalike.transport.drivers import processes, sockets
+from orcalike.transport.drivers.heartbeat import Heartbeat
+from orcalike.transport.drivers.processes import Process
+from orcalike.transport.errors import OrcalikeError, ProtocolError
+
+from orcalike.transport.drivers.channel cimport CLOSED, Channel
+from orcalike.transport.drivers.driver cimport Driver, monotonic
+from orcalike.transport.layers.base cimport Outbox
+from orcalike.transport.layers.com import greeting_of
+from orcalike.transport.stack cimport Stack
+from orcalike.transport.wire.message cimport Message
+
+cdef extern from "<sys/epoll.h>" nogil:
+    int epoll_create1(int flags)
+    int epoll_ctl(int epoll, int operation, int fd, epoll_event* event)
+    enum:
+        EPOLL_CLOEXEC
+        EPOLL_CTL_ADD
+        EPOLL_CTL_MOD
+        EPOLLIN
+        EPOLLOUT
+
+cdef extern from "<unistd.h>" nogil:
+    int close(int fd)
+
+cdef enum:
+    SLOTS_MAX = 4096
+    GREETING_MAX = 2048         # bytes before a stranger has said who it is
+    STRANGERS_MAX = 64
+    LATE_MAX = 64               # processes that are watched on when their links are gone
+    BEATS = 5                   # in a detection time
+
+
+cdef class Links(Driver):
+    """The sockets of one process. `log(level, text)` gets what went wrong."""
+
+    def __cinit__(self, log=None):
+        self.process = -1
+        self.epoll = epoll_create1(EPOLL_CLOEXEC)
+        if self.epoll < 0:
+            raise OSError(errno, os.strerror(errno))
+        self.slots = [None]             # the first is the pump's own
+        self.free_slots = []
+        self.stacks = []
+        self.sockets = {}
+        self.processes = {}
+        self.callbacks = []
+        self.dirty = []
+        self.told = {}
+        self.heartbeat = Heartbeat()
+        self.log = log or (lambda level, text: None)
+
+    def __dealloc__(self):
+        cdef int fd
+        for fd in (self.epoll, self.process):
+            if fd >= 0:
+                close(fd)               # not Python's, which may be gone when the process ends
+
+    # What it serves.
+
+    def add(self, Stack stack):
+        """Serve `stack` too; frames of strangers go to the stack that `stack_for` names."""
+        self.stacks.append(stack)
+
+    def listen(self, sock):
+        """Accept connections on a listening socket, which is owned here from now on.
+
+        Heartbeats come beside it. Raises OrcalikeError where they cannot.
+        """
+        self.heartbeat.listen(sockets.datagrams_beside(sock))
+        sock.setblocking(False)
+        self.watch(sock.fileno(), self.slot(sock), EPOLLIN)
+        self.sockets[sock.fileno()] = sock
+
+    def watch_fd(self, int fd, callback):
+        """Call `callback()` when `fd` is readable, outside of all stacks; nothing is closed here."""
+        self.watch(fd, self.slot(callback), EPOLLIN)
+
+    def fileno(self):
+        """The epoll set: readable when there is something to do."""
+        return self.epoll
+
+    cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1:
+        """Something has come in this slot of the epoll set."""
+        entry = self.slots[slot]
+        if isinstance(entry, Channel):
+            self.handle_channel(<Channel>entry, events)
+        elif isinstance(entry, Process):
+            self.ended(slot, entry)
+        elif callable(entry):
+            self.callbacks.append(entry)
+        elif entry is not None:
+            self.accept(entry)
+        return 0
+
+    # Channels.
+
+    cdef int slot(self, object entry) except -1:
+        if self.free_slots:
+            slot = self.free_slots.pop()
+            self.slots[slot] = entry
+            return slot
+        if len(self.slots) >= SLOTS_MAX:
+            raise OrcalikeError(f"more than {SLOTS_MAX} connections")
+        self.slots.append(entry)
+        return len(self.slots) - 1
+
+    cdef int watch(self, int fd, int slot, unsigned int events,
+                   int operation=EPOLL_CTL_ADD) except -1:
+        cdef epoll_event event
+        event.events = events
+        event.data.u64 = slot
+        if epoll_ctl(self.epoll, operation, fd, &event) < 0:
+            raise OSError(errno, os.strerror(errno))
+        return 0
+
+    cdef Channel open(self, object sock, unsigned int events):
+        cdef int slot = self.slot(None)
+        cdef bint local = sock.family == socket.AF_UNIX
+        cdef Channel channel
+        if local and self.process < 0:
+            self.process = processes.own()
+        channel = Channel(sock.fileno(), slot, self.process if local else -1)
+        self.slots[slot] = channel
+        self.sockets[sock.fileno()] = sock
+        self.watch(sock.fileno(), slot, events)
+        return channel
+
+    cdef accept(self, object listener):
+        strangers = [entry for entry in self.slots
+                     if isinstance(entry, Channel) and (<Channel>entry).stack is None]
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                sockets.accepted(sock)
+                if len(strangers) >= STRANGERS_MAX:
+                    raise OrcalikeError("too many connections that have not greeted")
+                strangers.append(self.open(sock, EPOLLIN))
+            except (OSError, OrcalikeError) as error:
+                self.log(logging.WARNING, f"a connection was refused: {error}")
+                sock.close()
+
+    cdef connect(self, Stack stack, str address):
+        cdef Channel channel
+        try:
+            sock = sockets.connect(address)
+        except (OSError, ValueError, OrcalikeError) as error:
+            stack.connect_failed(address, str(error), monotonic())
+            return
+        channel = self.open(sock, EPOLLIN | EPOLLOUT)
+        channel.stack = stack
+        channel.address = address
+        channel.connecting = channel.waits_for_room = True
+
+    cdef close(self, Channel channel, str why):
+        """The channel is at its end: tell its stack."""
+        sock = self.sockets.pop(channel.fd, None)
+        if sock is None:
+            return
+        sock.close()                    # which takes it out of the epoll set
+        self.slots[channel.link] = None
+        if channel.stack is not None:
+            if channel.connecting:
+                channel.stack.connect_failed(channel.address, why, monotonic())
+            else:
+                channel.stack.link_down(channel.link, why, monotonic())
+        self.free_slots.append(channel.link)
+
+    cdef int handle_channel(self, Channel channel, unsigned int events) except -1:
+        """Handle what came; returns whether any bytes did."""
+        cdef Message frame
+        cdef int64_t now
+        cdef int got = 0
+        if channel.connecting and events & ~<unsigned int>EPOLLIN:
+            return self.connected(channel)
+        if events & EPOLLOUT:
+            self.flush(channel)
+        if events & ~<unsigned int>EPOLLOUT:
+            got = channel.fill()
+            if got == CLOSED:
+                self.close(channel, channel.why)
+                return 0
+        now = monotonic()
+        while True:
+            frame = channel.next_frame()
+            if frame is None:
+                break
+            if channel.stack is None:
+                self.greeted(channel, frame.body)
+            if channel.stack is None or channel.link in channel.stack.out.closes:
+                break
+            channel.stack.receive_frame(channel.link, frame, now)
+            if channel.passed >= 0:
+                self.attend(channel)
+        if channel.why is not None or (channel.stack is None
+                                       and channel.end - channel.begin > GREETING_MAX):
+            self.refuse(channel, channel.why or "no greeting")
+        return got > 0
+
+    cdef int connected(self, Channel channel) except -1:
+        why = sockets.error_of(channel.fd)
+        if why:
+            self.close(channel, why)
+            return 0
+        channel.connecting = channel.waits_for_room = False
+        self.watch(channel.fd, channel.link, EPOLLIN, EPOLL_CTL_MOD)
+        channel.stack.link_up(channel.link, channel.address, monotonic())
+        return 0
+
+    cdef greeted(self, Channel channel, bytes frame):
+        """A stranger's first frame says which group it is for."""
+        cdef Stack stack = None
+        try:
+            group, address, _ = greeting_of(frame)
+            stack = self.stack_for(group) if self.stack_for else self.stacks[0]
+            if stack is None:
+                raise ProtocolError(f"{address or 'a stranger'} asks for group {group!r}")
+        except ProtocolError as error:
+            channel.why = str(error)
+            return
+        channel.stack = stack
+        stack.link_up(channel.link, "", monotonic())
+
+    cdef refuse(self, Channel channel, str why):
+        self.log(logging.WARNING, f"connection {channel.address or channel.link} refused: {why}")
+        self.close(channel, why)
+
+    # What the stacks put out.
+
+    cdef int emit(self) except -1:
+        """Move what the stacks put out to the sockets."""
+        cdef Stack stack
+        cdef uint64_t version = 0
+        for stack in self.stacks:
+            if stack.out.count or stack.out.connects or stack.out.closes:
+                self.emit_stack(stack)
+            version = version * 1000003 + stack.beats_version
+        if version != self.beats_version:
+            self.beats_version = version
+            self.beat()
+        return 0
+
+    cdef int emit_stack(self, Stack stack) except -1:
+        cdef Outbox out = stack.out
+        cdef Channel channel
+        cdef Py_ssize_t i
+        while out.count or out.connects or out.closes:
+            for i in range(out.count):
+                entry = self.slots[out.items[i].link]
+                if isinstance(entry, Channel):
+                    channel = <Channel>entry
+                    channel.put(<Message>out.items[i].message)
+                    if not channel.dirty:
+                        channel.dirty = True
+                        self.dirty.append(channel)
+            out.clear()
+            while self.dirty:
+                channel = self.dirty.pop()
+                channel.dirty = False
+                if not channel.waits_for_room:
+                    self.flush(channel)
+            if out.connects or out.closes:
+                self.follow(stack)
+        return 0
+
+    cdef int follow(self, Stack stack) except -1:
+        """Make and close the links that a stack wants made and closed."""
+        for address in stack.out.take_connects():
+            self.connect(stack, address)
+        for link in stack.out.take_closes():
+            entry = self.slots[link]
+            if isinstance(entry, Channel):
+                self.refuse(<Channel>entry, "the stack refused it")
+        return 0
+
+    cdef int flush(self, Channel channel) except -1:
+        cdef int gone = channel.flush()
+        if gone == CLOSED:
+            self.close(channel, channel.why)
+        elif channel.waits_for_room != (not gone):
+            channel.waits_for_room = not gone
+            self.watch(channel.fd, channel.link, EPOLLIN if gone else EPOLLIN | EPOLLOUT,
+                       EPOLL_CTL_MOD)
+        return 0
+
+    # Processes that end.
+
+    cdef attend(self, Channel channel):
+        """The peer has greeted, and passed its process: watch that until it ends (H13)."""
+        cdef Py_ssize_t slot
+        peer = self.peer_of(channel)
+        if peer is None:
+            return
+        process = Process(channel.take_passed(), channel.stack, peer.incarnation)
+        full = len(self.slots) >= SLOTS_MAX and not self.free_slots
+        if full or peer.incarnation in self.processes or not processes.is_pidfd(process.fd):
+            process.close()
+            return
+        slot = self.slot(process)
+        self.watch(process.fd, slot, EPOLLIN)
+        self.processes[peer.incarnation] = slot
+        if len(self.processes) > len(self.sockets) + LATE_MAX:
+            self.forget_late()
+
+    cdef forget_late(self):
+        """Of those whose links are gone watch only the last ones on."""
+        linked = set()
+        for entry in self.slots:
+            peer = self.peer_of(entry)
+            if peer is not None:
+                linked.add(peer.incarnation)
+        late = [slot for incarnation, slot in self.processes.items() if incarnation not in linked]
+        for slot in late[:-LATE_MAX]:
+            self.forget(slot, self.slots[slot])
+
+    cdef peer_of(self, object entry):
+        """The peer at the other end of a channel; None where it is none, or has not greeted."""
+        cdef Channel channel
+        if isinstance(entry, Channel):
+            channel = <Channel>entry
+            if channel.stack is not None:
+                peer = channel.stack.bottom.peer_at(channel.link)
+                if peer is not None and peer.greeted:
+                    return peer
+        return None
+
+    cdef forget(self, Py_ssize_t slot, object process):
+        """Watch a process no more."""
+        process.close()
+        del self.processes[process.incarnation]
+        self.slots[slot] = None
+        self.free_slots.append(slot)
+
+    cdef ended(self, Py_ssize_t slot, object process):
+        """A process has ended, unless the event was for what the slot held before."""
+        if process.has_ended():
+            self.forget(slot, process)
+            self.died(process.stack, process.incarnation)
+
+    cdef died(self, Stack stack, object incarnation):
+        """A member is dead: hand in all that it had sent here, then say so (H13).
+
+        What it sent can be in any connection that has not greeted yet, too.
+        """
+        cdef Channel channel
+        for entry in list(self.slots):
+            if isinstance(entry, socket.socket):
+                self.accept(entry)
+        for entry in list(self.slots):
+            if not isinstance(entry, Channel) or (<Channel>entry).connecting:
+                continue
+            channel = <Channel>entry
+            while self.may_be(channel, stack, incarnation):
+                if not self.handle_channel(channel, EPOLLIN):
+                    break
+            peer = self.peer_of(channel)
+            if peer is not None and channel.stack is stack and peer.incarnation == incarnation:
+                self.close(channel, "its process has ended")
+        stack.died(incarnation, monotonic())
+
+    cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1:
+        """Whether a channel is open, and of that member of that stack as far as is known."""
+        if self.slots[channel.link] is not channel:
+            return False
+        if channel.stack is None:
+            return True
+        if channel.stack is not stack or channel.link in stack.out.closes:
+            return False
+        peer = self.peer_of(channel)
+        return peer is None or peer.incarnation == incarnation
+
+    # Heartbeats.
+
+    cdef beat(self):
+        """Tell the heartbeats whom the stacks beat to now."""
+        cdef Stack stack
+        for stack in self.stacks:
+            if self.told.get(stack) != stack.beats_version:
+                self.told[stack] = stack.beats_version
+                self.heartbeat.beat(stack.me.incarnation, stack.config.group,
+                                    stack.config.detection // BEATS, stack.beats)
+
+    cdef int expire(self, Stack stack, int64_t now) except -1:
+        """A stack's deadline has come: first it hears who was heard."""
+        if stack.beats:
+            for incarnation, when in self.heartbeat.heard(stack.me.incarnation):
+                stack.heard(incarnation, when)
+        stack.expire(now)
+        return 0
+
+    # The end.
+
+    def is_drained(self):
+        """Whether all that was to be sent is with the kernel."""
+        return not any(isinstance(entry, Channel) and (<Channel>entry).queued
+                       for entry in self.slots)
+
+    cdef close_sockets(self):
+        """Close every socket, and beat no more; the stacks are not told."""
+        self.heartbeat.close()
+        for sock in self.sockets.values():
+            sock.close()
+        self.sockets.clear()
+        for slot in self.processes.values():
+            self.slots[slot].close()
+        self.processes.clear()
+        self.slots = [None]

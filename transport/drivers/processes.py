@@ -1,0 +1,62 @@
+"""Peers' processes, watched until they end: how a death becomes certain (RELIABILITY H13).
+
+Each end of a Unix socket passes a pidfd of its own process to the other, along with its greeting.
+A pidfd is the kernel's own name for one process: its number cannot come to mean another, it is
+readable when that process has ended and never before, and it is a descriptor that only who holds
+one can pass on. Nothing else about a connection is as certain:
+
+- SO_PEERCRED names, to who connected, the process that called listen(2). That is the launcher where
+  it made the socket for a rank; the rank's life says nothing of the launcher's, nor the other way.
+- Behind a relay (an SSH tunnel, say) the kernel knows the relay's process alone. A relay passes
+  bytes on and no descriptors, so the greeting comes without one, and nothing is certain; one that
+  did pass them on would pass the member's.
+- A number that the peer states means something in its own process namespace only.
+
+Where there is no pidfd (TCP, an old kernel) a death is suspected, never certain.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+
+from orcalike.transport.stack import Stack
+
+
+class Process:
+    """The process of a peer of one stack: a pidfd, and who the peer is."""
+
+    __slots__ = ("fd", "incarnation", "stack")
+
+    def __init__(self, fd: int, stack: Stack, incarnation: int) -> None:
+        self.fd = fd
+        self.stack = stack
+        self.incarnation = incarnation
+
+    def has_ended(self) -> bool:
+        """Whether the process has ended."""
+        poller = select.poll()
+        poller.register(self.fd, select.POLLIN)
+        return any(events & select.POLLIN for _, events in poller.poll(0))
+
+    def close(self) -> None:
+        """Watch no more."""
+        os.close(self.fd)
+
+
+def own() -> int:
+    """A pidfd of this process; -1 where the system gives none."""
+    try:
+        return os.pidfd_open(os.getpid())
+    except OSError:
+        return -1
+
+
+def is_pidfd(fd: int) -> bool:
+    """Whether a descriptor that a peer passed is one of a process."""
+    try:
+        lines = Path(f"/proc/self/fdinfo/{fd}").read_text().splitlines()
+    except OSError:
+        return False
+    return any(line.startswith("Pid:") for line in lines)

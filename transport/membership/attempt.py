@@ -1,0 +1,96 @@
+"""One ballot, as its leader has it: who has promised, what is proposed, who has accepted (H12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from orcalike.transport.degree import ALL, MAJORITY
+from orcalike.transport.membership.quorum import Ruling, rule_on
+from orcalike.transport.view import View
+
+
+class Value(NamedTuple):
+    """What is agreed on: the next view, and the packets before it."""
+
+    view: View
+    cut: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a member says when it promises a ballot."""
+
+    held: bytes
+    """What it holds of the view's packets, in the words of the layer above."""
+    accepted: tuple[int, Value] | None = None
+    """The last value that it accepted in this view, and under which ballot."""
+    complete: bool = True
+    """Whether its state is complete."""
+    degree: int = 0
+    """The least degree of 1 or more that it knows of (H2), or 0."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A ballot under way, at its leader."""
+
+    ballot: int
+    view: View
+    """The view that it is to end."""
+    mark: bytes = b""
+    """The leader's own report: what is not in it, members send along with theirs."""
+    reports: dict[int, Report] = field(default_factory=dict)
+    """By place."""
+    value: Value | None = None
+    accepts: set[int] = field(default_factory=set)
+    """Places."""
+    reset: int = 0
+    """The program has said to go on with so many members (A05); 0 where it has not."""
+    said: Ruling | None = None
+    """Why it cannot go on, as the others were told."""
+
+    def ruling(self, places: Set[int], dead: Set[int]) -> Ruling:
+        """Whether the members at these places may form the next view."""
+        members = self.view.members
+        size = len(members)
+        meaning = {MAJORITY: size // 2, ALL: size - 1}
+        degrees = [meaning.get(it.degree, it.degree) for it in self.reports.values() if it.degree]
+        return rule_on(
+            self.view,
+            {members[place].incarnation for place in places},
+            dead,
+            min(degrees, default=0),
+            {members[place].incarnation for place, it in self.reports.items() if it.complete},
+        )
+
+    def bound_to(self) -> Value | None:
+        """The value that may have been decided already: of the highest ballot accepted."""
+        accepted = [report.accepted for report in self.reports.values() if report.accepted]
+        return max(accepted, key=_ballot_of)[1] if accepted else None
+
+    def may_propose(self, dead: Set[int]) -> Ruling:
+        """Whether enough have promised."""
+        if not self.reset:
+            return self.ruling(self.reports.keys(), dead)
+        enough = len(self.reports) >= self.reset
+        whole = any(report.complete for report in self.reports.values())
+        return Ruling(enough and whole, f"reset asks for {self.reset} members, one with the state")
+
+    def is_decided(self, dead: Set[int]) -> bool:
+        """Whether enough have accepted: after a reset, all who promised."""
+        if self.reset:
+            return self.accepts >= self.reports.keys()
+        return self.ruling(self.accepts, dead).granted
+
+    def awaited(self, out: Callable[[int], bool]) -> bool:
+        """Whether a report is still to come from somebody who is not `out`."""
+        return any(
+            place not in self.reports and not out(member.incarnation)
+            for place, member in enumerate(self.view.members)
+        )
+
+
+def _ballot_of(accepted: tuple[int, Value]) -> int:
+    return accepted[0]

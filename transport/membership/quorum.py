@@ -1,0 +1,55 @@
+"""Which survivors may go on: the quorum rule (RELIABILITY H1; A14, H06, H07).
+
+Pure data in, a ruling out. Any two sets that may form the view after V share a member that lives,
+and where writes have a degree, each such set meets every set of holders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from orcalike.transport.view import Member, View
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Whether a set of members may form the next primary view."""
+
+    granted: bool
+    rule: str = ""
+    """Which part of the rule is not met, for people."""
+    missing: tuple[Member, ...] = ()
+    """The members that are neither there nor certainly dead: whom the group waits for."""
+
+
+def rule_on(
+    view: View, present: Set[int], dead: Set[int], degree: int, complete: Set[int]
+) -> Ruling:
+    """Whether those `present` may form the view after `view`; all sets hold incarnations.
+
+    `dead` are certainly dead (H13), `degree` is R, the least degree of 1 or more of any operation
+    (0 if there is none), and `complete` are those whose state is complete.
+    """
+    size = len(view.members)
+    here = [member for member in view.members if member.incarnation in present]
+    missing = tuple(
+        member
+        for member in view.members
+        if member.incarnation not in present and member.incarnation not in dead
+    )
+    half = 2 * len(here) == size and view.sequencer.incarnation in present
+    if not (2 * len(here) > size or half or not missing):
+        why = f"{len(here)} of {size} members are no majority"
+        return Ruling(False, why, missing)
+    if degree >= 1 and len(here) < size - degree:
+        why = f"with resilience {degree}, {size - degree} of {size} members must be there"
+        return Ruling(False, why, missing or _without(view, present))
+    if not present & complete:
+        why = "nobody who is there has the whole state"
+        return Ruling(False, why, missing or _without(view, present))
+    return Ruling(True)
+
+
+def _without(view: View, present: Set[int]) -> tuple[Member, ...]:
+    return tuple(member for member in view.members if member.incarnation not in present)
