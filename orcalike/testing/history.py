@@ -1,0 +1,177 @@
+"""What checkers are told of a group, and what they all may look up (RELIABILITY, section 2).
+
+Members are named by their incarnation. A cast is named by its sender and the sender's own count of
+its casts, from 1 on; its body says both, so that nothing else can pass for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+Key = tuple[int, int]
+"""(seqno, index): a place in the total order of one lineage."""
+Identity = tuple[int, int, int]
+"""Of a view: (lineage, number, ballot)."""
+Name = tuple[int, int]
+"""Of a cast: (sender, number)."""
+
+MAJORITY, ALL = 254, 255
+"""Degrees that depend on the view."""
+BODY_MIN = 8
+
+
+class Violation(AssertionError):
+    """A promise was broken: which invariant, at which member."""
+
+    def __init__(self, id_: str, message: str) -> None:
+        super().__init__(f"{id_}: {message}")
+        self.id = id_
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A view, as a member saw it."""
+
+    identity: Identity
+    members: tuple[int, ...]
+    """All of them, oldest first."""
+    witnesses: frozenset[int] = frozenset()
+
+    @property
+    def lineage(self) -> int:
+        """Its lineage."""
+        return self.identity[0]
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+        return self.identity[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """What a member has cast."""
+
+    sender: int
+    number: int
+    body: bytes
+    degree: int = 0
+    after: tuple[int, Key] = (0, (0, 0))
+    """(lineage, place) of what its sender had seen last."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What one member has seen so far."""
+
+    view: Installed | None = None
+    last: Key = (0, 0)
+    """Of what was delivered last."""
+    count: int = 0
+    """How many casts were delivered in this view."""
+    sources: dict[int, int] = field(default_factory=dict)
+    """Sender -> the number of its last cast that was delivered here."""
+    exited: str | None = None
+    dead: bool = False
+
+
+@dataclass(slots=True)
+class Facts:
+    """What has happened so far in the group, for all checkers; they change nothing in it."""
+
+    least: int = 0
+    """R: the least degree of 1 or more of any cast (H2)."""
+    casts: dict[Name, Cast] = field(default_factory=dict)
+    sent: dict[int, int] = field(default_factory=dict)
+    """How many casts each member has made."""
+    acked: dict[Name, tuple[int, Key]] = field(default_factory=dict)
+    """(lineage, place) of casts that were delivered at their own sender."""
+    seen: dict[int, Seen] = field(default_factory=dict)
+    views: dict[Identity, Installed] = field(default_factory=dict)
+    starts: dict[Identity, int] = field(default_factory=dict)
+    """The seqno that is delivered next where a view begins."""
+    cuts: dict[Identity, int] = field(default_factory=dict)
+    """The first seqno that nobody holds where a view begins."""
+    installed: dict[Identity, list[int]] = field(default_factory=dict)
+    """Who has installed a view."""
+    promised: dict[Identity, set[int]] = field(default_factory=dict)
+    """Who went along with the end of a view."""
+    leavers: set[int] = field(default_factory=set)
+    """Who asked to leave."""
+    placed: dict[tuple[int, Key], tuple[Name, Identity]] = field(default_factory=dict)
+    """(lineage, place) -> what was delivered there last, and in which view."""
+    pinned: dict[Identity, Key] = field(default_factory=dict)
+    """The last place in a view at which a cast of degree 1 or more was delivered anywhere."""
+
+    def degree_in(self, degree: int, view: Installed) -> int:
+        """How many others must hold a cast of that degree in that view (H2)."""
+        if degree == MAJORITY:
+            return len(view.members) // 2
+        return len(view.members) - 1 if degree == ALL else degree
+
+    def is_pinned(self, view: Identity, key: Key) -> bool:
+        """Whether what was delivered there must stay: it, or something behind it, has a degree."""
+        return self.pinned.get(view, (0, 0)) >= key
+
+    def members_of(self, identity: Identity) -> list[int]:
+        """Who is in that view now, and runs."""
+        return [
+            member
+            for member in self.installed.get(identity, ())
+            if (seen := self.seen[member]).view is not None
+            and seen.view.identity == identity
+            and not seen.dead
+            and seen.exited is None
+        ]
+
+
+class Checker:
+    """Checks one invariant; the calls that it does not need do nothing.
+
+    Each is made before `facts` follow. `fail` raises the violation.
+    """
+
+    id = ""
+    """Of the invariant, as in RELIABILITY."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def cast(self, cast: Cast) -> None:
+        """Somebody casts."""
+
+    def deliver(self, member: int, key: Key, name: Name, body: bytes, holders: int | None) -> None:
+        """A cast is delivered at `member`; `holders` hold it, where somebody has counted."""
+
+    def view(self, member: int, view: Installed, start: int | None, held: int | None) -> None:
+        """`view` is installed at `member`, which delivers `start` next, and does not hold `held`."""
+
+    def state(self, member: int, view: Installed, digest: int) -> None:
+        """`member` has a state as of `view`; that of a joiner is the one that it was given."""
+
+    def exit(self, member: int, why: str) -> None:
+        """`member` is out of the group."""
+
+    def gauge(self, member: int, packets: int, packets_max: int, size: int, size_max: int) -> None:
+        """How much `member` keeps that is not stable, and how much it may keep."""
+
+    def finish(self, live: list[int], blocked: bool) -> None:
+        """It is over; `live` are the members of the last view that run, and may be blocked."""
+
+    def fail(self, member: int, what: str) -> None:
+        """Raise the violation."""
+        raise Violation(self.id, f"at {member:x}: {what}")
+
+
+def body_of(sender: int, number: int, size: int) -> bytes:
+    """A body of that size, but of 8 bytes at least, that no other cast has."""
+    size = max(size, BODY_MIN)
+    stamp = blake2b(b"%d/%d" % (sender, number), digest_size=BODY_MIN - 4).digest()
+    text = number.to_bytes(4, "little") + stamp
+    return text + text[-1:] * (size - len(text))
+
+
+def number_of(body: bytes) -> int:
+    """The number of the cast that has that body."""
+    return int.from_bytes(body[:4], "little")

@@ -1,0 +1,226 @@
+"""One simulated process: a stack, its links, its alarm, and whether it runs at all."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from orcalike.transport.drivers.sim.network import Down, End, Spans
+from orcalike.transport.drivers.sim.streams import Stream
+from orcalike.transport.stack import Stack
+
+if TYPE_CHECKING:
+    from orcalike.transport.drivers.sim.world import World
+
+
+class Node:
+    """One simulated process. What happens to it is said to the `World`."""
+
+    def __init__(self, world: World, name: str, stack: Stack, host: str, entity: str) -> None:
+        self.world = world
+        self.name = name
+        self.host = host
+        self.address = f"sim:{name}"
+        self.stack = stack
+        self.incarnation = stack.me.incarnation
+        self.born = world.now
+        self.alive = True
+        self.answers = True
+        """Its machine resets connections that it does not know."""
+        self.paused = False
+        self.interval: int = stack.config.detection // 5
+        """Between two beats, ns."""
+        self.silent = Spans()
+        """When it sent and heard no beats."""
+        self.cost = 0
+        """What each input takes, ns: a slow processor."""
+        self.links: list[End] = []
+        self.doomed: int | None = None
+        """It dies with its next output, of which so many frames still get out."""
+        self.inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        """What came while it was paused or busy."""
+        self._queues = False
+        """What comes now goes into the inbox."""
+        self._working = False
+        self._alarm: int | None = None
+        self._kicked = False
+        self._ties = Stream(world.seed, entity, "ties")
+        self._beats = Stream(world.seed, entity, "beats")
+        self._heard: dict[int, int] = {}
+
+    def __repr__(self) -> str:
+        return (
+            f"<Node {self.name} {'paused' if self.paused else 'alive' if self.alive else 'dead'}>"
+        )
+
+    def tie(self) -> int:
+        """Which of two things that come at the same time is first."""
+        return self._ties.draw()
+
+    # Inputs.
+
+    def call(self, input_: Callable[[int], None]) -> None:
+        """Give the stack one input, now if it runs, and move what comes out of it."""
+        self.give(self._call, input_)
+
+    def kick(self) -> None:
+        """The application has put something into PACK: cast it, when this event is over."""
+        if not self._kicked:
+            self._kicked = True
+            self.world.push(self.world.now, self.tie(), self.give, self._flush_packets)
+
+    def give(self, input_: Callable[..., None], *args: Any) -> None:
+        """Run an input, or queue it while the process does not run; nothing once it is dead."""
+        if not self.alive:
+            return
+        if self._queues:
+            self.inbox.append((input_, args))
+            return
+        input_(*args)
+        if self.cost:
+            self._queues = True
+            self._work_later()
+
+    def take_frame(self, end: End, frame: bytes) -> None:
+        """A frame has come."""
+        if end.open:
+            world = self.world
+            world.note(self.name, frame)
+            if world.on_frame is not None:
+                world.on_frame(end, frame)
+            self.stack.receive(end.number, frame, world.now)
+            self.drain()
+
+    def take_up(self, end: End, address: str) -> None:
+        """A link stands."""
+        self.stack.link_up(end.number, address, self.world.now)
+        self.drain()
+
+    def take_failed(self, address: str, why: str) -> None:
+        """A link could not be made."""
+        self.stack.connect_failed(address, why, self.world.now)
+        self.drain()
+
+    def take_down(self, end: End, word: Down) -> None:
+        """A link is gone; with the last to a process that is gone too, its death is certain (H13)."""
+        self.world.note(self.name, word.why.encode())
+        self.stack.link_down(end.number, word.why, self.world.now)
+        self.drain()
+        dead = end.peer.node
+        linked = any(each.open and each.peer.node is dead for each in self.links)
+        if word.dead and dead.host == self.host and self.alive and not linked:
+            self.give(self._died, dead.incarnation)
+
+    def _died(self, incarnation: int) -> None:
+        self.stack.died(incarnation, self.world.now)
+        self.drain()
+
+    def _call(self, input_: Callable[[int], None]) -> None:
+        input_(self.world.now)
+        self.drain()
+
+    def _flush_packets(self) -> None:
+        self._kicked = False
+        self.stack.flush_packets(self.world.now)
+        self.drain()
+
+    def _expire(self, due: int) -> None:
+        if due != self._alarm or not self.alive:
+            return  # an earlier alarm has taken its place
+        self.give(self._expire_now)
+
+    def _expire_now(self) -> None:
+        self._alarm = None
+        deadline = self.stack.deadline
+        if deadline is not None and deadline <= self.world.now:
+            self._tell_beats()
+            self.world.note(self.name, b"")
+            self.stack.expire(self.world.now)
+        self.drain()
+
+    def _tell_beats(self) -> None:
+        """When each of those that it beats to was last known to hear it and to be heard."""
+        for member in self.stack.beats:
+            when = self.world.contact(self, member.incarnation, self._beats)
+            if when is not None and when > self._heard.get(member.incarnation, -1):
+                self._heard[member.incarnation] = when
+                self.stack.heard(member.incarnation, when)
+
+    # Outputs.
+
+    def drain(self) -> None:
+        """Move what the stack put out, and set its next alarm."""
+        world = self.world
+        world.steps += 1
+        if self.paused:
+            return  # stopped in the middle: it goes out afterwards
+        out = self.stack.out
+        frames = out.take()
+        if self.doomed is not None and (frames or not self.doomed):
+            frames = frames[: self.doomed]
+            for link, frame in frames:
+                self._transmit(link, frame)
+            world.crash(self)
+            return
+        for link, frame in frames:
+            self._transmit(link, frame)
+        if out.connects:
+            for address in out.take_connects():
+                world.connect(self, address)
+        if out.closes:
+            for link in out.take_closes():
+                world.disconnect(self, link, "closed")
+        deadline = self.stack.deadline
+        if deadline is not None and (self._alarm is None or deadline < self._alarm):
+            self._alarm = due = max(deadline, world.now)
+            world.push(due, self.tie(), self._expire, due)
+        if world.on_input is not None:
+            world.on_input(self)
+
+    def _transmit(self, link: int, frame: bytes) -> None:
+        end = self.links[link] if link < len(self.links) else None
+        if end is not None and end.open:
+            end.peer.send(frame)
+
+    # Whether it runs.
+
+    def stop(self) -> None:
+        """What comes is queued from here on."""
+        self.paused = self._queues = True
+
+    def go_on(self) -> None:
+        """Send what it had ready, and work off what has come, an overdue alarm somewhere in it."""
+        self.paused = False
+        overdue = self._alarm is not None and self._alarm <= self.world.now
+        queued = [item for item in self.inbox if item[0] != self._expire_now]
+        if overdue:
+            queued.insert(self._ties.below(len(queued) + 1), (self._expire_now, ()))
+        self.inbox = deque([(self.drain, ()), *queued])
+        self._work_later()
+
+    def slow_down(self, cost: int) -> None:
+        """Each input takes so long from here on, in ns; 0 is as usual."""
+        self.cost = cost
+
+    def die(self) -> None:
+        """It runs no more."""
+        self.alive = False
+        self.inbox.clear()
+
+    def _work_later(self) -> None:
+        if not self._working and not self.paused:
+            self._working = True
+            self.world.push(self.world.now + self.cost + 1, self.tie(), self._work)
+
+    def _work(self) -> None:
+        """The next of what is queued; where nothing is, what comes is taken at once again."""
+        self._working = False
+        if self.paused or not self.alive:
+            return
+        if self.inbox:
+            input_, args = self.inbox.popleft()
+            input_(*args)
+            self._work_later()
+        else:
+            self._queues = False
