@@ -25,6 +25,7 @@ cdef class Runtime(Caller):
     cdef public object donor            # gives and takes state, `state.Donor`
     cdef public object budget           # told of operations that took too long
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
+    cdef readonly bint barred           # `failure` ends with the next view
     cdef unsigned int recent, recent_code   # object and operation of the message before
     cdef bint in_batch                  # packets of this input were dispatched
     cdef uint64_t batch_first           # the first message of this packet
@@ -33,6 +34,7 @@ cdef class Runtime(Caller):
     cdef int64_t timed_until            # operations are timed one by one until then
     cdef int64_t began, began_working   # of the operation that is timed now
 
+    cpdef object sender_of(self, Message message)
     cdef int note(self, Message message) except -1
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
                    const unsigned char* stop, unsigned int code) except -1
@@ -43,6 +45,7 @@ cdef class Runtime(Caller):
     cdef Invocation taken(self, Message message)
     cpdef lose(self, Invocation invocation, error)
     cdef int stranger(self, Message message, str why) except -1
+    cdef int end_calls(self, object error) except -1
     cdef int start_batch(self) except -1
     cdef int slow_batch(self, int64_t now) except -1
     cdef int start_timing(self) except -1

@@ -299,6 +299,9 @@ cdef class Call(Task):
     cdef int let_wait(self) except -1:
         """Enter the waiting lists of its objects, where it is not in them."""
         cdef Replica replica
+        if self.orphan:
+            self.end_waiting()              # withdrawn: its caller has left the group
+            return 0
         if self.source is None:
             replica = self.replicas[0]
             if self not in replica.readers:

@@ -197,6 +197,6 @@ def test_install_asks_for_marks() -> None:
         stack = group._endpoint.stack
         if not hasattr(stack, "on_mark"):
             pytest.skip("this core passes no marks")
-        install(parse("W1:kill"), stack, group._endpoint.pump, None, done.append)
+        install(parse("W4:kill"), stack, group._endpoint.pump, None, done.append)
         group.fence()
-    assert [point.step for point in done] == ["W1"]
+    assert [point.step for point in done] == ["W4"]

@@ -27,6 +27,7 @@ cdef class Links(Driver):
     cdef readonly object heartbeat
     cdef uint64_t beats_version     # of all stacks
     cdef dict told                  # stack -> the version of its beats that the heartbeat has
+    cdef object severed             # addresses that this process is cut off from
     cdef readonly object log        # called with (level, text)
     cdef public object stack_for    # group name -> Stack or None, for greetings
 
