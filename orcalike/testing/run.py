@@ -8,8 +8,10 @@ deliver; or, where too few of them are left by the rule H1, a group that says th
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from orcalike.testing.actions import Actions
 from orcalike.testing.application import Application
@@ -105,7 +107,7 @@ class Run:
         application.node = self.world.add(name, stack, host)
         if witness and application.transfer is not None:
             application.transfer.silent = True
-        stack.on_mark = lambda step: self._pass(application, step)
+        application.stack.on_mark = lambda step: self._pass(application, step)
         self.applications[me.incarnation] = self.current[name] = application
         return application
 
@@ -216,10 +218,12 @@ class Run:
             blocked = self._heal()
         except Violation as error:
             error.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
-            raise
+            raise error.with_traceback(None) from None  # it is the story that says how it came
         except Exception as error:
-            what = f"{type(error).__name__}: {error}"
-            raise Violation("E0", f"a stack raised {what}; at {world.now} ns") from error
+            broken = Violation("E0", f"a stack raised {type(error).__name__}: {error}")
+            broken.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
+            broken.add_note(traceback.format_exc(limit=-6))
+            raise broken from None
         views = len(self.judge.facts.views)
         delivered, fired = self.judge.delivered, tuple(self.fired)
         return Result(
@@ -229,10 +233,10 @@ class Run:
     def _schedule(self) -> None:
         first = self.current["0"]
         first.creates = True
-        first.node.call(lambda now: first.stack.join("", now))
+        first.node.call(partial(first.stack.join, ""))
         for event in self.scenario.events:
             if not event.mark:
-                self.world.at(event.at, lambda event=event: self.actions.do(event))  # type: ignore[misc]
+                self.world.at(event.at, partial(self.actions.do, event))
 
     def _heal(self) -> bool:
         """The faults end; True where the group is blocked, as it must be."""
@@ -354,7 +358,7 @@ class Run:
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):
             return
         least = len(living)
-        living[0].node.call(lambda now: living[0].stack.reset(least, now))
+        living[0].node.call(partial(living[0].stack.reset, least))
         if not self._settles():
             raise Violation("I28", f"a reset of {newest} did not help: {self.trouble()}")
         self.judge.finish(self._finished(), blocked=self._is_short())
