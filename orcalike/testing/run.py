@@ -219,7 +219,7 @@ class Run:
         except Violation as error:
             error.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
             raise error.with_traceback(None) from None  # it is the story that says how it came
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 whatever a stack raises is a finding
             broken = Violation("E0", f"a stack raised {type(error).__name__}: {error}")
             broken.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
             broken.add_note(traceback.format_exc(limit=-6))
