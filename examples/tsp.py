@@ -5,10 +5,13 @@
     orcalike run -n 4 examples/tsp.py FILE.tsp           a TSPLIB instance
     orcalike run -n 4 examples/tsp.py --cities 28 --seed 1
 
-A job is the beginning of a tour. Rank 0 puts all jobs into the queue, and every process takes jobs
-and tries all ways to finish them, except those that a bound shows to be no shorter than the best
-tour known to anybody. That bound is read millions of times, from the process's own replica, and
-written a dozen times: what shared objects are for.
+A job is the beginning of a tour. The queue is filled with all jobs, and every process takes jobs and
+tries all ways to finish them, except those that a bound shows to be no shorter than the best tour
+known to anybody. That bound is read millions of times, from the process's own replica, and written a
+dozen times: what shared objects are for.
+
+A process may die at any time: the queue knows who has which job, and hands out again what the dead
+have not finished. One that is started again takes jobs as if it had always been there.
 """
 
 from __future__ import annotations
@@ -30,36 +33,49 @@ Tour = tuple[int, ...]
 
 @orca.shared
 class JobQueue:
-    """Hands each job to one process, in the order in which they were put."""
+    """Hands each job to one process, in their order, and again where that process dies."""
 
     def __init__(self) -> None:
-        self.jobs: list[Tour] = []
-        self.taken = 0
-        self.closed = False
+        self.jobs: list[Tour] = []  # the next one last
+        self.taken: dict[int, Tour] = {}  # by the incarnation of the member that has it
+        self.total = 0
 
     @orca.write
-    def put(self, job: Tour) -> None:
-        self.jobs.append(job)
+    def fill(self, jobs: list[Tour]) -> None:
+        """All jobs there are; everybody says the same, and the first in the order counts."""
+        if not self.total:
+            self.jobs = jobs[::-1]
+            self.total = len(jobs)
 
     @orca.write
-    def close(self) -> None:
-        self.closed = True
-
-    @orca.write
-    def get(self) -> Tour | None:
-        """The next job; None when there will be no more."""
-        if self.taken == len(self.jobs):
+    def get(self, taker: int) -> Tour | None:
+        """The next job; None when all are done."""
+        if not self.jobs:
             return None
-        self.taken += 1
-        return self.jobs[self.taken - 1]
+        self.taken[taker] = self.jobs.pop()
+        return self.taken[taker]
 
     @get.when
-    def _(self) -> bool:
-        return self.taken < len(self.jobs) or self.closed
+    def _(self, taker: int) -> bool:
+        return bool(self.jobs) or (self.total > 0 and not self.taken)
+
+    @orca.write
+    def done(self, taker: int) -> None:
+        """The job that this member has is finished."""
+        del self.taken[taker]
+
+    def member_left(self, member: orca.Member) -> None:
+        """Who dies leaves its job to the others."""
+        if member.incarnation in self.taken:
+            self.jobs.append(self.taken.pop(member.incarnation))
+
+    @orca.read
+    def is_filled(self) -> bool:
+        return self.total > 0
 
     @orca.read
     def progress(self) -> tuple[int, int]:
-        return self.taken, len(self.jobs)
+        return self.total - len(self.jobs), self.total
 
 
 @orca.shared
@@ -89,16 +105,23 @@ class Minimum:
 
 @orca.shared
 class Tally:
-    """What all processes did, for the rates at the end."""
+    """What all processes did, for the rates at the end; and that one of them has told it."""
 
     def __init__(self) -> None:
         self.reads = 0
         self.writes = 0
+        self.told = False
 
     @orca.write
     def add(self, reads: int, writes: int) -> None:
         self.reads += reads
         self.writes += writes
+
+    @orca.write
+    def tell(self) -> bool:
+        """Whether nobody tells it already."""
+        told, self.told = self.told, True
+        return not told
 
     @orca.read
     def get(self) -> tuple[int, int]:
@@ -201,28 +224,27 @@ def run(instance: Instance) -> bool:
         queue = group.share(JobQueue, "jobs")
         best = group.share(Minimum, "best", sys.maxsize)
         tally = group.share(Tally, "tally")
-        group.barrier()
+        me = group.me.incarnation
         search = Search(instance.distances, best, group.rank)
         if group.rank == 0:
             say(f"{instance.name}: {len(instance.cities)} cities, {group.size} processes")
-            jobs = search.jobs()
-            for beginning in jobs:
-                queue.put.nowait(beginning)  # the order is kept, so nobody needs to wait for each
-            queue.close()
-            search.writes += len(jobs) + 1
+        if not queue.is_filled():
+            queue.fill(search.jobs())
         report_at = 1.0
-        while (job := queue.get()) is not None:
-            search.writes += 1
+        while (job := queue.get(me)) is not None:
             search.finish(job)
+            queue.done.nowait(me)  # the order is kept: what was found is known before
+            search.writes += 2
             seconds = time.perf_counter() - search.started
             if group.rank == 0 and seconds >= report_at:
                 taken, total = queue.progress()
                 say(f"{seconds:7.2f} s  {taken} of {total} jobs taken")
                 report_at = seconds + 1
-        tally.add(search.reads, search.writes)
-        group.barrier()  # behind it, everybody has tried everything: the best is the optimum
+        # All jobs are done, and who did them had told its tours before: the best is the optimum.
         seconds = time.perf_counter() - search.started
-        return group.rank != 0 or summary(instance, best, tally, seconds)
+        tally.add(search.reads, search.writes)
+        group.barrier()
+        return not tally.tell() or summary(instance, best, tally, seconds)
 
 
 def summary(instance: Instance, best: Minimum, tally: Tally, seconds: float) -> bool:

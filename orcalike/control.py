@@ -1,45 +1,225 @@
-"""What the launcher tells the rank that orders: which ranks have ended, by lines on a pipe.
+"""The line between a process of a launched program and its launcher: what each tells the other.
 
-With a witness that is the witness's business; with `--sequencer rank` it is rank 0's.
+The launcher gives each rank and the witness one socket, on which lines come and go.
+
+| to the process | |
+| --- | --- |
+| `ended RANK` | this rank has ended, and is not started again |
+| `died INCARNATION` | the process of this member was seen to end (H13) |
+| `cut RANK,RANK,w` | nothing may come from these ranks and the witness, nor go there |
+| `heal` | the end of that |
+| `quit` | to the witness: the run is over |
+
+| to the launcher | |
+| --- | --- |
+| `joining GROUP INCARNATION` | this process asks to be let into a group, or makes it |
+| `unblocked GROUP` | it has installed a primary view |
+| `sequencer GROUP` | it has installed one in which it orders |
+| `blocked GROUP INCARNATION:RANK,INCARNATION:w RULE` | it can install none without these members |
+
+A group's name is percent-encoded. Outside a launched program, and in what a rank has forked or
+started, nothing is told and nothing comes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from urllib.parse import quote
+
+from orcalike.transport.view import Member
+
+LINE_MAX = 1 << 15
+"""A longer line is cut, so that the kernel takes it in one piece."""
 
 _ended: set[int] = set()
-_listeners: list[Callable[[set[int]], None]] = []
-_started = False
+_died: set[int] = set()
+_cut: frozenset[int | None] = frozenset()
+_on_ended: list[Callable[[set[int]], None]] = []
+_on_died: list[Callable[[int], None]] = []
+_on_cut: list[Callable[[frozenset[int | None]], None]] = []
+_said: dict[str, str] = {}
+_spoken: tuple[int, int] | None = None
+"""The descriptor of the witness's line, and the process that it belongs to."""
+_reading = False
+_lock = threading.RLock()
+"""Held while listeners are called, so that each hears each thing once, and the latest last."""
+
+
+# What the launcher says.
 
 
 def listen(listener: Callable[[set[int]], None]) -> None:
-    """Call `listener` with the ranks that have ended, each time that there is another one."""
-    global _started
-    _listeners.append(listener)
-    descriptor = os.environ.get("ORCALIKE_CONTROL_FD")
-    if descriptor and not _started:
-        _started = True
-        os.set_inheritable(int(descriptor), False)
-        threading.Thread(
-            target=_read, args=(int(descriptor),), name="orcalike control", daemon=True
-        ).start()
-    if _ended:
-        listener(set(_ended))
+    """Call `listener` with the ranks that have ended, each time that there is another one.
+
+    As with the other `listen_...`, it is called on a thread of its own (in the witness by `hear`),
+    and at once, here, with what was told already. It may only queue what it hears.
+    """
+    with _lock:
+        _on_ended.append(listener)
+        _start_reading()
+        if _ended:
+            listener(set(_ended))
 
 
-def forget(listener: Callable[[set[int]], None]) -> None:
-    """The end of `listen`."""
-    if listener in _listeners:
-        _listeners.remove(listener)
+def listen_died(listener: Callable[[int], None]) -> None:
+    """Call `listener` with the incarnation of each member whose process was seen to end (H13)."""
+    with _lock:
+        _on_died.append(listener)
+        _start_reading()
+        for incarnation in _died:
+            listener(incarnation)
+
+
+def listen_cut(listener: Callable[[frozenset[int | None]], None]) -> None:
+    """Call `listener` with those that this process is cut off from: ranks, None for the witness.
+
+    Each call replaces what was said before; an empty set is the end of a partition.
+    """
+    with _lock:
+        _on_cut.append(listener)
+        _start_reading()
+        if _cut:
+            listener(_cut)
+
+
+def forget(listener: Callable[..., None]) -> None:
+    """The end of `listen`, `listen_died` or `listen_cut`.
+
+    It takes no lock: a forked child calls it, where nobody would let the lock go.
+    """
+    for listeners in (_on_ended, _on_died, _on_cut):
+        if listener in listeners:
+            listeners.remove(listener)
+
+
+def hear(line: str) -> bool:
+    """Take a line from the launcher; says whether it was one for any process."""
+    with _lock:
+        return _take(line.split())
+
+
+def _take(words: list[str]) -> bool:
+    global _cut
+    match words:
+        case ["ended", rank] if rank.isdigit():
+            _ended.add(int(rank))
+            for on_ended in _on_ended.copy():
+                on_ended(set(_ended))
+        case ["died", incarnation] if incarnation.isdigit():
+            _died.add(int(incarnation))
+            for on_died in _on_died.copy():
+                on_died(int(incarnation))
+        case ["cut", others]:
+            _cut = frozenset(int(who) if who.isdigit() else None for who in others.split(","))
+            _call_on_cut()
+        case ["heal"]:
+            _cut = frozenset()
+            _call_on_cut()
+        case _:
+            return False
+    return True
+
+
+def _call_on_cut() -> None:
+    for on_cut in _on_cut.copy():
+        on_cut(_cut)
+
+
+# What the launcher is told.
+
+
+def tell_joining(group: str, incarnation: int) -> None:
+    """This process asks to be let into the group as this member, or makes the group."""
+    _said.pop(group, None)
+    _tell(f"joining {quote(group, safe='')} {incarnation}")
+
+
+def tell_unblocked(group: str) -> None:
+    """A primary view was installed; it may be called for each."""
+    _say_once(group, "unblocked")
+
+
+def tell_sequencer(group: str) -> None:
+    """A primary view was installed in which this process orders; it may be called for each."""
+    _say_once(group, "sequencer")
+
+
+def tell_blocked(group: str, missing: Iterable[Member], rule: str) -> None:
+    """No primary view can be formed without these members, by this rule.
+
+    When all that is left of a program waits like this, for members whose processes have ended, the
+    launcher ends it.
+    """
+    missed = ",".join(
+        f"{member.incarnation}:{'w' if member.witness else member.rank}" for member in missing
+    )
+    _say_once(group, "blocked", f" {missed or '-'} {' '.join(rule.split())}")
+
+
+def speak_by(descriptor: int) -> None:
+    """Tell the launcher by this descriptor: the witness, which hears by itself (`hear`)."""
+    global _spoken
+    _spoken = (descriptor, os.getpid())
+
+
+def _say_once(group: str, what: str, rest: str = "") -> None:
+    if _said.get(group) != what + rest:
+        _said[group] = what + rest
+        _tell(f"{what} {quote(group, safe='')}{rest}")
+
+
+def _tell(line: str) -> None:
+    if (descriptor := _descriptor()) is not None:
+        data = line.encode(errors="backslashreplace")[: LINE_MAX - 1] + b"\n"
+        with contextlib.suppress(OSError):  # the launcher has gone, and this process goes with it
+            os.write(descriptor, data)
+
+
+# The line itself.
+
+
+def _descriptor() -> int | None:
+    """This process's own end of the line, which does not block; None where there is none.
+
+    A rank's is named by `ORCALIKE_CONTROL_FD=FD:PID`; with another process's number it is what a
+    rank has left to what it started.
+    """
+    if _spoken is not None:
+        descriptor, pid = _spoken
+    else:
+        first, _, second = os.environ.get("ORCALIKE_CONTROL_FD", "").partition(":")
+        if not (first.isdigit() and second.isdigit()):
+            return None
+        descriptor, pid = int(first), int(second)
+    return descriptor if pid == os.getpid() else None
+
+
+def _start_reading() -> None:
+    global _reading
+    if _reading or _spoken is not None or (descriptor := _descriptor()) is None:
+        return
+    _reading = True
+    threading.Thread(target=_read, args=(descriptor,), name="orcalike control", daemon=True).start()
 
 
 def _read(descriptor: int) -> None:
-    with os.fdopen(descriptor) as lines:
+    rest = b""
+    ready = select.poll()
+    ready.register(descriptor, select.POLLIN)
+    while True:
+        ready.poll()
+        try:
+            data = os.read(descriptor, 65536)
+        except BlockingIOError:
+            continue
+        except OSError:
+            return
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            word, _, rank = line.partition(" ")
-            if word == "ended" and rank.strip().isdigit():
-                _ended.add(int(rank))
-                for listener in _listeners.copy():
-                    listener(set(_ended))
+            hear(line.decode(errors="replace"))

@@ -79,7 +79,8 @@ class Endpoint:
     @property
     def _makes_group(self) -> bool:
         launch = self.plan.launch
-        return self.plan.how in ("alone", "listen") or (launch is not None and launch.makes_group)
+        makes = launch is not None and launch.makes_group(self.plan.name)
+        return makes or self.plan.how in ("alone", "listen")
 
     def _listen(self) -> tuple[socket.socket | None, str]:
         plan, launch = self.plan, self.plan.launch
@@ -88,11 +89,12 @@ class Endpoint:
             return None, ""
         if plan.how == "listen":
             return sockets.listen(plan.listen)
-        if launch is not None and launch.makes_group:
+        if launch is not None:
             if launch.listen_fd is not None and plan.name == DEFAULT_NAME:
+                os.environ.pop("ORCALIKE_LISTEN_FD", None)  # it is there once, and for no child
                 os.set_inheritable(launch.listen_fd, False)
-                return socket.socket(fileno=launch.listen_fd), launch.address
-            return sockets.listen(launch.address_of(plan.name))
+                return socket.socket(fileno=launch.listen_fd), launch.listen
+            return sockets.listen(launch.listen_at(plan.name))
         return sockets.listen(sockets.beside(self._targets()[0], self._incarnation))
 
     def _make_stack(self) -> Stack:
@@ -114,7 +116,7 @@ class Endpoint:
 
     def _targets(self) -> tuple[str, ...]:
         launch = self.plan.launch
-        return (launch.address_of(self.plan.name),) if launch else self.plan.seeds
+        return launch.seeds_of(self.plan.name) if launch else self.plan.seeds
 
     # Joining and leaving, on a thread of its own.
 
@@ -156,8 +158,10 @@ class Endpoint:
     def _begin(self) -> None:
         self._tried = 0
         self._signals.install()
-        if self.plan.launch is not None and self._makes_group:
-            control.listen(self._told_ended)
+        if self.plan.launch is not None:
+            control.tell_joining(self.plan.name, self._incarnation)
+            if self._makes_group:
+                control.listen(self._told_ended)
         self.pump.call(self.stack.join, "" if self._makes_group else self._targets()[0])
 
     def _step_join(self) -> bool:
@@ -334,6 +338,9 @@ class Endpoint:
     def viewed(self, view: View) -> None:
         """A view was installed."""
         self.view = view
+        if self.plan.launch is not None:
+            orders = view.place(self._incarnation) == 0
+            (control.tell_sequencer if orders else control.tell_unblocked)(self.plan.name)
         for listener in list(self.on_view):
             listener(view)
         self._notify()

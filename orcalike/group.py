@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from queue import SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from orcalike import failpoints
 from orcalike.endpoint import Endpoint
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.info import Blocked, GroupInfo, next_seqno_of
@@ -56,12 +57,19 @@ class Group:
         self._runtime.driver = self._endpoint.pump
         self._endpoint.on_lost = self._runtime.fail_all
         self._endpoint.tell_ended = self._tell_ended
+        if plan.failpoints:
+            failpoints.install(
+                plan.failpoints,
+                self._endpoint.stack,
+                self._endpoint.pump,
+                self._runtime.history,
+            )
         self._forget = follow_declarations(self._runtime, self._endpoint.pump.call)
         self._closed = False
         _groups.add(self)
 
     def _make_runtime(self, stack: Stack, endpoint: Endpoint) -> Runtime:
-        checks = endpoint.plan.checks
+        checks, folder = endpoint.plan.checks, endpoint.plan.history
         self._runtime = make_runtime(
             stack,
             stack.me.incarnation,
@@ -71,6 +79,7 @@ class Group:
             patient=endpoint.plan.blocked == "wait",
             degree=degree_of(endpoint.plan.resilience),
             single=endpoint.plan.how == "alone",
+            history=(folder, endpoint.plan.name) if folder else None,
         )
         return self._runtime
 
@@ -185,7 +194,9 @@ class Group:
         """How many messages were delivered so far, and a digest chained over all of them (I1).
 
         Where the numbers are equal at two members, the digests are. The chain is kept where
-        `ORCALIKE_CHECK=hash` asks for it, at all members; raises ValueError elsewhere.
+        `ORCALIKE_CHECK=hash` asks for it, at all members; raises ValueError elsewhere. Where
+        `ORCALIKE_HISTORY` asks for histories it is kept too, and the digests of the objects' states
+        go into this member's.
         """
         refuse_inside("digest")
         runtime = self._runtime
@@ -198,7 +209,13 @@ class Group:
             seen.append((runtime.dispatched, runtime.chain))
 
         self._endpoint.pump.call(look)
+        self._record_states()
         return seen[0][0], seen[0][1].hex()
+
+    def _record_states(self) -> None:
+        """What the objects are, for the history; nothing is dispatched meanwhile."""
+        if self._runtime.history is not None:
+            self._endpoint.pump.call(lambda now: self._runtime.record_states())
 
     def info(self) -> GroupInfo:
         """The state of the group, as this member knows it (A06)."""
@@ -255,6 +272,7 @@ class Group:
         if orderly and self._runtime.failure is None:
             self._guarded(lambda: self._fence_for_leaving().result(timeout=None))
         self._withdraw_own()
+        self._record_states()
         self._endpoint.leave(1.0 if not orderly else 5.0)
         self._end()
 
@@ -267,6 +285,7 @@ class Group:
             except OrcalikeError as error:
                 _log.warning("left without an answer: %s", error)
         self._withdraw_own()
+        self._record_states()
         await self._endpoint.leave_on_loop(1.0 if not orderly else 5.0)
         self._end()
 

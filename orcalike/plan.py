@@ -10,8 +10,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from urllib.parse import unquote
 
 from orcalike.errors import OrcalikeError
+from orcalike.failpoints import Failpoint, find_failpoints
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.sockets import normal
 
@@ -35,23 +37,28 @@ class Launch:
     """"witness" or "rank"."""
     directory: str
     """The run's own folder, for sockets."""
+    listen: str
+    """Where this rank listens for the program's own group, started again or not."""
     listen_fd: int | None
-    """A listening socket that the launcher made for this rank."""
+    """A socket that listens there, which the launcher made for this rank."""
+    seeds: tuple[str, ...]
+    """Where the program's own group can be joined: through the witness, or any rank."""
+    formed: frozenset[str]
+    """The groups that were made before this process was started."""
 
-    def address_of(self, name: str) -> str:
-        """Where the group of that name can be joined.
+    def listen_at(self, name: str) -> str:
+        """Where this rank listens for the group of that name: each group has its own address."""
+        return self.listen if name == DEFAULT_NAME else _beside(self.directory, name, self.rank)
 
-        The witness serves every group of the program. Rank 0 has one socket from the launcher, for
-        the program's own group, and listens for each other one beside it.
-        """
-        if self.sequencer == "witness" or name == DEFAULT_NAME:
-            return self.address
-        return f"unix:{self.directory}/{blake2b(name.encode(), digest_size=8).hexdigest()}"
+    def seeds_of(self, name: str) -> tuple[str, ...]:
+        """Where the group of that name can be joined, the best first: this rank's own is left out."""
+        own = self.listen_at(name)
+        seeds = _seeds_of(name, self.seeds, self.directory, self.size)
+        return tuple(seed for seed in seeds if seed != own) or (own,)
 
-    @property
-    def makes_group(self) -> bool:
-        """Whether this rank makes the group; the others join it."""
-        return self.sequencer == "rank" and self.rank == 0
+    def makes_group(self, name: str) -> bool:
+        """Whether this rank makes the group; the others join it, and so do those who come again."""
+        return self.sequencer == "rank" and self.rank == 0 and name not in self.formed
 
 
 def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
@@ -63,18 +70,55 @@ def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
         return None
     try:
         rank, size = int(environ["ORCALIKE_RANK"]), int(environ["ORCALIKE_WORLD_SIZE"])
-        address = environ["ORCALIKE_ADDRESS"]
         fd = environ.get("ORCALIKE_LISTEN_FD")
-        sequencer = environ.get("ORCALIKE_SEQUENCER", "witness")
-        directory = environ["ORCALIKE_RUNTIME_DIR"]
-        launch = Launch(rank, size, address, sequencer, directory, int(fd) if fd else None)
+        launch = Launch(
+            rank,
+            size,
+            environ["ORCALIKE_ADDRESS"],
+            environ.get("ORCALIKE_SEQUENCER", "witness"),
+            environ["ORCALIKE_RUNTIME_DIR"],
+            environ["ORCALIKE_LISTEN"],
+            int(fd) if fd else None,
+            tuple(environ["ORCALIKE_SEEDS"].split(",")),
+            find_formed(environ),
+        )
     except KeyError as error:
         raise OrcalikeError(f"ORCALIKE_RANK is set, but {error.args[0]} is not") from None
     except ValueError as error:
         raise OrcalikeError(f"what the launcher set makes no sense: {error}") from None
-    if not 0 <= rank < size or sequencer not in ("witness", "rank"):
+    if not 0 <= rank < size or launch.sequencer not in ("witness", "rank"):
         raise OrcalikeError(f"what the launcher set makes no sense: {launch}")
     return launch
+
+
+def find_seeds(name: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Where any process of a launched program can join the group of that name, the best first.
+
+    Raises KeyError where nobody launched this process.
+    """
+    seeds = tuple(environ["ORCALIKE_SEEDS"].split(","))
+    size = int(environ["ORCALIKE_WORLD_SIZE"])
+    return _seeds_of(name, seeds, environ["ORCALIKE_RUNTIME_DIR"], size)
+
+
+def _seeds_of(name: str, seeds: tuple[str, ...], directory: str, size: int) -> tuple[str, ...]:
+    """`seeds` are the program's own group's: the witness's, where there is one, and the ranks'.
+
+    The witness serves every group at one address; a rank listens for each at another one.
+    """
+    if name == DEFAULT_NAME:
+        return seeds
+    return (*seeds[:-size], *(_beside(directory, name, rank) for rank in range(size)))
+
+
+def _beside(directory: str, name: str, rank: int) -> str:
+    digest = blake2b(name.encode(), digest_size=8).hexdigest()
+    return f"unix:{directory}/{digest}.{rank}"
+
+
+def find_formed(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """The names of the groups that were made before this process was started."""
+    return frozenset(map(unquote, filter(None, environ.get("ORCALIKE_FORMED", "").split(","))))
 
 
 def find_checks(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
@@ -88,6 +132,11 @@ def find_checks(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
             f"ORCALIKE_CHECK={','.join(sorted(unknown))}: there is {', '.join(sorted(CHECKS))}"
         )
     return checks
+
+
+def find_history(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The folder for histories, that `ORCALIKE_HISTORY` names; None where nobody asks."""
+    return environ.get("ORCALIKE_HISTORY") or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +156,10 @@ class Plan:
     timeout: float | None = None
     checks: frozenset[str] = frozenset()
     """What `ORCALIKE_CHECK` asks for: "hash" keeps a digest over all deliveries."""
+    history: str | None = None
+    """The folder of the members' histories."""
+    failpoints: tuple[Failpoint, ...] = ()
+    """The faults that `ORCALIKE_FAIL` asks for, where the core passes their steps."""
 
     @property
     def rank(self) -> int | None:
@@ -151,4 +204,6 @@ def make_plan(
         stack,
         timeout,
         find_checks(),
+        find_history(),
+        find_failpoints(),
     )

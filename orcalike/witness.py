@@ -2,7 +2,9 @@
 
 `orcalike run` starts it before the ranks, as a child of the launching process: busy workers never
 delay the order. It serves each group of the program, one stack for each name. The launcher tells it,
-by lines on a pipe, which ranks have ended; when the pipe closes, the witness ends.
+by lines on a socket, which ranks have ended; when the socket closes, the witness ends. One that is
+started again joins the groups that there are (`ORCALIKE_FORMED`) through the ranks, and orders in
+them no more.
 """
 
 from __future__ import annotations
@@ -14,10 +16,13 @@ import os
 import secrets
 import signal
 import socket
+import threading
 import time
 
 import msgpack
 
+from orcalike import control
+from orcalike.plan import find_formed, find_seeds
 from orcalike.runtime.manager import Code
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock
@@ -37,13 +42,40 @@ _log = logging.getLogger("orcalike")
 class Seat(Layer):
     """The witness's place in one group: on top of its stack, where nothing is applied."""
 
-    def __init__(self, stack: Stack, ended: set[int]) -> None:
+    def __init__(self, witness: Witness, stack: Stack) -> None:
         super().__init__(stack)
         self.stack = stack
-        self.ended = ended
+        self.pump = witness.pump
+        self.ended = witness.ended
+        self.group = stack.config.group
+        self.seeds = [seed for seed in find_seeds(self.group) if seed != witness.address]
+        self._tried = 0
+
+    def ask(self) -> None:
+        """Ask the next rank to be let in."""
+        address = self.seeds[self._tried % len(self.seeds)]
+        self.pump.call(self.stack.join, address)
+
+    def up_join_failed(self, why: str) -> None:
+        """No answer there: another one is asked soon."""
+        self._tried += 1
+        delay = min(0.02 * self._tried, 0.5)
+        timer = threading.Timer(delay, self.pump.later, (self.ask,))
+        timer.daemon = True
+        timer.start()
+
+    def up_join_denied(self, why: str) -> None:
+        """The group goes on without a witness."""
+        _log.error("the new witness was not let in: %s", why)
+
+    def up_blocked(self, missing: tuple[Member, ...], rule: str) -> None:
+        """No primary view can be formed without these."""
+        control.tell_blocked(self.group, missing, rule)
 
     def up_view(self, view: View, cut: bytes) -> None:
         """Whoever comes late must know who has ended."""
+        orders = view.place(self.stack.me.incarnation) == 0
+        (control.tell_sequencer if orders else control.tell_unblocked)(self.group)
         if self.ended:
             self.stack.again(self)
 
@@ -67,16 +99,19 @@ class Seat(Layer):
 class Witness:
     """All seats of one launched program's witness, on one pump."""
 
-    def __init__(self, listener: socket.socket, address: str) -> None:
+    def __init__(self, listener: socket.socket, address: str, formed: frozenset[str]) -> None:
         self.address = address
+        self.formed = formed
         self.ended: set[int] = set()
         self.seats: dict[str, Seat] = {}
         self.pump = Pump(_log.log)
         self.pump.stack_for = self._stack_for
         self.pump.listen(listener)
+        for group in sorted(formed):
+            self._stack_for(group)
 
     def _stack_for(self, group: str) -> Stack | None:
-        """The stack of that group; a new name makes a new group."""
+        """The stack of that group; a new name makes a new group, but where there was one."""
         if group not in self.seats:
             if len(self.seats) >= GROUPS_MAX:
                 return None
@@ -84,19 +119,23 @@ class Witness:
             incarnation = secrets.randbits(64)
             me = Member(self.address, incarnation, None, witness=True)
             layers = "PACK:XFER:TOTAL:MBRSHIP:COM"
-            options = {"resilience": 0, "stack": layers}
+            options = {"resilience": None if group in self.formed else 0, "stack": layers}
             config = StackConfig(group, options, time.time_ns() - clock())
             stack = Stack(parse_stack(f"{layers}:{medium}"), config, me, incarnation)
-            stack.above = self.seats[group] = Seat(stack, self.ended)
+            stack.above = seat = self.seats[group] = Seat(self, stack)
             transfer = stack.focus("XFER")
             assert isinstance(transfer, Xfer)
             transfer.silent = True
             self.pump.add(stack)
-            stack.join("", clock())
+            control.tell_joining(group, incarnation)
+            if group in self.formed:
+                self.pump.later(seat.ask)
+            else:
+                stack.join("", clock())
         return self.seats[group].stack
 
     def command(self, line: str) -> None:
-        """A line from the launcher: `ended RANK` or `quit`."""
+        """A line from the launcher: `ended RANK`, `quit`, or what any process is told."""
         match line.split():
             case ["ended", rank] if rank.isdigit():
                 self.ended.add(int(rank))
@@ -105,24 +144,29 @@ class Witness:
             case ["quit"]:
                 self.pump.stopped = True
             case _:
-                _log.error("the launcher said %r", line)
+                if not control.hear(line):
+                    _log.error("the launcher said %r", line)
 
 
-def serve(listener: socket.socket, control: int, address: str) -> None:
-    """Order until the launcher says `quit`, or is gone."""
-    witness = Witness(listener, address)
+def serve(listener: socket.socket, line: int, address: str) -> None:
+    """Order until the launcher says `quit` on its line, or is gone."""
+    control.speak_by(line)
+    witness = Witness(listener, address, find_formed())
     rest = b""
 
     def read() -> None:
         nonlocal rest
-        data = os.read(control, 65536)
+        try:
+            data = os.read(line, 65536)
+        except ConnectionResetError:  # the launcher went without having read all that it was told
+            data = b""
         *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            witness.command(line.decode())
+        for said in lines:
+            witness.command(said.decode())
         if not data:
             witness.pump.stopped = True
 
-    witness.pump.watch_fd(control, read)
+    witness.pump.watch_fd(line, read)
     gc.freeze()
     witness.pump.run_alone()
     witness.pump.close_all()

@@ -10,6 +10,7 @@ from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
+from orcalike.runtime.history import Recorder
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.state import Donor
@@ -60,16 +61,21 @@ def make_runtime(
     patient: bool = True,
     degree: int = 0,
     single: bool = False,
+    history: tuple[str, str] | None = None,
 ) -> Runtime:
     """The runtime on top of `stack`; its driver is still to be set.
 
     `chained`: it keeps a digest over all deliveries (I1). `strict`: it looks for assignments from
     outside, and for reads that write. `patient`: a call that the view is too small for waits.
-    `degree` is the group's, where this member makes it; `single`: nobody else can join.
+    `degree` is the group's, where this member makes it; `single`: nobody else can join. `history`:
+    it keeps one, in this folder for the group of this name, and the digest too; raises OSError
+    where the folder is no good.
     """
     runtime = Runtime(stack, _codec, incarnation)
-    if chained:
+    if chained or history is not None:
         runtime.chain = b""
+    if history is not None:
+        runtime.history = Recorder(*history, incarnation, runtime.codec, time)
     runtime.manager = Manager(runtime, strict=strict)
     runtime.donor = Donor(runtime)
     runtime.budget = Budget(time)

@@ -1,7 +1,7 @@
 """Caller: how this member's invocations leave, and how their outcomes are waited for."""
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.marshal cimport Codec
@@ -29,6 +29,7 @@ cdef class Caller(Invoker):
     cdef int least, least_told          # R of H1, and what the stack knows of it
     cdef readonly Receipts receipts     # None where STABLE is not in the stack
     cdef public object failure          # why every call raises; None while all is well
+    cdef public object history          # a `history.Recorder`; None where nobody asks
     cdef void* issued[WINDOW]           # this member's invocations by ticket, borrowed, or NULL
     cdef readonly uint64_t reads_slow, writes
     cdef Waitable room_waitable         # threads that wait for room
@@ -46,6 +47,12 @@ cdef class Caller(Invoker):
                  unsigned char degree=*)
     cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=*,
                                   int degree=*)
+    cdef Invocation record_call(self, Replica replica, Operation operation, PyObject* const* args,
+                                Py_ssize_t count, PyObject* names, unsigned char degree,
+                                unsigned int wanted)
+    cdef Invocation commit_recorded(self, Replica replica, object operation, uint32_t code,
+                                    tuple args, bytes body, unsigned char degree,
+                                    unsigned int wanted)
     cdef int check_stable(self, object operation, unsigned int wanted) except -1
     cdef int check(self, Replica replica) except -1
     cdef int refuse_nested(self, object what) except -1

@@ -20,6 +20,7 @@ class Caller(Invoker):
     patient: bool
     group_degree: int
     single: bool
+    history: Any
     def __init__(self, stack: Stack) -> None: ...
     @property
     def stack(self) -> Stack: ...

@@ -98,6 +98,9 @@ cdef class Caller(Invoker):
             self.refuse_nested(operation)
         if self.pack.is_full():
             self.wait_for_room()
+        if self.history is not None:
+            return self.record_call(<Replica>replica, <Operation>operation, args, count, names,
+                                    degree, wanted)
         self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
         return self.issue(replica, operation, wanted)
 
@@ -160,6 +163,34 @@ cdef class Caller(Invoker):
         self.commit(replica.number, code, body, degree)
         return 0
 
+    cdef Invocation record_call(self, Replica replica, Operation operation, PyObject* const* args,
+                                Py_ssize_t count, PyObject* names, unsigned char degree,
+                                unsigned int wanted):
+        """`commit_call` where a history is kept."""
+        given = tuple([<object>args[i] for i in range(1, count)])
+        named = {}
+        for i in range(PyTuple_GET_SIZE(names) if names is not NULL else 0):
+            named[<object>PyTuple_GET_ITEM(names, i)] = <object>args[count + i]
+        given, named = positional(operation, given, named)
+        if named:
+            given = (*given, named)
+        body = self.codec.encode_slow(given, operation.title)
+        return self.commit_recorded(replica, operation, <uint32_t>operation.index << 1 | bool(named),
+                                    given, body, degree, wanted)
+
+    cdef Invocation commit_recorded(self, Replica replica, object operation, uint32_t code,
+                                    tuple args, bytes body, unsigned char degree,
+                                    unsigned int wanted):
+        """Put a message into the open packet once its invocation is on file."""
+        cdef uint32_t number = 0 if replica is None else replica.number
+        while True:
+            with self.history.lock:
+                if not self.pack.is_full():
+                    self.history.invoked(self.pack.ticket, replica, name_of(operation), args, body)
+                    self.commit(number, code, body, degree)
+                    return self.issue(replica, operation, wanted)
+            self.wait_for_room()        # others were faster while this thread waited for the lock
+
     cpdef commit(self, uint32_t number, uint32_t code, bytes body, unsigned char degree=0):
         """Put one message into the open packet."""
         cdef unsigned char* p
@@ -211,8 +242,11 @@ cdef class Caller(Invoker):
         body = self.codec.encode_slow(args, what)
         if self.pack.is_full():
             self.wait_for_room()
-        self.commit(0, code << 1, body, degree)
-        invocation = self.issue(None, what, wanted)
+        if self.history is not None:
+            invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted)
+        else:
+            self.commit(0, code << 1, body, degree)
+            invocation = self.issue(None, what, wanted)
         if self.pack.ready:
             self.driver.kick()
         return invocation

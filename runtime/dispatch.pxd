@@ -33,6 +33,7 @@ cdef class Runtime(Caller):
     cdef int64_t timed_until            # operations are timed one by one until then
     cdef int64_t began, began_working   # of the operation that is timed now
 
+    cdef int note(self, Message message) except -1
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
                    const unsigned char* stop, unsigned int code) except -1
     cdef int apply_slowly(self, Replica replica, Message message, unsigned int code,
@@ -40,6 +41,7 @@ cdef class Runtime(Caller):
     cdef int complete(self, Message message, Replica replica, Operation operation,
                       PyObject* result) except -1
     cdef Invocation taken(self, Message message)
+    cpdef lose(self, Invocation invocation, error)
     cdef int stranger(self, Message message, str why) except -1
     cdef int start_batch(self) except -1
     cdef int slow_batch(self, int64_t now) except -1

@@ -75,7 +75,7 @@ cdef class Runtime(Caller):
         self.dispatched += 1
         self.recent = 0
         if self.chain is not None:
-            self.chain = chained(self.chain, message)
+            self.note(message)
         if message.index == 0:
             self.start_batch()
             self.core.again(self)
@@ -95,6 +95,14 @@ cdef class Runtime(Caller):
                 self.to_dropped(message)
             else:
                 self.apply(replica, message, p, stop, code)
+
+    cdef int note(self, Message message) except -1:
+        """Keep evidence of a delivery (I1): the digest over all of them, and the history."""
+        self.chain = chained(self.chain, message)
+        if self.history is not None:
+            self.history.delivered(self.view, (message.seqno, message.index), message.source,
+                                   message.ticket, message.body, self.replicas, self.chain)
+        return 0
 
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
                    const unsigned char* stop, unsigned int code) except -1:
@@ -195,8 +203,7 @@ cdef class Runtime(Caller):
         if replica.operations is not None and code >> 1 >= <unsigned int>len(replica.operations):
             return self.stranger(message, f"{replica.name!r} has no operation {code >> 1}")
         if replica.flags & DROPPED:
-            if invocation is not None:
-                invocation.fail(ObjectDropped(f"{replica.name!r} was ended with group.drop"))
+            self.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
             return 0
         call = Call(self, None, code, raw)
         call.of(self.view.members[message.source].incarnation, message.ticket, invocation)
@@ -213,9 +220,7 @@ cdef class Runtime(Caller):
 
     def to_dropped(self, Message message):
         """An invocation of an object that was ended before."""
-        cdef Invocation invocation = self.taken(message)
-        if invocation is not None:
-            invocation.fail(ObjectDropped("the object was ended with group.drop"))
+        self.lose(self.taken(message), ObjectDropped("the object was ended with group.drop"))
 
     cdef int stranger(self, Message message, str why) except -1:
         """Only what is registered runs (D18)."""
@@ -223,15 +228,24 @@ cdef class Runtime(Caller):
         who = self.view.members[message.source]
         text = f"an invocation of {who} was dropped: {why}"
         _log.error("%s", text)
-        if invocation is not None:
-            invocation.fail(ProtocolError(text))
+        self.lose(invocation, ProtocolError(text))
         return 0
+
+    cpdef lose(self, Invocation invocation, error):
+        """An invocation of this member's own, if it is any, ends without having run here."""
+        if invocation is None:
+            return
+        if self.history is not None:
+            self.history.lost(invocation, error)
+        invocation.fail(error)
 
     # The bound on handlers.
 
     cpdef proceed(self):
         """The packets of this input have been dispatched: how long did it take?"""
         cdef int64_t now = self.driver.clock()
+        if self.history is not None:
+            self.history.flush()
         if self.room_waitable is not None or self.room_futures:
             self.tell_room()
         if self.least != self.least_told:
@@ -346,7 +360,7 @@ cdef class Runtime(Caller):
             issued = self.issued[i]
             if issued is not NULL:
                 self.issued[i] = NULL
-                (<Invocation>issued).fail(error)
+                self.lose(<Invocation>issued, error)
         self.manager.fail_all(error)
         if self.receipts is not None:
             self.receipts.fail_all(error)
@@ -361,6 +375,9 @@ cdef class Runtime(Caller):
         before = self.view
         self.view = view
         self.place = view.place(self.incarnation)
+        if self.history is not None:
+            self.history.viewed(view, self.place,
+                                None if self.message is None else self.message.seqno)
         self.manager.view_changed(before, view)
         if self.receipts is not None:
             self.receipts.viewed(view)
@@ -373,6 +390,8 @@ cdef class Runtime(Caller):
         self.events.lost(member, why)
 
     cpdef up_exit(self, str why):
+        if self.history is not None:
+            self.history.exited(why)
         self.events.exited(why)
 
     cpdef up_join_failed(self, str why):
@@ -395,6 +414,12 @@ cdef class Runtime(Caller):
     def more_state(self):
         """A piece of state that a joiner waits for may be there now."""
         self.proceed_with(self.stack.focus("XFER"))
+
+    def record_states(self):
+        """Put the digest of each object's state into the history."""
+        for replica in self.replicas:
+            if replica is not None:
+                self.history.state(replica, self.digest_of)
 
     def replica_of(self, object):
         """The replica of a shared object; None for any other object."""

@@ -34,7 +34,7 @@ from orcalike.transport.degree import ALL, largest_of, least_of
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 
-LOCKED, QUEUED, DROPPED, UNDECLARED, STRICT = 1, 2, 32, 64, 256
+LOCKED, QUEUED, DROPPED, UNDECLARED, STRICT, RECORDED = 1, 2, 32, 64, 256, 512
 
 VIEW_INDEX = (1 << 32) - 1
 """The index of what happens at a view, whose number is the seqno: no message has it."""
@@ -193,6 +193,8 @@ class Manager:
         if self.strict:
             replica.mark(STRICT)
             guard_attributes(info.cls)
+        if self.runtime.history is not None:
+            replica.mark(RECORDED)
 
     def _found(self, replica: Replica) -> None:
         for ticket, (name, class_name, digest) in list(self._sought.items()):

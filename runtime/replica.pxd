@@ -14,6 +14,7 @@ cdef enum:
     UNDECLARED = 64     # its class is not declared here yet
     CLOSED = 128        # the group was left
     STRICT = 256        # each read is checked (ORCALIKE_CHECK=strict)
+    RECORDED = 512      # each operation is recorded, so none runs inline (ORCALIKE_HISTORY)
 
     # What `begin` answers.
     PLAIN = 0           # not shared, or a call from within the object's own operation

@@ -398,7 +398,7 @@ cdef class Call(Task):
     def fail(self, error):
         """It will not run any more: tell the caller, where that is here."""
         if self.invocation is not None:
-            self.invocation.fail(error)
+            self.runtime.lose(self.invocation, error)
             self.invocation = None
 
     cdef int over(self, object result, object error) except -1:
@@ -409,6 +409,8 @@ cdef class Call(Task):
         if self.source is not None:
             for replica in self.replicas:
                 replica.changed = True
+        if self.runtime.history is not None:
+            self.runtime.history.ran(self, result, error)
         if self.invocation is not None:
             if error is not None:
                 self.runtime.annotate(self, error)

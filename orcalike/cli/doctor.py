@@ -21,8 +21,8 @@ from orcalike.cli.common import echo_json
 from orcalike.launch.job import LaunchError, cores, runtime_base
 
 PACKAGE = Path(__file__).parent.parent
-#: What the launcher holds for one rank: three pipes and the process's descriptor.
-FILES_PER_RANK = 4
+#: What the launcher holds for one rank: three pipes, two sockets, and the process's descriptor.
+FILES_PER_RANK = 6
 FILES_MIN = 256
 
 

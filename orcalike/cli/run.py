@@ -71,6 +71,18 @@ _OPTIONS = [
         show_default=True,
         help="How long a rank may take to end before a stronger signal.",
     ),
+    click.option(
+        "--keep-going",
+        is_flag=True,
+        help="When a rank fails, show it, and let the others go on.",
+    ),
+    click.option(
+        "--restart",
+        type=click.IntRange(min=0, max=1000),
+        default=0,
+        metavar="K",
+        help="Start a rank that fails again, up to K times each rank.",
+    ),
     click.option("--no-prefix", is_flag=True, help="Show lines without the rank."),
     click.option(
         "--color",
@@ -121,17 +133,21 @@ def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) 
     """Run PROG on several processes of this machine that form one group.
 
     Each line of output is marked with the rank that printed it. If a rank fails, its traceback
-    is shown, the others are stopped, and its exit code is the command's. Ctrl-C ends the ranks
-    gracefully, a second one at once. kill -USR1 shows what the ranks are doing.
+    is shown, the others are stopped, and its exit code is the command's. With --keep-going the
+    others go on, with --restart the rank is started again. Ctrl-C ends the ranks gracefully, a
+    second one at once. kill -USR1 shows what the ranks are doing.
 
     \b
     orcalike run -n 4 prog.py --prog-option
     orcalike run -n 4 -m package.module
     orcalike run -n 8 --tcp --timeout 10m prog.py
+    orcalike run -n 5 --keep-going --restart 3 prog.py
 
     \b
     Exit codes: the first failing rank's own (128 + S for signal S), 2 usage,
-    124 time limit, 130 Ctrl-C, 143 SIGTERM, 70 internal error.
+    124 time limit, 130 Ctrl-C, 143 SIGTERM, 70 internal error, 74 more members
+    lost than the resilience degree covers. With --keep-going: 0 if any rank
+    ended with 0, else the first failing rank's own.
     """
     start(program, arguments, module=module, **options)
 

@@ -1,9 +1,13 @@
 """The launcher: one thread, one loop, from the first process to the exit code.
 
-What happens comes in three ways: a file descriptor is ready (output, a process's end, a
-signal's number), a timer is due, or nothing is left to wait for. The first thing that decides
-the run's outcome wins: a rank that fails, a signal, the time limit, the witness's end. After
-that the ranks are only brought to their end: a signal, a grace period, a stronger signal.
+What happens comes in three ways: a file descriptor is ready (output, a process's end, what a
+process says, a signal's number), a timer is due, or nothing is left to wait for. The first thing
+that decides the run's outcome wins: a rank that fails, a signal, the time limit, the witness's
+end, a group that is blocked for good. After that the ranks are only brought to their end: a
+signal, a grace period, a stronger signal.
+
+With `--restart` a process that fails is started again first; with `--keep-going` (and what
+`--restart` does not cover) its failure is shown and decides nothing, until no rank is left.
 """
 
 from __future__ import annotations
@@ -12,21 +16,30 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import BinaryIO
 
 from orcalike.launch import processes, verdict
+from orcalike.launch.chaos import Chaos
+from orcalike.launch.control_socket import ControlSocket
+from orcalike.launch.crew import Crew
+from orcalike.launch.groups import Who
 from orcalike.launch.guard import Guard
-from orcalike.launch.job import Job, Options, threads_per_rank
+from orcalike.launch.job import Job, Options
 from orcalike.launch.processes import Child
 from orcalike.launch.pump import Pump
+from orcalike.launch.signals import hear_sigusr1, watch_signals
+from orcalike.launch.timers import Timers
 from orcalike.launch.verdict import Ending, Outcome, Report
 
 #: How long a failure that looks like another's consequence waits for that other one.
 SETTLE_SECONDS = 1.0
 #: How long the ranks have to print their stacks, and the witness to end, when asked to.
 ASK_SECONDS = 1.0
+#: How long a group must look as if it were blocked for good. Meanwhile its members may still hear
+#: that those whom they miss are certainly dead, which may be all that they need to go on.
+BLOCKED_SECONDS = 3.0
+#: How long a process waits before it is started again, the first time and the next times.
+PAUSES = (0.0, 0.5, 1.0, 2.0)
 
 _STOP = (signal.SIGTERM, signal.SIGKILL)
 _INTERRUPT = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -56,23 +69,29 @@ class _Launcher:
         self.began = time.monotonic()
         self.selector = selectors.DefaultSelector()
         self.pump = Pump(self.selector, prefix=job.options.prefix, color=job.options.color)
-        self.timers: dict[str, tuple[float, Callable[[], None]]] = {}
-        self.ranks: dict[int, Child] = {}
-        self.witness: Child | None = None
+        self.timers = Timers()
+        self.crew = Crew(job)
+        self.chaos = Chaos(self.crew, self.timers, self.pump.notice)
         self.outcome: Outcome | None = None
         self.consequences: list[Ending] = []
+        #: Failures that the run went on after.
+        self.survived: list[Ending] = []
+        #: How many ranks have ended with 0.
+        self.well = 0
+        #: Who is about to be started again.
+        self.restarting: set[Who] = set()
 
     # The course of a run
 
     def run(self) -> int:
         """From the start to the last line of output."""
-        self._take_signals()
+        watch_signals(self.selector, self._signalled)
         processes.adopt_orphans()
         self._start()
-        while self.ranks:
+        while self.crew.ranks or self.restarting - {None}:
             self._turn()
         self._wind_up()
-        while self.witness or self.pump.reading:
+        while self.crew.witness or self.pump.reading:
             self._turn()
         self._say_goodbye()
         while self.pump.writing:
@@ -81,30 +100,32 @@ class _Launcher:
 
     def _start(self) -> None:
         if not self.options.quiet:
-            self.pump.notice(self._describe())
+            self.pump.notice(self.job.describe())
             self.pump.write()
         try:
+            ControlSocket(self.job.directory, self.selector, self.timers, self.chaos.answer)
             self.job.listen()
             if self.options.sequencer == "witness":
-                self.witness = processes.start_witness(self.job)
-                self._attend(self.witness, "witness", self._witness_ended)
+                self._attend(None, self.crew.start(None))
             for rank in range(self.options.nprocs):
-                child = self.ranks[rank] = processes.start_rank(self.job, rank)
-                self._attend(child, str(rank), partial(self._rank_ended, rank))
+                self._attend(rank, self.crew.start(rank))
         except OSError as error:
             self._decide(verdict.cannot_start(error, self.options.nprocs))
             self._stop(_STOP)
         finally:
             self.job.close_listener()
-        signal.signal(signal.SIGUSR1, _wake_up)  # ignored until here, so the ranks begin so
+        hear_sigusr1(True)
         if self.options.timeout is not None:
-            self._at("timeout", self.options.timeout, self._time_is_up)
+            self.timers.at("timeout", self.options.timeout, self._time_is_up)
 
-    def _attend(self, child: Child, label: str, ended: Callable[[], None]) -> None:
+    def _attend(self, who: Who, child: Child) -> None:
         """Read what a process says from now on, and notice its end."""
         self.guard.watch(child.pid)
+        ended = self._witness_ended if who is None else partial(self._rank_ended, who)
         self.selector.register(child.pidfd, selectors.EVENT_READ, ended)
-        self.pump.attend(child, label)
+        hear = partial(self._hear, who, child)
+        self.selector.register(child.control, selectors.EVENT_READ, hear)
+        self.pump.attend(child, "witness" if who is None else str(who))
         if child.report is not None:
             read = partial(self._read_report, child)
             self.selector.register(child.report, selectors.EVENT_READ, read)
@@ -113,19 +134,23 @@ class _Launcher:
         """The ranks have ended: end the witness, and what the ranks left behind."""
         if self.consequences:
             self._fail(self.consequences[0])
+        if self.survived and not self.well:
+            self._decide(verdict.nobody_ended_well(self.survived[0]))
         self.timers.clear()
         spared = {self.guard.pid}
-        if self.witness is not None:
-            spared.add(self.witness.pid)
-            self.witness.dismiss()
-            self._at("witness", ASK_SECONDS, partial(self.witness.signal, signal.SIGKILL))
+        if (witness := self.crew.witness) is not None:
+            spared.add(witness.pid)
+            witness.tell("quit")
+            self.timers.at("witness", ASK_SECONDS, partial(witness.signal, signal.SIGKILL))
         processes.kill_orphans(spared)
-        self._at("output", 2 * ASK_SECONDS, self.pump.give_up_reading)
+        self.timers.at("output", 2 * ASK_SECONDS, self.pump.give_up_reading)
 
     def _say_goodbye(self) -> None:
         self.pump.finish()
         if self.outcome is None and not self.options.quiet:
-            self.pump.notice(f"[orcalike] done in {time.monotonic() - self.began:.1f} s")
+            failed = ", ".join(f"rank {ending.rank} failed" for ending in self.survived)
+            took = f"{time.monotonic() - self.began:.1f} s"
+            self.pump.notice(f"[orcalike] done in {took}{' · ' if failed else ''}{failed}")
         elif self.outcome is not None and self.outcome.message:
             self.pump.notice(self.outcome.message)
         self.pump.write()
@@ -137,47 +162,50 @@ class _Launcher:
             if registered.get(key.fd) is key:  # nobody closed it in this same turn
                 key.data()
         now = time.monotonic()
-        for name, (at, callback) in list(self.timers.items()):
-            if at <= now:
-                del self.timers[name]
-                callback()
+        self.timers.expire(now)
         self.pump.show_partial(now)
         self.pump.write()
         if self.pump.reader_gone and self._decide(Outcome(verdict.SIGNALLED + signal.SIGPIPE)):
             self._stop(_STOP)
 
     def _until_next(self) -> float | None:
-        times = [at for at, _ in self.timers.values()]
-        if (deadline := self.pump.next_deadline()) is not None:
-            times.append(deadline)
+        times = [at for at in (self.timers.next(), self.pump.next_deadline()) if at is not None]
         return max(0.0, min(times) - time.monotonic()) if times else None
-
-    def _at(self, name: str, seconds: float, callback: Callable[[], None]) -> None:
-        """Call back once in so many seconds; a name has one timer."""
-        self.timers[name] = (time.monotonic() + seconds, callback)
 
     # Ends
 
     def _rank_ended(self, rank: int) -> None:
-        child = self.ranks.pop(rank)
         after = time.monotonic() - self.began
-        orderer = self.witness or self.ranks.get(0)
-        if orderer is not None:
-            orderer.tell(f"ended {rank}\n")
+        child = self.crew.remove(rank)
         self.pump.read_rest(child)
         self._read_report(child)
         self._close_report(child)
         returncode = self._reap(child)
         report = Report.parse(bytes(child.reported))
-        ending = Ending(rank, child.pid, returncode, after, report)
-        if not ending.failed or self.outcome is not None:
-            return
-        if not ending.consequence:
+        ending = Ending(rank, child.pid, returncode, after, report, child.restarts)
+        self.well += not ending.failed
+        if ending.failed and self.outcome is None and self._may_restart(ending):
+            self._show_report(ending)
+            self._start_soon(rank, verdict.describe_failure(ending), child.restarts)
+        else:
+            self.crew.give_up(rank)
+            if ending.failed and self.outcome is None:
+                self._take_failure(ending)
+        self._judge()
+
+    def _take_failure(self, ending: Ending) -> None:
+        """A rank has failed that is not started again."""
+        if self.options.keep_going and not ending.hopeless:
+            self._show_report(ending)
+            self.survived.append(ending)
+            others = len({*self.crew.ranks, *self.restarting} - {None})
+            self.pump.notice(verdict.survived(ending, others))
+        elif not ending.consequence:
             self._fail(ending)
-            return
-        self.consequences.append(ending)
-        if len(self.consequences) == 1:
-            self._at("settle", SETTLE_SECONDS, partial(self._fail, ending))
+        else:
+            self.consequences.append(ending)
+            if len(self.consequences) == 1:
+                self.timers.at("settle", SETTLE_SECONDS, partial(self._fail, ending))
 
     def _read_report(self, child: Child) -> None:
         if not child.read_report():
@@ -190,81 +218,140 @@ class _Launcher:
             child.report = None
 
     def _reap(self, child: Child) -> int:
+        """The exit status; where ranks are started again, what it has started goes with it."""
         self.selector.unregister(child.pidfd)
+        self._hang_up(child)
+        if self.options.restart and child.has_failed():
+            child.signal(signal.SIGKILL)
         returncode = child.reap()
         self.guard.forget(child.pid)
         return returncode
 
     def _fail(self, first: Ending) -> None:
         """The run fails with this rank: show its traceback, and stop the others."""
-        if not self._decide(verdict.failure(first, len(self.ranks))):
+        if not self._decide(verdict.failure(first, len(self.crew.ranks))):
             return
-        if first.report is not None and first.report.kind != "usage":
-            self.pump.show(str(first.rank), first.report.text)
+        if not first.hopeless:
+            self._show_report(first)
         self._stop(_STOP)
 
+    def _show_report(self, ending: Ending) -> None:
+        if ending.report is not None:
+            self.pump.show(str(ending.rank), ending.report.text)
+
     def _witness_ended(self) -> None:
-        assert self.witness is not None
-        witness, self.witness = self.witness, None
+        witness = self.crew.remove(None)
         self.pump.read_rest(witness)
         returncode = self._reap(witness)
-        if self.ranks and self._decide(verdict.witness_lost(witness.pid, returncode)):
+        if self.outcome is not None or not (self.crew.ranks or self.restarting):
+            return
+        what = verdict.describe_witness(witness.pid, returncode)
+        if witness.restarts < self.options.restart:
+            self._start_soon(None, what, witness.restarts)
+        elif self.options.outlives_failures:
+            self.pump.notice(f"orcalike: {what}; the ranks go on, and one of them orders")
+        else:
+            self._decide(verdict.witness_lost(witness.pid, returncode))
             self._stop(_STOP)
+        self._judge()
 
     def _decide(self, outcome: Outcome) -> bool:
         """Make this the run's outcome, if it has none yet."""
         if self.outcome is not None:
             return False
         self.outcome = outcome
+        for who in self.restarting:
+            self.timers.cancel(f"start {who}")
+        self.restarting.clear()
         return True
+
+    # What the processes say of their groups
+
+    def _hear(self, who: Who, child: Child) -> None:
+        if not self.crew.hear(who, child):
+            self._hang_up(child)
+        self._judge()
+
+    def _hang_up(self, child: Child) -> None:
+        """The end of the line to a process."""
+        if child.control.fileno() >= 0:
+            self.selector.unregister(child.control)
+            child.control.close()
+
+    def _judge(self) -> None:
+        """Begin to doubt, or no longer, that the run can go on."""
+        if self.outcome is not None or self.crew.groups.loss(self.crew.ranks) is None:
+            self.timers.cancel("blocked")
+        elif "blocked" not in self.timers:
+            self.timers.at("blocked", BLOCKED_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        """A group has been blocked for good for long enough: the run ends."""
+        loss = self.crew.groups.loss(self.crew.ranks)
+        if loss is not None and self._decide(verdict.blocked_for_good(loss)):
+            self._stop(_STOP)
+
+    # Starting again
+
+    def _may_restart(self, ending: Ending) -> bool:
+        return ending.restarts < self.options.restart and not ending.hopeless
+
+    def _start_soon(self, who: Who, what: str, restarts: int) -> None:
+        """Start a rank or the witness again, after a pause that grows; `what` is how it ended."""
+        pause = PAUSES[min(restarts, len(PAUSES) - 1)]
+        self.pump.notice(verdict.started_again(what, restarts, self.options.restart, pause))
+        self.restarting.add(who)
+        start = partial(self._start_again, who, restarts + 1)
+        self.timers.at(f"start {who}", pause, start)
+
+    def _start_again(self, who: Who, restarts: int) -> None:
+        self.restarting.discard(who)
+        hear_sigusr1(False)
+        try:
+            if who is None:
+                self.job.listen()
+            self._attend(who, self.crew.start(who, restarts))
+        except OSError as error:
+            self._decide(verdict.cannot_start(error, self.options.nprocs))
+            self._stop(_STOP)
+        finally:
+            self.job.close_listener()
+            hear_sigusr1(True)
 
     # Stopping
 
     def _stop(self, signals: tuple[signal.Signals, ...]) -> None:
         """Send the ranks the first signal now, and the next after each grace period."""
         number, *rest = signals
-        for child in self.ranks.values():
+        for child in self.crew.ranks.values():
             child.signal(number)
-            if number == signal.SIGTERM:
+            if number != signal.SIGKILL:
                 child.signal(signal.SIGCONT)  # a stopped process would never see it
         if rest:
-            self._at("stop", self.options.grace, partial(self._stop, tuple(rest)))
+            self.timers.at("stop", self.options.grace, partial(self._stop, tuple(rest)))
 
     def _time_is_up(self) -> None:
         limit = f"{self.options.timeout:g} s"
         if not self._decide(Outcome(verdict.TIMED_OUT, f"orcalike: timed out after {limit}")):
             return
-        numbers = ", ".join(map(str, self.ranks))
+        numbers = ", ".join(map(str, self.crew.ranks))
         self.pump.notice(f"orcalike: {limit} are over; still running: {numbers}; their stacks:")
         self._ask_for_stacks()
-        self._at("stop", ASK_SECONDS, partial(self._stop, _STOP))
+        self.timers.at("stop", ASK_SECONDS, partial(self._stop, _STOP))
 
     def _ask_for_stacks(self) -> None:
-        for child in self.ranks.values():
+        for child in self.crew.ranks.values():
             child.signal_alone(signal.SIGUSR1)
 
     # Signals to the launcher
 
-    def _take_signals(self) -> None:
-        """Let signals arrive as numbers on a pipe that the loop reads."""
-        reader, writer = os.pipe()
-        os.set_blocking(writer, False)
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
-            if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, _wake_up)
-        pipe = os.fdopen(reader, "rb", buffering=0)
-        self.selector.register(pipe, selectors.EVENT_READ, partial(self._signalled, pipe))
-
-    def _signalled(self, pipe: BinaryIO) -> None:
-        for number in pipe.read(64):
-            if number == signal.SIGUSR1:
-                self._ask_for_stacks()
-            elif number == signal.SIGTSTP:
-                self._pause()
-            else:
-                self._end_by(signal.Signals(number))
+    def _signalled(self, number: int) -> None:
+        if number == signal.SIGUSR1:
+            self._ask_for_stacks()
+        elif number == signal.SIGTSTP:
+            self._pause()
+        else:
+            self._end_by(signal.Signals(number))
 
     def _end_by(self, number: signal.Signals) -> None:
         """Ctrl-C, or a signal that ends: gracefully at first, at once the second time."""
@@ -272,32 +359,19 @@ class _Launcher:
             again = "Ctrl-C again" if number == signal.SIGINT else f"{number.name} again"
             self.pump.notice(f"stopping … ({again} to kill)")
             self._stop(_INTERRUPT if number == signal.SIGINT else _STOP)
-        elif self.ranks:
+        elif self.crew.ranks:
             self._stop((signal.SIGKILL,))
         else:
             self.pump.abandon()
 
     def _pause(self) -> None:
         """Ctrl-Z: the ranks stop with the launcher, and go on with it."""
-        everybody = [*self.ranks.values(), *([self.witness] if self.witness else [])]
-        for child in everybody:
+        everybody = self.crew.everybody()
+        for _, child in everybody:
             child.signal(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
-        for child in everybody:
+        for _, child in everybody:
             child.signal(signal.SIGCONT)
-
-    def _describe(self) -> str:
-        """The startup line."""
-        count = self.options.nprocs
-        parts = [
-            f"{count} member{'s' if count > 1 else ''} on 1 host (local)",
-            f"sequencer: {'witness' if self.options.sequencer == 'witness' else 'rank 0'}",
-            "resilience 0",
-            f"seed {self.job.seed}",
-        ]
-        if "OMP_NUM_THREADS" not in {*os.environ, *self.options.environment}:
-            parts.append(f"OMP_NUM_THREADS {threads_per_rank(count)}")
-        return f"[orcalike] {' · '.join(parts)}"
 
 
 def _open_standard_files() -> None:
@@ -308,7 +382,3 @@ def _open_standard_files() -> None:
         except OSError:
             null = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
             os.set_inheritable(null, True)
-
-
-def _wake_up(number: int, frame: object) -> None:
-    """The number comes through the wakeup pipe; the handler has nothing to do."""

@@ -10,18 +10,21 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 #: A Unix socket's path in bytes: the kernel's bound is 108 with the final zero.
 SOCKET_PATH_MAX = 107
 #: The longest path below the runtime directory of the user: an endpoint's datagram socket.
-_LONGEST = "/orcalike/01234567/0123456789abcdef~"
+_LONGEST = "/orcalike/01234567/0123456789abcdef.12345~"
 #: What is never inherited from a run around this one.
 _OF_ONE_RANK = {
     "ORCALIKE_CONTROL_FD",
+    "ORCALIKE_FORMED",
+    "ORCALIKE_LISTEN",
     "ORCALIKE_LISTEN_FD",
     "ORCALIKE_LOCAL_RANK",
     "ORCALIKE_RANK",
@@ -54,18 +57,33 @@ class Options:
     directory: Path | None = None
     quiet: bool = False
     seed: int | None = None
+    #: Whether the others go on when a rank has failed.
+    keep_going: bool = False
+    #: How often each rank, and the witness, is started again when it fails.
+    restart: int = 0
+
+    @property
+    def outlives_failures(self) -> bool:
+        """Whether there is anything to go on with when a process has failed."""
+        return self.keep_going or self.restart > 0
 
 
 @dataclass(slots=True)
 class Job:
-    """What one run shares: its name, seed, private directory, and the group's first address."""
+    """What one run shares: its name, seed, private directory, and its processes' addresses."""
 
     options: Options
     identity: str
     seed: int
     directory: Path
+    #: Where the ranks listen.
+    addresses: list[str] = field(default_factory=list)
+    #: Where the group's first member listens: the witness, or rank 0.
     address: str = ""
+    #: The first member's socket, until it has it.
     listener: socket.socket | None = None
+    #: They keep the ranks' TCP ports for them; nobody can connect to them.
+    _ports: list[socket.socket] = field(default_factory=list)
 
     @classmethod
     def create(cls, options: Options) -> Job:
@@ -80,23 +98,36 @@ class Job:
         return cls(options, identity, seed, directory)
 
     def listen(self) -> None:
-        """Make the listening socket of the group's first member, and its address.
+        """Make the listening socket of the group's first member, at its address.
 
-        The ranks can connect before that member runs: the kernel keeps them waiting.
+        The ranks can connect before that member runs: the kernel keeps them waiting. It is called
+        again, for the same address, when the witness is started again.
 
         Raises OSError where the system has no room for it.
         """
-        backlog = max(128, 2 * self.options.nprocs)
-        if self.options.scheme == "unix":
-            path = self.directory / ("witness" if self.options.sequencer == "witness" else "rank0")
+        if not self.address:
+            self._choose_addresses()
+        scheme, _, place = self.address.partition(":")
+        if scheme == "unix":
+            Path(place).unlink(missing_ok=True)
             self.listener = socket.socket(socket.AF_UNIX)
-            self.listener.bind(str(path))
-            self.address = f"unix:{path}"
+            self.listener.bind(place)
         else:
-            self.listener = socket.socket(socket.AF_INET)
-            self.listener.bind(("127.0.0.1", 0))
-            self.address = f"tcp:127.0.0.1:{self.listener.getsockname()[1]}"
-        self.listener.listen(backlog)
+            self.listener = _bind_tcp(int(place.rpartition(":")[2]))
+        self.listener.listen(max(128, 2 * self.options.nprocs))
+
+    def _choose_addresses(self) -> None:
+        """Give each rank, and the witness, an address that lasts as long as the run."""
+        names = [f"r{rank}" for rank in range(self.options.nprocs)]
+        if self.options.sequencer == "witness":
+            names.insert(0, "witness")
+        if self.options.scheme == "unix":
+            addresses = [f"unix:{self.directory / name}" for name in names]
+        else:
+            self._ports = [_bind_tcp(0) for _ in names]
+            addresses = [f"tcp:127.0.0.1:{port.getsockname()[1]}" for port in self._ports]
+        self.address = addresses[0]
+        self.addresses = addresses[-self.options.nprocs :]
 
     def close_listener(self) -> None:
         """Leave the socket to the member that listens, so that its death is noticed."""
@@ -104,8 +135,29 @@ class Job:
             self.listener.close()
             self.listener = None
 
-    def base_environment(self) -> dict[str, str]:
-        """What the witness and all ranks have alike."""
+    def describe(self) -> str:
+        """The startup line."""
+        count = self.options.nprocs
+        parts = [
+            f"{count} member{'s' if count > 1 else ''} on 1 host (local)",
+            f"sequencer: {'witness' if self.options.sequencer == 'witness' else 'rank 0'}",
+            "resilience 0",
+            f"seed {self.seed}",
+        ]
+        if self.options.keep_going:
+            parts.append("keep going")
+        if self.options.restart:
+            parts.append(f"restart {self.options.restart}")
+        if "OMP_NUM_THREADS" not in {*os.environ, *self.options.environment}:
+            parts.append(f"OMP_NUM_THREADS {threads_per_rank(count)}")
+        return f"[orcalike] {' · '.join(parts)}"
+
+    def base_environment(self, restarts: int = 0, formed: Sequence[str] = ()) -> dict[str, str]:
+        """What the witness and all ranks have alike.
+
+        `restarts` is how often this process was started again, `formed` the groups that were made
+        before, which it must join and not make.
+        """
         size = str(self.options.nprocs)
         environment = {
             name: value for name, value in os.environ.items() if name not in _OF_ONE_RANK
@@ -119,19 +171,25 @@ class Job:
             "ORCALIKE_LAUNCHER": str(os.getpid()),
             "ORCALIKE_LOCAL_WORLD_SIZE": size,
             "ORCALIKE_NODE_RANK": "0",
-            "ORCALIKE_RESTART_COUNT": "0",
+            "ORCALIKE_RESTART_COUNT": str(restarts),
             "ORCALIKE_RUNTIME_DIR": str(self.directory),
             "ORCALIKE_SEED": str(self.seed),
+            "ORCALIKE_SEEDS": ",".join(dict.fromkeys([self.address, *self.addresses])),
             "ORCALIKE_SEQUENCER": self.options.sequencer,
             "ORCALIKE_WORLD_SIZE": size,
             "PYTHONUNBUFFERED": "1",
         }
+        if formed:
+            environment["ORCALIKE_FORMED"] = ",".join(quote(name, safe="") for name in formed)
         return environment
 
-    def rank_environment(self, rank: int) -> dict[str, str]:
+    def rank_environment(
+        self, rank: int, restarts: int = 0, formed: Sequence[str] = ()
+    ) -> dict[str, str]:
         """The environment of one rank; what `-x` set comes on top."""
         number, size = str(rank), str(self.options.nprocs)
-        environment = self.base_environment() | {
+        environment = self.base_environment(restarts, formed) | {
+            "ORCALIKE_LISTEN": self.addresses[rank],
             "ORCALIKE_LOCAL_RANK": number,
             "ORCALIKE_RANK": number,
             "LOCAL_RANK": number,
@@ -142,6 +200,17 @@ class Job:
         if rank == 0 and self.options.sequencer == "rank" and self.listener is not None:
             environment["ORCALIKE_LISTEN_FD"] = str(self.listener.fileno())
         return environment | dict(self.options.environment)
+
+
+def _bind_tcp(port: int) -> socket.socket:
+    """A socket bound to a port of the loopback interface, any with 0; it does not listen yet.
+
+    While none of them listens several can be bound to the same port: so one keeps it for another.
+    """
+    bound = socket.socket(socket.AF_INET)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", port))
+    return bound
 
 
 def cores() -> int:
@@ -159,22 +228,42 @@ def runtime_base() -> Path:
 
     Raises LaunchError where neither `$XDG_RUNTIME_DIR` nor `/tmp` gives one.
     """
+    *first, last = _runtime_bases()
+    for base in first:
+        if os.access(base.parent, os.W_OK) and _make_private(base) is None:
+            return base
+    if problem := _make_private(last):
+        raise LaunchError(f"no runtime directory: {problem}")
+    return last
+
+
+def job_directories() -> list[Path]:
+    """The directories of this user's runs; of what has ended in no good way, too."""
+    bases = [base for base in _runtime_bases() if _why_not_private(base) is None]
+    return sorted(path for base in bases for path in base.iterdir() if path.is_dir())
+
+
+def _runtime_bases() -> list[Path]:
+    """Where `runtime_base` can be, the best first."""
     user_directory = os.environ.get("XDG_RUNTIME_DIR", "")
     fits = len(os.fsencode(user_directory + _LONGEST)) <= SOCKET_PATH_MAX
+    bases = [Path("/tmp") / f"orcalike-{os.getuid()}"]
     if os.path.isabs(user_directory) and fits:
-        base = Path(user_directory) / "orcalike"
-        if os.access(user_directory, os.W_OK) and _make_private(base) is None:
-            return base
-    base = Path("/tmp") / f"orcalike-{os.getuid()}"
-    if problem := _make_private(base):
-        raise LaunchError(f"no runtime directory: {problem}")
-    return base
+        bases.insert(0, Path(user_directory) / "orcalike")
+    return bases
 
 
 def _make_private(directory: Path) -> str | None:
     """Make the directory for this user alone; says what is wrong with one that is there."""
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        return f"{directory}: {error.strerror}"
+    return _why_not_private(directory)
+
+
+def _why_not_private(directory: Path) -> str | None:
+    try:
         found = directory.lstat()
     except OSError as error:
         return f"{directory}: {error.strerror}"

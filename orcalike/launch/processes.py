@@ -6,15 +6,17 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from orcalike.launch import rank as rank_program
+from orcalike.launch.groups import LINE_MAX
 from orcalike.launch.job import Job
 
 #: What is kept of a traceback.
@@ -23,7 +25,7 @@ REPORT_MAX = 1 << 20
 
 @dataclass(slots=True)
 class Child:
-    """A process of this run, in a session of its own, with pipes to the launcher.
+    """A process of this run, in a session of its own, with pipes and a line to the launcher.
 
     In its own session a terminal's Ctrl-C does not reach it, the launcher's signals reach it
     and what it started, and it may read the launcher's terminal without being stopped.
@@ -34,12 +36,16 @@ class Child:
     pidfd: int
     stdout: BinaryIO
     stderr: BinaryIO
+    #: On which it and the launcher tell each other lines (`orcalike.control`).
+    control: socket.socket
+    #: How often it was started again.
+    restarts: int = 0
     #: A rank's: where its uncaught exception's traceback comes.
     report: BinaryIO | None = None
     #: What has come there.
     reported: bytearray = field(default_factory=bytearray)
-    #: Of the one that orders, the witness or rank 0: what it is told.
-    control: BinaryIO | None = None
+    #: What has come on the line since the last line's end.
+    _unfinished: bytes = b""
 
     @property
     def pid(self) -> int:
@@ -64,81 +70,95 @@ class Child:
         self.reported += (data or b"")[: REPORT_MAX - len(self.reported)]
         return data != b""
 
+    def has_failed(self) -> bool:
+        """Whether it ended otherwise than with 0; it must have ended, and not be reaped."""
+        ended = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        return ended is not None and ended.si_status != 0
+
     def reap(self) -> int:
         """Take the exit status of a process that has ended; negative for a signal."""
         os.close(self.pidfd)
         return self.process.wait()
 
-    def tell_by(self, reader: int, writer: int) -> None:
-        """Say which pipe it is told by; the reading end is the process's alone."""
-        os.close(reader)
-        os.set_blocking(writer, False)
-        self.control = os.fdopen(writer, "wb", buffering=0)
-
     def tell(self, line: str) -> None:
-        """Write a line to the one that orders; nothing happens where it has gone."""
-        if self.control is not None:
-            with contextlib.suppress(OSError):
-                self.control.write(line.encode())
+        """Write a line to the process; nothing happens where it has gone, or never reads."""
+        with contextlib.suppress(OSError):
+            self.control.send(line.encode() + b"\n")
 
-    def dismiss(self) -> None:
-        """Ask the witness to end, and close its control pipe."""
-        self.tell("quit\n")
-        if self.control is not None:
-            self.control.close()
-            self.control = None
+    def hear(self) -> list[str] | None:
+        """The whole lines that the process has told since; None when no more can come."""
+        try:
+            data = self.control.recv(LINE_MAX)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        *lines, rest = (self._unfinished + data).split(b"\n")
+        self._unfinished = rest if len(rest) < LINE_MAX else b""
+        return [line.decode(errors="replace") for line in lines] if data else None
 
 
-def start_rank(job: Job, rank: int) -> Child:
+def start_rank(job: Job, rank: int, restarts: int = 0, formed: Sequence[str] = ()) -> Child:
     """Start one rank. Rank 0 has the launcher's standard input, the others none.
 
     Raises OSError where the system has no room for it.
     """
     reader, writer = os.pipe()
-    environment = job.rank_environment(rank) | {"ORCALIKE_REPORT_FD": str(writer)}
+    theirs, ours = _control_line()
+    environment = job.rank_environment(rank, restarts, formed)
+    environment["ORCALIKE_REPORT_FD"] = str(writer)
+    environment["ORCALIKE_CONTROL_FD"] = str(theirs.fileno())
     options = job.options
     command = [sys.executable, rank_program.__file__, *(["-m"] if options.module else [])]
-    passed = [writer]
-    control = None
+    passed = [writer, theirs.fileno()]
     if "ORCALIKE_LISTEN_FD" in environment:
-        control = os.pipe()
-        environment["ORCALIKE_CONTROL_FD"] = str(control[0])
-        passed += [int(environment["ORCALIKE_LISTEN_FD"]), control[0]]
-    child = _start(
-        [*command, options.program, *options.arguments],
-        environment,
-        passed,
-        stdin=None if rank == 0 and _may_read_stdin() else subprocess.DEVNULL,
-        directory=options.directory,
-    )
-    os.close(writer)
+        passed.append(int(environment["ORCALIKE_LISTEN_FD"]))
+    with theirs, os.fdopen(writer, "wb", buffering=0):
+        child = _start(
+            [*command, options.program, *options.arguments],
+            environment,
+            passed,
+            ours,
+            stdin=None if rank == 0 and _may_read_stdin() else subprocess.DEVNULL,
+            directory=options.directory,
+        )
     os.set_blocking(reader, False)
     child.report = os.fdopen(reader, "rb", buffering=0)
-    if control is not None:
-        child.tell_by(*control)
+    child.restarts = restarts
     return child
 
 
-def start_witness(job: Job) -> Child:
+def start_witness(job: Job, restarts: int = 0, formed: Sequence[str] = ()) -> Child:
     """Start the member without replicas that orders, on the job's listening socket.
 
     Raises OSError where the system has no room for it.
     """
     assert job.listener is not None
-    reader, writer = os.pipe()
-    listen = job.listener.fileno()
+    theirs, ours = _control_line()
+    listen, control = job.listener.fileno(), theirs.fileno()
     # -P: no file of the current directory stands in for a module that the witness imports.
     command = [sys.executable, "-P", "-m", "orcalike.witness"]
-    command += ["--listen-fd", str(listen), "--control-fd", str(reader), "--address", job.address]
-    child = _start(command, job.base_environment(), [listen, reader], stdin=subprocess.DEVNULL)
-    child.tell_by(reader, writer)
+    command += ["--listen-fd", str(listen), "--control-fd", str(control), "--address", job.address]
+    environment = job.base_environment(restarts, formed)
+    with theirs:
+        child = _start(command, environment, [listen, control], ours, stdin=subprocess.DEVNULL)
+    child.restarts = restarts
     return child
+
+
+def _control_line() -> tuple[socket.socket, socket.socket]:
+    """The process's end of its line and the launcher's; neither blocks."""
+    theirs, ours = socket.socketpair()
+    theirs.setblocking(False)
+    ours.setblocking(False)
+    return theirs, ours
 
 
 def _start(
     command: list[str],
     environment: Mapping[str, str],
     passed: list[int],
+    control: socket.socket,
     *,
     stdin: int | None,
     directory: Path | None = None,
@@ -158,7 +178,8 @@ def _start(
     assert process.stderr is not None
     for pipe in (process.stdout, process.stderr):
         os.set_blocking(pipe.fileno(), False)
-    return Child(process, os.pidfd_open(process.pid), process.stdout, process.stderr)  # type: ignore[arg-type]
+    pidfd = os.pidfd_open(process.pid)
+    return Child(process, pidfd, process.stdout, process.stderr, control)  # type: ignore[arg-type]
 
 
 def _may_read_stdin() -> bool:

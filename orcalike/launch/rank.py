@@ -61,6 +61,9 @@ def main() -> None:
     _take_signals()
     report = int(os.environ.pop("ORCALIKE_REPORT_FD"))
     os.set_inheritable(report, False)
+    control = int(os.environ["ORCALIKE_CONTROL_FD"])
+    os.set_inheritable(control, False)
+    os.environ["ORCALIKE_CONTROL_FD"] = f"{control}:{os.getpid()}"  # and no other process's
     _report_exceptions(report)
     as_module = sys.argv[1] == "-m"
     del sys.argv[: 2 if as_module else 1]

@@ -9,8 +9,11 @@ import signal
 from dataclasses import dataclass
 from typing import Literal
 
+from orcalike.launch.groups import DEFAULT_NAME, Loss, names_of
+
 SIGNALLED = 128
 USAGE = 2
+STATE_LOST = 74
 TIMED_OUT = 124
 INTERNAL = 70
 
@@ -46,6 +49,8 @@ class Ending:
     #: Seconds since the run began.
     after: float
     report: Report | None = None
+    #: How often it had been started again before.
+    restarts: int = 0
 
     @property
     def code(self) -> int:
@@ -56,6 +61,11 @@ class Ending:
     def failed(self) -> bool:
         """Whether it ended otherwise than with 0."""
         return self.returncode != 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it would end like this again, and each other rank too."""
+        return self.report is not None and self.report.kind == "usage"
 
     @property
     def consequence(self) -> bool:
@@ -87,18 +97,61 @@ def describe_end(returncode: int) -> str:
     return f"by {name} (exit code {exit_code(returncode)})"
 
 
-def failure(first: Ending, others_stopped: int) -> Outcome:
-    """The outcome of a run whose rank `first` failed first."""
-    if first.report is not None and first.report.kind == "usage":
-        return Outcome(USAGE, f"orcalike: {first.report.text}")
-    verb = "failed first" if first.returncode > 0 else "was killed first"
-    message = (
-        f"orcalike: rank {first.rank} (pid {first.pid}) {verb} "
-        f"{describe_end(first.returncode)} after {first.after:.2f} s"
+def describe_failure(ending: Ending, how: str = "") -> str:
+    """`rank 2 (pid 4711) failed with exit code 1 after 0.42 s`; `how` stands after the verb."""
+    verb = "failed" if ending.returncode > 0 else "was killed"
+    return (
+        f"rank {ending.rank} (pid {ending.pid}) {verb}{how} "
+        f"{describe_end(ending.returncode)} after {ending.after:.2f} s"
     )
+
+
+def failure(first: Ending, others_stopped: int) -> Outcome:
+    """The outcome of a run that rank `first` ended."""
+    if first.report is not None and first.hopeless:
+        return Outcome(USAGE, f"orcalike: {first.report.text}")
+    message = f"orcalike: {describe_failure(first, '' if first.restarts else ' first')}"
+    if first.restarts:
+        message += f"; it had been started again {_times(first.restarts)}"
     if others_stopped:
         message += f"; {others_stopped} other{'s' if others_stopped > 1 else ''} stopped"
     return Outcome(first.code, message)
+
+
+def survived(ending: Ending, others: int) -> str:
+    """What is said of a rank that failed, and that the others go on without."""
+    if others == 0:
+        return f"orcalike: {describe_failure(ending)}; no other is left"
+    go_on = "1 other goes on" if others == 1 else f"{others} others go on"
+    return f"orcalike: {describe_failure(ending)}; {go_on}"
+
+
+def started_again(what: str, restarts: int, limit: int, pause: float) -> str:
+    """What is said of a process that is started again: `what` says how it ended."""
+    when = f"in {pause:g} s " if pause else ""
+    return f"orcalike: {what}; it is started again {when}({restarts + 1} of {limit})"
+
+
+def nobody_ended_well(first: Ending) -> Outcome:
+    """The outcome of a run that went on until there was no rank left, and all had failed."""
+    return Outcome(first.code, f"orcalike: all ranks failed; {describe_failure(first, ' first')}")
+
+
+def blocked_for_good(loss: Loss) -> Outcome:
+    """The outcome of a run whose group cannot go on: what it knew is lost."""
+    group = "the group" if loss.group == DEFAULT_NAME else f"the group {loss.group!r}"
+    if not loss.missed:
+        why = f"all who were in {group} have ended"
+    else:
+        have = "has" if len(loss.missed) == 1 else "have"
+        why = f"{group} waits for {names_of(loss.missed)}, which {have} ended"
+        if loss.rule:
+            why += f" ({loss.rule})"
+    return Outcome(
+        STATE_LOST,
+        f"orcalike: blocked for good: {why}; the ranks were stopped. A higher resilience degree "
+        "survives more; with --restart a lost rank is replaced before the next one is lost",
+    )
 
 
 def cannot_start(error: OSError, nprocs: int) -> Outcome:
@@ -110,6 +163,11 @@ def cannot_start(error: OSError, nprocs: int) -> Outcome:
     )
 
 
+def describe_witness(pid: int, returncode: int) -> str:
+    """`the witness (pid 4711) ended by SIGKILL (exit code 137)`."""
+    return f"the witness (pid {pid}) ended {describe_end(returncode)}"
+
+
 def witness_lost(pid: int, returncode: int) -> Outcome:
     """The outcome of a run whose sequencer ended while ranks still needed it."""
     return Outcome(
@@ -117,3 +175,7 @@ def witness_lost(pid: int, returncode: int) -> Outcome:
         f"orcalike: the witness (pid {pid}), which orders the writes, ended "
         f"{describe_end(returncode)}; the ranks were stopped",
     )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from orcalike.launch.verdict import Ending, Report, cannot_start, exit_code, failure, witness_lost
+from orcalike.launch.groups import Loss
+from orcalike.launch.verdict import (
+    Ending,
+    Report,
+    blocked_for_good,
+    cannot_start,
+    exit_code,
+    failure,
+    started_again,
+    survived,
+    witness_lost,
+)
 
 
 def test_exit_codes_are_a_shells() -> None:
@@ -36,6 +47,39 @@ def test_witness_that_ends_too_early() -> None:
     assert outcome.code == 70
     assert "witness (pid 5)" in outcome.message
     assert "SIGKILL" in outcome.message
+
+
+def test_words_for_a_failure_that_is_survived() -> None:
+    ending = Ending(1, 7, 3, 0.5)
+    failed = "orcalike: rank 1 (pid 7) failed with exit code 3 after 0.50 s"
+    assert survived(ending, 3) == f"{failed}; 3 others go on"
+    assert survived(ending, 1) == f"{failed}; 1 other goes on"
+    assert survived(ending, 0) == f"{failed}; no other is left"
+
+
+def test_words_for_starting_again() -> None:
+    assert started_again("it ended", 0, 3, 0.0) == (
+        "orcalike: it ended; it is started again (1 of 3)"
+    )
+    assert started_again("it ended", 1, 3, 0.5) == (
+        "orcalike: it ended; it is started again in 0.5 s (2 of 3)"
+    )
+    outcome = failure(Ending(0, 9, 5, 1.0, restarts=2), others_stopped=0)
+    assert outcome.message == (
+        "orcalike: rank 0 (pid 9) failed with exit code 5 after 1.00 s; "
+        "it had been started again 2 times"
+    )
+
+
+def test_words_for_a_run_that_is_blocked_for_good() -> None:
+    outcome = blocked_for_good(Loss("default", frozenset({1, None}), "2 of 5"))
+    assert outcome.code == 74
+    assert outcome.message.startswith(
+        "orcalike: blocked for good: the group waits for rank 1 and the witness, which have ended "
+        "(2 of 5); the ranks were stopped."
+    )
+    alone = blocked_for_good(Loss("jobs", frozenset(), ""))
+    assert "all who were in the group 'jobs' have ended; " in alone.message
 
 
 def test_no_room_says_what_to_raise() -> None:

@@ -60,7 +60,7 @@ def test_the_salesman_on_four_processes_finds_the_proven_optimum() -> None:
     assert re.search(r"rank [0-3] found a tour of \d+", printed)
     assert re.search(r"time: \d+\.\d\d s", printed)
     assert re.search(r"rates: [\d,]+ reads/s, [\d,]+ writes/s", printed)
-    assert len(re.findall("length:", printed)) == 1, "rank 0 alone tells the result"
+    assert len(re.findall("length:", printed)) == 1, "one process alone tells the result"
 
 
 @pytest.mark.parametrize("command", [ALONE, LAUNCHED], ids=["alone", "launched"])
@@ -139,3 +139,51 @@ def test_shortest_paths_equal_the_serial_answer(command: list[str], cities: int)
     printed = run(command, "examples/asp.py", "--cities", str(cities))
     assert "check: ok, equal to the serial answer, bit for bit" in printed
     assert f"{cities} cities, {1 if command is ALONE else 4} processes" in printed
+
+
+@pytest.mark.parametrize("command", [ALONE, LAUNCHED], ids=["alone", "launched"])
+def test_the_bank_loses_no_money(command: list[str]) -> None:
+    options = ["--accounts", "5", "--each", "200", "--transfers", "2000"]
+    printed = run(command, "examples/bank.py", *options)
+    ranks = 1 if command is ALONE else 4
+    assert printed.count("check: ok, 1000 in 5 accounts as in the beginning") == ranks
+    moved = [int(number) for number in re.findall(r"rank \d: (\d+) of 2000 transfers", printed)]
+    assert len(moved) == ranks
+    assert sum(moved) == 2000, "each transfer is somebody's, and nobody's twice"
+
+
+@pytest.mark.parametrize(
+    "options", [["--accounts", "1"], ["--each", "0"], ["--transfers", "0"]], ids="-".join
+)
+def test_the_bank_says_what_is_wrong_with_its_arguments(options: list[str]) -> None:
+    ended = end(ALONE, "examples/bank.py", *options)
+    assert ended.returncode == 2
+    assert "two accounts at the least, some money, and a transfer" in ended.stderr
+
+
+def test_a_dead_workers_job_is_handed_out_again() -> None:
+    """What the queue does when a member leaves, without a group."""
+    program = (
+        "import orcalike as orca\n"
+        "from tsp import JobQueue\n"
+        "queue = JobQueue()\n"
+        "queue.fill([(0, 1), (0, 2), (0, 3)])\n"
+        "queue.fill([(9, 9)])\n"
+        "assert [queue.get(7), queue.get(8)] == [(0, 1), (0, 2)]\n"
+        "queue.done(8)\n"
+        "queue.member_left(orca.Member('', 7, 1))\n"
+        "queue.member_left(orca.Member('', 8, 2))\n"
+        "assert [queue.get(8), queue.progress()] == [(0, 1), (2, 3)]\n"
+        "queue.done(8)\n"
+        "assert queue.get(8) == (0, 3)\n"
+        "try:\n"
+        "    queue.get(9)\n"
+        "except orca.GuardFalse:\n"
+        "    queue.done(8)\n"
+        "print(queue.get(9), queue.progress())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{EXAMPLES}"}
+    printed = subprocess.check_output(
+        [sys.executable, "-c", program], env=environment, text=True, timeout=SECONDS
+    )
+    assert printed == "None (3, 3)\n"

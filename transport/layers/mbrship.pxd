@@ -24,7 +24,7 @@ cdef class Mbrship(Layer):
     cdef int64_t ask_at             # when to ask again to be let in
     cdef int64_t frozen_at
     cdef readonly int least         # R, as the application has said (H2)
-    cdef bint leaves
+    cdef bint leaves, over
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast)
     cdef control(self, Message message)

@@ -70,6 +70,9 @@ cdef class Mbrship(Layer):
 
     cpdef join(self, str address):
         """Make a group of one (""), or ask the endpoint at `address` to be let in."""
+        if self.over:
+            self.above.up_join_failed("this endpoint is out of the group for good: make another")
+            return
         if not address:
             self.install(View(1, 1, 0, (self.first(),)), b"")
             return
@@ -521,6 +524,7 @@ cdef class Mbrship(Layer):
             self.above.up_send(message)
 
     cdef exit(self, str why):
+        self.over = True
         self.view = None
         self.key = 0
         self.place = -1

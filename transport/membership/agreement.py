@@ -244,6 +244,8 @@ class Agreement:
             if attempt.awaited(self.is_out):
                 return
             ruling = attempt.may_propose(self._dead_for_quorum())
+            if ruling.granted and attempt.loses_state(self.leaving, self.dead):
+                ruling = Ruling(False, "nobody who stays has the whole state")
             if ruling.granted:
                 self._propose()
             else:

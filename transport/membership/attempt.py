@@ -65,6 +65,17 @@ class Attempt:
             {members[place].incarnation for place, it in self.reports.items() if it.complete},
         )
 
+    def loses_state(self, leaving: Set[int], dead: Set[int]) -> bool:
+        """Whether all who have the state leave, while somebody else who has it may live."""
+        for place, member in enumerate(self.view.members):
+            report = self.reports.get(place)
+            if report is not None and report.complete and member.incarnation not in leaving:
+                return False
+        return not self.reset and any(
+            place not in self.reports and not member.witness and member.incarnation not in dead
+            for place, member in enumerate(self.view.members)
+        )
+
     def bound_to(self) -> Value | None:
         """The value that may have been decided already: of the highest ballot accepted."""
         accepted = [report.accepted for report in self.reports.values() if report.accepted]

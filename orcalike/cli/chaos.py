@@ -1,0 +1,162 @@
+"""`orcalike chaos`: try the failure story on a running program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orcalike.cli.common import Refusal, duration
+from orcalike.launch.control_socket import Answer, ask
+from orcalike.launch.job import job_directories
+
+#: How long a launcher may take to answer; it may be busy with much output.
+ANSWER_SECONDS = 10.0
+#: Nobody there to talk to (USERS.md 2.6).
+UNREACHABLE = 69
+
+
+@click.group(short_help="Kill, pause or cut off members of a running program.")
+@click.option("--job", metavar="ID", help="Which run; needed only where several are under way.")
+@click.pass_context
+def chaos(context: click.Context, job: str | None) -> None:
+    """Kill, pause or cut off members of a program that orcalike run has started.
+
+    It is for your own runs on this machine, while they run. Start the program so that it can go on
+    after a failure, and try:
+
+    \b
+    orcalike run -n 5 --keep-going --restart 3 prog.py
+    orcalike chaos kill 2                       SIGKILL to rank 2
+    orcalike chaos kill sequencer               to the member that orders now
+    orcalike chaos pause 1 5s                   SIGSTOP, and SIGCONT after 5 s
+    orcalike chaos partition 0,1,2/3,4 --for 10s
+    orcalike chaos heal
+
+    \b
+    Exit codes: 0 done, 1 it could not be done, 2 usage, 69 no such run.
+    """
+    context.obj = job
+
+
+def whom(text: str) -> str | int:
+    """A member, an argument's type: a rank, `sequencer` or `witness`.
+
+    Raises click.BadParameter where it is none of these.
+    """
+    if text in ("sequencer", "witness"):
+        return text
+    if not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is not a rank, sequencer or witness")
+    return int(text)
+
+
+def parts(text: str) -> list[list[str | int]]:
+    """The parts of a partition, an argument's type: `0,1/2,witness`.
+
+    Raises click.BadParameter where it is none.
+    """
+    found: list[list[str | int]] = []
+    for part in text.split("/"):
+        names = [
+            "witness" if name.strip() in ("w", "witness") else name for name in part.split(",")
+        ]
+        if not all(name == "witness" or name.strip().isdecimal() for name in names):
+            raise click.BadParameter(f"{text!r} is not like 0,1/2 or 0,witness/1,2")
+        found.append([name if name == "witness" else int(name) for name in names])
+    if len(found) < 2:
+        raise click.BadParameter(f"{text!r} has one part; two or more are cut apart: 0,1/2")
+    return found
+
+
+@chaos.command(short_help="Kill a member: RANK, sequencer or witness.")
+@click.argument("member", metavar="RANK|sequencer|witness", type=whom)
+@click.pass_obj
+def kill(job: str | None, member: str | int) -> None:
+    """Kill a process with SIGKILL; what it has started is left alone.
+
+    \b
+    orcalike chaos kill 2
+    orcalike chaos kill sequencer
+    """
+    _do(job, {"do": "kill", "whom": member})
+
+
+@chaos.command(short_help="Stop a member for some time.")
+@click.argument("member", metavar="RANK|sequencer|witness", type=whom)
+@click.argument("time", metavar="DURATION", type=duration)
+@click.pass_obj
+def pause(job: str | None, member: str | int, time: float) -> None:
+    """Stop a process with SIGSTOP, and let it go on with SIGCONT after so long.
+
+    The command returns when the process is stopped.
+
+    \b
+    orcalike chaos pause 1 5s
+    orcalike chaos pause sequencer 300ms
+    """
+    _do(job, {"do": "pause", "whom": member, "seconds": time})
+
+
+@chaos.command(short_help="Cut the connections between parts of the program.")
+@click.argument("parts", metavar="PARTS", type=parts)
+@click.option("--for", "time", type=duration, metavar="DURATION", help="Heal after so long.")
+@click.pass_obj
+def partition(job: str | None, parts: list[list[str | int]], time: float | None) -> None:
+    """Let nothing through between parts, such as 0,1/2: ranks 0 and 1, and rank 2.
+
+    Who is not named, the witness too, belongs to the first part. It lasts until heal, or as long as
+    --for says. Another partition takes its place.
+
+    \b
+    orcalike chaos partition 0,1/2
+    orcalike chaos partition 0,1,witness/2,3 --for 10s
+    """
+    _do(job, {"do": "partition", "parts": parts, "seconds": time})
+
+
+@chaos.command(short_help="End a partition.")
+@click.pass_obj
+def heal(job: str | None) -> None:
+    """Let all members reach each other again."""
+    _do(job, {"do": "heal"})
+
+
+def _do(job: str | None, question: Answer) -> None:
+    """Ask the run that is meant, and print its answer."""
+    directory = _find(job)
+    answer = _ask(directory, question)
+    if answer is None:
+        raise Refusal(f"run {directory.name} does not answer", UNREACHABLE)
+    if "done" not in answer:
+        raise Refusal(str(answer.get("error", answer)), 1)
+    click.echo(answer["done"])
+
+
+def _find(job: str | None) -> Path:
+    """The folder of the run that is meant: the one of that name, or the only one."""
+    runs: dict[Path, dict[str, Any]] = {}
+    for directory in job_directories():
+        if job in (None, directory.name) and (about := _ask(directory, {"do": "describe"})):
+            runs[directory] = about
+    if len(runs) == 1:
+        return next(iter(runs))
+    if runs:
+        listed = "\n".join(
+            f"  --job {about['job']}  -n {about['nprocs']} {about['program']}"
+            for about in runs.values()
+        )
+        raise Refusal(f"several runs are under way; say which:\n{listed}")
+    raise Refusal(
+        f"there is no run {job!r} of yours" if job else "no program of yours is running",
+        UNREACHABLE,
+    )
+
+
+def _ask(directory: Path, question: Answer) -> Answer | None:
+    """The answer of the run that has this folder; None where nobody answers."""
+    try:
+        return ask(directory, question, ANSWER_SECONDS)
+    except (OSError, ValueError):
+        return None

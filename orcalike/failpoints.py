@@ -1,0 +1,175 @@
+"""Failpoints: faults at named steps of the protocol, for tests (RELIABILITY 3a).
+
+`ORCALIKE_FAIL=W5@3:kill,V2:stop` has this process kill itself when its core passes step W5 for the
+third time, and stop itself (until somebody continues it) when it first passes V2. A fault is
+`STEP[@NTH][#FRAMES]:ACTION`; with `#2` it strikes when two of the frames that the core puts out from
+that step on are with the kernel, and none of the others are. The actions:
+
+- `kill`: SIGKILL to itself;
+- `stop`: SIGSTOP to itself;
+- `exit`: the process ends at once, with exit code 86;
+- `delay-MS`: whoever drives the core stands still for that many milliseconds.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from orcalike.transport.drivers.partial import pending, send_part
+from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.layers.base import Layer
+from orcalike.transport.stack import Stack
+
+VARIABLE = "ORCALIKE_FAIL"
+
+EXIT_CODE = 86
+"""How a process ends whose failpoint says `exit`."""
+
+STEPS = frozenset(
+    f"{letter}{number}"
+    for letter, last in (("W", 14), ("V", 11), ("J", 8), ("L", 2))
+    for number in range(1, last + 1)
+)
+"""The steps that the core names: of a write, a change of view, a join, a leave."""
+
+_FORM = re.compile(
+    r"(?P<step>[A-Z]\d+)(?:@(?P<nth>\d+))?(?:#(?P<frames>\d+))?"
+    r":(?P<action>kill|stop|exit|delay)(?:-(?P<milliseconds>\d+))?"
+)
+
+_log = logging.getLogger("orcalike")
+
+
+@dataclass(frozen=True, slots=True)
+class Failpoint:
+    """One fault: at which passing of a step, after how many frames, and what it does."""
+
+    step: str
+    nth: int
+    action: str
+    milliseconds: int = 0
+    frames: int | None = None
+    """How many of the frames from the step on are sent first; None for at once."""
+
+    def __str__(self) -> str:
+        frames = "" if self.frames is None else f"#{self.frames}"
+        action = f"delay-{self.milliseconds}" if self.action == "delay" else self.action
+        return f"{self.step}@{self.nth}{frames}:{action}"
+
+
+def parse(text: str) -> tuple[Failpoint, ...]:
+    """The faults in `text`, with commas between them; raises ValueError for anything else."""
+    return tuple(_parse_one(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _parse_one(text: str) -> Failpoint:
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"{VARIABLE}: {text!r} is no STEP[@NTH][#FRAMES]:ACTION; the actions are kill, stop, "
+            "exit and delay-MILLISECONDS"
+        )
+    step, action = found["step"], found["action"]
+    if step not in STEPS:
+        raise ValueError(f"{VARIABLE}: {text!r}: the core has no step {step}")
+    if (action == "delay") != (found["milliseconds"] is not None):
+        wrong = "needs its milliseconds" if action == "delay" else "takes no number"
+        raise ValueError(f"{VARIABLE}: {text!r}: {action} {wrong}")
+    nth = int(found["nth"] or 1)
+    if nth < 1:
+        raise ValueError(f"{VARIABLE}: {text!r}: passings are counted from 1")
+    frames = None if found["frames"] is None else int(found["frames"])
+    return Failpoint(step, nth, action, int(found["milliseconds"] or 0), frames)
+
+
+def find_failpoints(environ: Mapping[str, str] = os.environ) -> tuple[Failpoint, ...]:
+    """The faults that `ORCALIKE_FAIL` asks for; raises ValueError where it makes no sense."""
+    return parse(environ.get(VARIABLE, ""))
+
+
+class Witness(Protocol):
+    """Who is told that a fault strikes: a history's recorder."""
+
+    def fault(self, step: str, nth: int, action: str) -> None:
+        """What the fault does comes right after this."""
+
+
+class Trigger(Layer):
+    """Counts the steps that one stack passes, and strikes. It stands in no stack."""
+
+    def __init__(
+        self,
+        points: Iterable[Failpoint],
+        stack: Stack,
+        pump: Pump | None,
+        told: Witness | None,
+        act: Callable[[Failpoint], None],
+    ) -> None:
+        super().__init__(stack)
+        self._points = {(point.step, point.nth): point for point in points}
+        self._stack, self._pump, self._told, self._act = stack, pump, told, act
+        self._passed: dict[str, int] = {}
+        self._due: Failpoint | None = None
+        self._before = 0
+
+    def passed(self, step: str) -> None:
+        """The core passes a step: `on_mark`."""
+        nth = self._passed[step] = self._passed.get(step, 0) + 1
+        point = self._points.get((step, nth))
+        if point is None:
+            return
+        if point.frames is None or self._pump is None:
+            self._strike(point)
+        elif self._due is None:
+            self._due, self._before = point, pending(self._stack)
+            self.core.again(self)
+
+    def proceed(self) -> None:
+        """The input is over, once no layer wants to go on: send the part, and strike."""
+        point = self._due
+        if self.core.todo:
+            self.core.todo.insert(0, self)  # after all of them
+        elif point is not None and point.frames is not None and self._pump is not None:
+            self._due = None
+            rest = send_part(self._pump, self._stack, self._before + point.frames)
+            self._strike(point)
+            rest()
+
+    def _strike(self, point: Failpoint) -> None:
+        _log.warning("failpoint %s", point)
+        if self._told is not None:
+            self._told.fault(point.step, point.nth, str(point).partition(":")[2])
+        self._act(point)
+
+
+def act(point: Failpoint) -> None:
+    """Do to this process what a fault says."""
+    match point.action:
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "exit":
+            os._exit(EXIT_CODE)
+        case "delay":
+            time.sleep(point.milliseconds / 1000)
+
+
+def install(
+    points: Iterable[Failpoint],
+    stack: Any,
+    pump: Pump | None,
+    told: Witness | None = None,
+    act: Callable[[Failpoint], None] = act,
+) -> Trigger:
+    """Have faults strike where `stack` passes their steps; `told` hears of each first."""
+    trigger = Trigger(points, stack, pump, told, act)
+    stack.on_mark = trigger.passed
+    return trigger

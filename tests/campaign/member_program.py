@@ -1,0 +1,217 @@
+"""One member of a campaign: it writes and reads until it is told to stop.
+
+It is told on stdin, one word a line: `cut` (its connections break), `stop` (no more writes), `leave`.
+It says what happens as lines of JSON on stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import os
+import random
+import signal
+import socket
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orcalike as orca
+from tests.campaign.objects import Bank, Counter, Queue, Register
+
+ACCOUNTS, EACH = 8, 100
+BURST = 10
+"""Writes that a pipelined writer has under way."""
+
+READ_EVERY = 0.002
+
+
+def say(**facts: object) -> None:
+    """One line for the supervisor."""
+    os.write(1, (json.dumps(facts) + "\n").encode())
+
+
+@dataclass
+class Zoo:
+    """All shared objects of the campaign."""
+
+    registers: list[Register]
+    counters: list[Counter]
+    queues: list[Queue]
+    banks: list[Bank]
+
+    @classmethod
+    def share(cls, group: orca.Group, each: int) -> Zoo:
+        """So many of each kind; the names tell the checkers their models."""
+        numbers = range(each)
+        return cls(
+            [group.share(Register, f"register {number}") for number in numbers],
+            [group.share(Counter, f"counter {number}") for number in numbers],
+            [group.share(Queue, f"queue {number}") for number in numbers],
+            [
+                group.share(Bank, f"bank {number} {ACCOUNTS} {EACH}", ACCOUNTS, EACH)
+                for number in numbers
+            ],
+        )
+
+
+class Work:
+    """The threads that write and read. `interval` is the seconds between one thread's writes."""
+
+    def __init__(self, group: orca.Group, zoo: Zoo, interval: float, seed: int) -> None:
+        self.zoo = zoo
+        self.name = f"{seed}.{group.me.incarnation:x}"
+        self.interval = interval
+        self.stopped = threading.Event()
+        kinds: list[Callable[[random.Random, str], None]] = [
+            self.write,
+            self.write_ahead,
+            self.read,
+        ]
+        self.threads = [
+            threading.Thread(target=self.repeat, args=(kind, random.Random(f"{seed}.{kind}")))
+            for kind in kinds
+        ]
+
+    def repeat(self, step: Callable[[random.Random, str], None], dice: random.Random) -> None:
+        """Do a step again and again; what it raises is told."""
+        number = 0
+        due = time.monotonic()
+        name = step.__name__
+        try:
+            while not self.stopped.is_set():
+                step(dice, f"{self.name}.{name}.{number}")
+                number += 1
+                due += READ_EVERY if name == "read" else self.interval * self.cost(name)
+                wait = due - time.monotonic()
+                if wait < 0:
+                    due -= wait  # a pause is not made up for
+                elif self.stopped.wait(wait):
+                    break
+        except orca.OrcalikeError as error:
+            say(trouble=type(error).__name__, text=str(error))
+            self.stopped.set()
+
+    @staticmethod
+    def cost(name: str) -> int:
+        """How many writes a step makes."""
+        return BURST if name == "write_ahead" else 1
+
+    def write(self, dice: random.Random, unique: str) -> None:
+        """One write, and wait for it."""
+        match dice.randrange(4):
+            case 0:
+                dice.choice(self.zoo.registers).swap(unique)
+            case 1:
+                dice.choice(self.zoo.counters).add(dice.randrange(1, 10))
+            case 2:
+                queue = dice.choice(self.zoo.queues)
+                queue.put(unique)
+                queue.take()  # no more is taken than was put: it never waits for good
+            case _:
+                try:
+                    move(dice, self.zoo.banks)()
+                except ValueError:
+                    pass  # too little on the account
+
+    def write_ahead(self, dice: random.Random, unique: str) -> None:
+        """Some writes at once, then wait for all."""
+        under_way: list[orca.Invocation[Any]] = []
+        for number in range(BURST):
+            if dice.randrange(2):
+                register = dice.choice(self.zoo.registers)
+                under_way.append(register.swap.nowait(f"{unique}.{number}"))
+            else:
+                under_way.append(dice.choice(self.zoo.counters).add.nowait(1))
+        for invocation in under_way:
+            invocation.result()
+
+    def read(self, dice: random.Random, unique: str) -> None:
+        """One read of each kind of object."""
+        dice.choice(self.zoo.registers).get()
+        dice.choice(self.zoo.counters).get()
+        dice.choice(self.zoo.queues).length()
+        dice.choice(self.zoo.banks).total()
+
+
+def move(dice: random.Random, banks: list[Bank]) -> Callable[[], int]:
+    """A transfer between two accounts of some bank."""
+    source, target = dice.sample(range(ACCOUNTS), 2)
+    return partial(dice.choice(banks).move, source, target, dice.randrange(1, EACH // 2))
+
+
+def cut_connections() -> int:
+    """Break this process's stream connections, as a network does; returns how many."""
+    count = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if not stat.S_ISSOCK(os.stat(int(name)).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(int(name))) as connection:
+                if connection.type == socket.SOCK_STREAM:
+                    connection.getpeername()
+                    connection.shutdown(socket.SHUT_RDWR)
+                    count += 1
+        except OSError:
+            continue  # closed meanwhile, or a socket that listens
+    return count
+
+
+def tell_views(group: orca.Group) -> None:
+    """Tell each view, the present one first."""
+    views = group.views()
+    tell_view(group.view)
+    for view in views:
+        tell_view(view)
+
+
+def tell_view(view: orca.View) -> None:
+    """Tell one view."""
+    members = [f"{member.incarnation:016x}" for member in view.members]
+    say(view=list(view.identity), members=members)
+
+
+def main() -> None:
+    """What the supervisor starts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--listen", help="make the group, at this address")
+    parser.add_argument("--seeds", nargs="*", default=[], help="join through these")
+    parser.add_argument("--r", type=int, default=0)
+    parser.add_argument("--interval", type=float, default=0.0)
+    parser.add_argument("--objects", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    faulthandler.register(signal.SIGUSR2)
+    joining = orca.join(
+        listen=options.listen, seeds=options.seeds or None, resilience=options.r, timeout=30
+    )
+    with joining as group:
+        say(joined=f"{group.me.incarnation:016x}", address=group.address, rank=group.rank)
+        threading.Thread(target=tell_views, args=(group,), daemon=True).start()
+        work = Work(group, Zoo.share(group, options.objects), options.interval, options.seed)
+        for thread in work.threads:
+            thread.start()
+        for line in sys.stdin:
+            match line.strip():
+                case "cut":
+                    say(cut=cut_connections())
+                case "stop":
+                    work.stopped.set()
+                    for thread in work.threads:
+                        thread.join()
+                    group.fence()
+                    say(stopped=True)
+                case "leave":
+                    group.digest()
+                    break
+    say(left=True)
+
+
+if __name__ == "__main__":
+    main()

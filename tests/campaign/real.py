@@ -1,0 +1,261 @@
+"""Real processes under faults, judged by what they recorded (RELIABILITY 5f).
+
+    python -m tests.campaign.real --cycles 20 --n 5 --r 2 --fault kill-sequencer+1 --seed 7
+
+A run starts the members, and then goes through some cycles: it waits until all are in one view and
+write, strikes, waits until all that are left are in one view and write, and starts new members for
+those that are gone. In the end all stop, their histories are read and judged, and the writers'
+pauses are measured: at each fault, and for each member that lived on, the longest time between two
+acknowledgements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from tests.campaign.crew import Crew, Member, Settings, Stuck
+from tests.histories.judge import Verdict, judge_histories
+from tests.histories.records import History, Violation, load
+
+STOPS = (0.5, 1.5, 10.0)
+"""How long a member is stopped, in multiples of the detection time."""
+
+FAULTS = (
+    "none",
+    "kill-sequencer",
+    "kill-sequencer+1",
+    "kill-oldest",
+    "kill-random",
+    *(f"stop-{who}-{times:g}" for who in ("sequencer", "random") for times in STOPS),
+    "cut-sequencer",
+    "cut-random",
+)
+
+
+@dataclass
+class Strike:
+    """One fault as it happened."""
+
+    when: int
+    """ns, monotonic."""
+    fault: str
+    gone: list[str] = field(default_factory=list)
+    """The incarnations that were killed."""
+
+
+@dataclass
+class Outcome:
+    """What one run came to."""
+
+    verdict: Verdict
+    pauses: list[float]
+    """In ms, of each writer at each fault."""
+    strikes: int
+
+
+class Run:
+    """One group, from its first member to its end."""
+
+    def __init__(self, folder: Path, options: argparse.Namespace, seed: int) -> None:
+        self.options = options
+        self.dice = random.Random(seed)
+        self.detection: float = options.detection / 1000
+        threads = 2  # that write, in each member
+        interval = options.n * threads / options.rate if options.rate else 0.0
+        settings = Settings(options.r, interval, options.objects, options.failpoints)
+        self.crew = Crew(folder, settings, seed)
+        self.folder = folder
+        self.strikes: list[Strike] = []
+
+    def go(self, cycles: int) -> Outcome:
+        """All cycles, then the end and the judgement."""
+        stuck: list[Violation] = []
+        try:
+            while len(self.crew.members) < self.options.n:
+                self._start()
+            for _ in range(cycles):
+                self._settle()
+                self._strike(self.dice.choice(self.options.fault))
+                self._fill_up()
+            self._settle()
+            self.crew.finish()
+        except Stuck as why:
+            stuck.append(Violation("I28", "", str(why)))
+            time.sleep(0.5)  # until the stacks are written
+        finally:
+            self.crew.end()
+        histories = load(self.folder / "history")
+        verdict = judge_histories(histories, self.options.r, self.options.black_box)
+        verdict.violations += stuck
+        verdict.violations += self._troubles()
+        if self.options.failpoints and not any(True for h in histories for _ in h.of("fault")):
+            verdict.violations.append(Violation("3a", "", "the failpoint was never passed"))
+        return Outcome(verdict, pauses(histories, self.strikes), len(self.strikes))
+
+    def _start(self) -> Member:
+        member = self.crew.start()
+        self.crew.until(lambda: member.view or not member.runs, f"member {member.number} joins")
+        if not member.runs:
+            raise Stuck(f"member {member.number} ended with {member.process.returncode}")
+        return member
+
+    def _settle(self) -> None:
+        """All are in one view; then they write for a while."""
+        self.crew.until(self.crew.agreed, "all in one view")
+        time.sleep(self.options.between * self.dice.uniform(0.5, 1.5))
+
+    def _fill_up(self) -> None:
+        """New members for those that are gone, once the others have agreed on that."""
+        self.crew.until(self.crew.agreed, "the others in one view")
+        while len(self.crew.inside()) < self.options.n:
+            self._start()
+
+    def _troubles(self) -> list[Violation]:
+        """Errors that programs had to handle; who was expelled may say so."""
+        return [
+            Violation("pause", member.incarnation, text)
+            for member in self.crew.members
+            for text in member.trouble
+            if not text.startswith("Expelled")
+        ]
+
+    # Faults.
+
+    def _strike(self, fault: str) -> None:
+        strike = Strike(time.monotonic_ns(), fault)
+        self.strikes.append(strike)
+        what, _, rest = fault.partition("-")
+        who, _, times = rest.partition("-")
+        if what == "none":
+            return
+        targets = self._targets(who)
+        if what == "kill":
+            strike.gone = [member.incarnation for member in targets]
+            for member in targets:
+                member.signal(signal.SIGKILL)
+            for member in targets:
+                member.process.wait()
+        elif what == "stop":
+            self._stop(targets[0], float(times) * self.detection)
+        else:
+            targets[0].tell("cut")
+
+    def _targets(self, who: str) -> list[Member]:
+        sequencer, *others = self.crew.by_age()
+        match who:
+            case "sequencer":
+                return [sequencer]
+            case "sequencer+1":
+                return [sequencer, self.dice.choice(others)]
+            case "oldest":
+                return [others[0]]
+        return [self.dice.choice([sequencer, *others])]
+
+    def _stop(self, member: Member, seconds: float) -> None:
+        """Have it stand still; where the others went on without it, it comes back as a new one."""
+        member.signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        member.signal(signal.SIGCONT)
+        time.sleep(self.detection)
+        newest = max(self.crew.inside(), key=lambda each: each.view)
+        if member.incarnation not in newest.members:
+            self.crew.until(lambda: member.trouble or not member.runs, "it learns that it is out")
+            member.tell("leave")
+            self.crew.until(lambda: not member.runs, "who was expelled ends")
+
+
+def pauses(histories: list[History], strikes: list[Strike]) -> list[float]:
+    """At each fault, the longest time between two acknowledgements of each member that lived on."""
+    found = []
+    ends = [strike.when for strike in strikes[1:]] + [1 << 62]
+    for history in histories:
+        times = sorted(record["t"] for record in history.of("ok"))
+        for strike, end in zip(strikes, ends, strict=True):
+            if not times or not times[0] < strike.when < times[-1]:
+                continue
+            gaps = [b - a for a, b in pairwise(times) if b > strike.when and a < end]
+            if history.incarnation not in strike.gone and gaps:
+                found.append(max(gaps) / 1e6)
+    return found
+
+
+def percentile(values: list[float], part: float) -> float:
+    """The value below which that part of them lies."""
+    ordered = sorted(values)
+    return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else 0.0
+
+
+def shown(values: list[float], detection: float) -> str:
+    """Pauses, in ms and in multiples of the detection time."""
+    parts = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)]
+    figures = [(name, percentile(values, part)) for name, part in parts]
+    return ", ".join(f"{name} {ms:.1f} ms = {ms / detection:.2f} D" for name, ms in figures)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="tests.campaign.real", description=__doc__)
+    parser.add_argument("--cycles", type=int, default=20, help="faults in all (default: 20)")
+    parser.add_argument("--per-run", type=int, default=5, help="faults in one group (default: 5)")
+    parser.add_argument("--n", type=int, default=3, help="members (default: 3)")
+    parser.add_argument("--r", type=int, default=0, help="resilience degree (default: 0)")
+    parser.add_argument(
+        "--fault", action="append", choices=FAULTS, help="one of these in each cycle (repeatable)"
+    )
+    parser.add_argument("--failpoints", default="", help="ORCALIKE_FAIL of the first member")
+    parser.add_argument("--rate", type=int, default=1000, help="writes/s in all; 0: unpaced")
+    parser.add_argument("--objects", type=int, default=2, help="of each kind (default: 2)")
+    parser.add_argument("--between", type=float, default=0.5, help="seconds between faults")
+    parser.add_argument("--detection", type=float, default=500, help="the detection time, in ms")
+    parser.add_argument("--black-box", type=int, default=10_000, help="calls for the search")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    options.fault = options.fault or ["none"]
+    if min(options.cycles, options.per_run, options.n) < 1:
+        parser.error("--cycles, --per-run and --n take numbers from 1 on")
+    return options
+
+
+def main() -> None:
+    """Runs until all cycles are done; exit code 1 where anything was wrong."""
+    options = arguments()
+    print(f"{'SEED':>6} {'FAULTS':>6} {'MESSAGES':>9} {'ACKED':>8} {'LOST':>5} {'WRONG':>6}  PAUSE")
+    everything: list[float] = []
+    wrong = done = 0
+    seed = options.seed
+    while done < options.cycles:
+        folder = Path(tempfile.mkdtemp(prefix="orcalike-"))
+        cycles = min(options.per_run, options.cycles - done)
+        outcome = Run(folder, options, seed).go(cycles)
+        verdict = outcome.verdict
+        print(
+            f"{seed:>6} {outcome.strikes:>6} {verdict.delivered:>9} {verdict.acknowledged:>8} "
+            f"{verdict.lost:>5} {len(verdict.violations):>6}  "
+            f"{shown(outcome.pauses, options.detection)}",
+            flush=True,
+        )
+        for violation in verdict.violations[:20]:
+            print(f"       {violation}")
+        if verdict.violations:
+            print(f"       --seed {seed}; what it recorded: {folder}", flush=True)
+            wrong += 1
+        else:
+            shutil.rmtree(folder)
+        everything += outcome.pauses
+        done += cycles
+        seed += 1
+    print(f"{done} cycles, {wrong} runs wrong; pauses: {shown(everything, options.detection)}")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The line between a process and its launcher, from the process's side."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orcalike import control
+from orcalike.launch.groups import Groups
+from orcalike.launch.processes import Child
+from orcalike.transport.view import Member
+
+NOTHING = frozenset[int | None]()
+
+
+@pytest.fixture
+def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """The launcher's end of this process's line; all is forgotten at the end."""
+    for name, value in {"_ended": set(), "_died": set(), "_cut": NOTHING, "_said": {}}.items():
+        monkeypatch.setattr(control, name, value)
+    for name in ("_on_ended", "_on_died", "_on_cut"):
+        monkeypatch.setattr(control, name, [])
+    monkeypatch.setattr(control, "_spoken", None)
+    monkeypatch.setattr(control, "_reading", False)
+    theirs, ours = socket.socketpair()
+    theirs.setblocking(False)
+    ours.settimeout(30)
+    monkeypatch.setenv("ORCALIKE_CONTROL_FD", f"{theirs.fileno()}:{os.getpid()}")
+    with theirs, ours:
+        yield ours
+        with contextlib.suppress(OSError):  # the test has closed it
+            ours.shutdown(socket.SHUT_RDWR)  # the end of the thread that reads
+        for thread in threading.enumerate():
+            if thread.name == "orcalike control":
+                thread.join(30)
+
+
+def test_what_the_launcher_says(line: socket.socket) -> None:
+    told: queue.SimpleQueue[object] = queue.SimpleQueue()
+    line.sendall(b"ended 2\ndied 77\n")
+    control.listen(lambda ranks: told.put(("ended", ranks)))
+    assert told.get(timeout=30) == ("ended", {2})
+    control.listen_died(lambda incarnation: told.put(("died", incarnation)))
+    assert told.get(timeout=30) == ("died", 77)
+    control.listen_cut(lambda others: told.put(("cut", others)))
+    for said, heard in (
+        (b"end", None),
+        (b"ed 1\n", ("ended", {1, 2})),
+        (b"died 18446744073709551615\n", ("died", 2**64 - 1)),
+        (b"cut 2,w\n", ("cut", {2, None})),
+        (b"ended x\nnonsense\n\xff\n\nheal\n", ("cut", NOTHING)),
+    ):
+        line.sendall(said)
+        if heard:
+            assert told.get(timeout=30) == heard
+    assert told.empty()
+
+
+def test_who_listens_late_is_told_what_was_said(line: socket.socket) -> None:
+    told: list[object] = []
+    for said in ("ended 1", "died 5", "cut 3,w"):
+        assert control.hear(said)
+    control.listen(told.append)
+    control.listen_died(told.append)
+    control.listen_cut(told.append)
+    assert told == [{1}, 5, {3, None}]
+    control.forget(told.append)
+    assert control.hear("ended 2")
+    assert len(told) == 3
+    assert not control.hear("quit")
+
+
+def test_what_the_launcher_is_told(line: socket.socket) -> None:
+    missing = [Member("", 5, 1), Member("", 6, None, witness=True)]
+    control.tell_joining("a group", 99)
+    control.tell_unblocked("a group")
+    control.tell_unblocked("a group")
+    control.tell_sequencer("a group")
+    control.tell_blocked("a group", missing, "of 5\nthere are 2")
+    control.tell_blocked("a group", missing, "of 5\nthere are 2")
+    control.tell_unblocked("a group")
+    assert line.recv(4096).decode().splitlines() == [
+        "joining a%20group 99",
+        "unblocked a%20group",
+        "sequencer a%20group",
+        "blocked a%20group 5:1,6:w of 5 there are 2",
+        "unblocked a%20group",
+    ]
+
+
+def test_both_ends_fit(line: socket.socket) -> None:
+    """The launcher understands what it is told, in a view of the largest size too."""
+    incarnations = [2**64 - 1 - rank for rank in range(1024)]
+    groups = Groups()
+    for rank, incarnation in enumerate(incarnations[1:], 1):
+        groups.hear(rank, f"joining default {incarnation}")
+        groups.hear(rank, "unblocked default")
+        groups.end(rank)
+    control.tell_joining("default", 7)
+    missing = [Member("", incarnation, rank) for rank, incarnation in enumerate(incarnations)][1:]
+    control.tell_blocked("default", missing, "x" * 100_000)
+    line.setblocking(False)
+    child = Child.__new__(Child)
+    child.control, child._unfinished = line, b""
+    lines = child.hear()
+    assert lines is not None
+    assert len(lines) == 2
+    for said in lines:
+        groups.hear(0, said)
+    loss = groups.loss([0])
+    assert loss is not None
+    assert len(loss.missed) == 1023
+
+
+@pytest.mark.parametrize("value", ["", "x", "9", "9:1", ":", "-1:1"])
+def test_outside_of_a_launched_program_nothing_is_told(
+    line: socket.socket, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    """What a rank starts inherits its variables, and not its descriptors."""
+    monkeypatch.setenv("ORCALIKE_CONTROL_FD", value)
+    control.tell_joining("default", 1)
+    control.listen(lambda ranks: None)
+    assert not control._reading
+    line.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        line.recv(1)
+
+
+def test_forked_child_says_nothing(line: socket.socket) -> None:
+    pid = os.fork()
+    if pid == 0:
+        control.tell_unblocked("default")
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    line.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        line.recv(1)
+
+
+def test_launcher_that_has_gone_is_no_error(line: socket.socket) -> None:
+    line.close()
+    control.tell_unblocked("default")
+    assert control._said == {"default": "unblocked"}
+
+
+def test_the_witness_speaks_by_a_descriptor(line: socket.socket, tmp_path: Path) -> None:
+    with (tmp_path / "said").open("wb", buffering=0) as file:
+        control.speak_by(file.fileno())
+        control.tell_sequencer("default")
+        control.listen_cut(lambda others: None)
+    assert (tmp_path / "said").read_text() == "sequencer default\n"
+    assert not control._reading

@@ -1,0 +1,171 @@
+"""What the launcher concludes from what the processes say of their groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from orcalike.launch.groups import Groups, Who, names_of
+
+#: The witness, by its place in what the processes say.
+WITNESS = None
+
+
+def group_of(*members: Who) -> Groups:
+    """A group with these members in one view; who N has incarnation N + 1, the witness 1000."""
+    groups = Groups()
+    for who in members:
+        groups.hear(who, f"joining default {incarnation(who)}")
+    for who in members:
+        groups.hear(who, "unblocked default")
+    return groups
+
+
+def incarnation(who: Who) -> int:
+    return 1000 if who is None else who + 1
+
+
+def blocked(groups: Groups, who: Who, *missing: Who, rule: str = "the rule") -> None:
+    members = ",".join(f"{incarnation(m)}:{'w' if m is None else m}" for m in missing)
+    groups.hear(who, f"blocked default {members or '-'} {rule}")
+
+
+def test_names() -> None:
+    assert names_of([2]) == "rank 2"
+    assert names_of({None, 10, 9}) == "rank 9, rank 10 and the witness"
+    assert names_of([None]) == "the witness"
+
+
+def test_all_that_is_left_waits_for_the_dead() -> None:
+    groups = group_of(0, 1, 2)
+    groups.end(2)
+    groups.end(1)
+    blocked(groups, 0, 1, 2, rule="1 of 3: no majority")
+    loss = groups.loss([0])
+    assert loss is not None
+    assert (loss.group, loss.rule) == ("default", "1 of 3: no majority")
+    assert loss.missed == {1, 2}
+
+
+def test_not_while_one_of_the_missed_lives() -> None:
+    groups = group_of(0, 1, 2)
+    blocked(groups, 0, 1, 2)
+    blocked(groups, 1, 0, 2)
+    groups.end(2)
+    assert groups.loss([0, 1]) is None
+    groups.end(1)
+    assert groups.loss([0]) is not None
+
+
+def test_not_while_a_rank_is_in_a_view_or_does_something_else() -> None:
+    for line in ("unblocked default", "sequencer default", "joining other 77"):
+        groups = group_of(0, 1)
+        groups.end(1)
+        blocked(groups, 0, 1)
+        groups.hear(2, line)
+        assert groups.loss([0, 2]) is None, line
+        assert groups.loss([0, 3]) is None
+        groups.end(2)
+        assert groups.loss([0]) is not None
+
+
+def test_not_once_it_is_unblocked() -> None:
+    groups = group_of(0, 1)
+    groups.end(1)
+    blocked(groups, 0, 1)
+    groups.hear(0, "unblocked default")
+    assert groups.loss([0]) is None
+
+
+def test_process_in_a_dead_members_place_does_not_stand_in_for_it() -> None:
+    groups = group_of(WITNESS, 0, 1)
+    groups.end(1)
+    groups.hear(1, "joining default 55")
+    blocked(groups, 0, 1)
+    blocked(groups, WITNESS, 1)
+    assert groups.loss([0, 1]) is not None
+    groups.hear(0, "blocked default 55:1 the new one is missed")
+    assert groups.loss([0, 1]) is None
+
+
+def test_nobody_is_left_who_was_in() -> None:
+    groups = group_of(0)
+    groups.hear(1, "joining default 55")
+    assert groups.loss([0, 1]) is None
+    groups.end(0)
+    loss = groups.loss([1])
+    assert loss is not None
+    assert loss.missed == frozenset()
+
+
+def test_group_that_is_not_made_yet_is_not_lost() -> None:
+    groups = Groups()
+    groups.hear(1, "joining default 55")
+    groups.hear(WITNESS, "joining default 56")
+    assert groups.loss([1]) is None
+    assert groups.formed == []
+
+
+def test_the_living_witness_lets_others_in() -> None:
+    groups = group_of(WITNESS, 0)
+    groups.end(0)
+    groups.hear(0, "joining default 55")
+    assert groups.loss([0]) is None
+    blocked(groups, WITNESS, 0)
+    assert groups.loss([0]) is not None
+
+
+def test_blocked_without_missing_anybody_is_not_for_good() -> None:
+    groups = group_of(0)
+    blocked(groups, 0)
+    assert groups.loss([0]) is None
+
+
+def test_no_rank_no_loss() -> None:
+    groups = group_of(WITNESS, 0)
+    groups.end(0)
+    blocked(groups, WITNESS, 0)
+    assert groups.loss([]) is None
+
+
+def test_who_orders() -> None:
+    groups = group_of(WITNESS, 0, 1)
+    assert groups.sequencers() == []
+    groups.hear(WITNESS, "sequencer default")
+    groups.hear(0, "sequencer a%20b")
+    assert groups.sequencers() == [WITNESS]
+    assert groups.formed == ["a b", "default"]
+    groups.end(WITNESS)
+    assert groups.sequencers() == []
+    groups.hear(1, "sequencer default")
+    assert groups.sequencers() == [1]
+
+
+def test_who_orders_where_no_group_is_the_programs_own() -> None:
+    groups = Groups()
+    groups.hear(2, "sequencer jobs")
+    groups.hear(3, "sequencer names")
+    assert groups.sequencers() == [2, 3]
+
+
+def test_ends_tell_who_died() -> None:
+    groups = group_of(0, 1)
+    groups.hear(0, "joining other 99")
+    assert groups.end(0) == {1, 99}
+    assert groups.end(0) == set()
+    assert groups.died == {1, 99}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "", "nonsense", "joining", "joining default", "joining default x", "blocked default",
+        "blocked default 1 rule", "blocked default 1:x rule", "blocked default :1 rule",
+        "unblocked", "unblocked a b", "sequencer", "quit", "\x00 \x01",
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_changes_nothing(line: str) -> None:
+    groups = group_of(0)
+    groups.hear(0, "sequencer default")
+    before = repr(groups._groups)
+    groups.hear(0, line)
+    assert repr(groups._groups) == before

@@ -1,0 +1,81 @@
+"""What a process of a launched program finds in its environment, and concludes from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from orcalike.errors import OrcalikeError
+from orcalike.plan import find_formed, find_launch, find_seeds
+
+ADDRESSES = ("unix:/run/r0", "unix:/run/r1", "unix:/run/r2")
+
+
+def environment(rank: int, *, witness: bool = False, **more: str) -> dict[str, str]:
+    seeds = ("unix:/run/witness", *ADDRESSES) if witness else ADDRESSES
+    return {
+        "ORCALIKE_RANK": str(rank),
+        "ORCALIKE_WORLD_SIZE": "3",
+        "ORCALIKE_ADDRESS": seeds[0],
+        "ORCALIKE_SEQUENCER": "witness" if witness else "rank",
+        "ORCALIKE_RUNTIME_DIR": "/run",
+        "ORCALIKE_LISTEN": ADDRESSES[rank],
+        "ORCALIKE_SEEDS": ",".join(seeds),
+        **more,
+    }
+
+
+def test_who_joins_through_whom() -> None:
+    launch = find_launch(environment(1))
+    assert launch is not None
+    assert launch.listen_at("default") == "unix:/run/r1"
+    assert launch.seeds_of("default") == ("unix:/run/r0", "unix:/run/r2")
+    launch = find_launch(environment(1, witness=True))
+    assert launch is not None
+    assert launch.seeds_of("default") == ("unix:/run/witness", "unix:/run/r0", "unix:/run/r2")
+
+
+def test_each_group_has_its_addresses() -> None:
+    launches = [find_launch(environment(rank, witness=True)) for rank in range(3)]
+    listen = [launch.listen_at("jobs") for launch in launches if launch]
+    assert len({*listen, *ADDRESSES}) == 6
+    assert launches[0] is not None
+    assert launches[0].seeds_of("jobs") == ("unix:/run/witness", *listen[1:])
+    assert launches[0].listen_at("other") != listen[0]
+    witness = environment(0, witness=True)
+    assert find_seeds("jobs", witness) == ("unix:/run/witness", *listen)
+    assert find_seeds("jobs", environment(0)) == tuple(listen)
+    assert find_seeds("default", witness) == ("unix:/run/witness", *ADDRESSES)
+
+
+def test_a_rank_alone_has_nobody_but_itself_to_ask() -> None:
+    alone = environment(0, ORCALIKE_WORLD_SIZE="1", ORCALIKE_SEEDS="unix:/run/r0")
+    launch = find_launch(alone)
+    assert launch is not None
+    assert launch.seeds_of("default") == ("unix:/run/r0",)
+
+
+def test_who_makes_a_group() -> None:
+    """Rank 0 without a witness; but none that was made before it was started again."""
+    for rank, witness, makes in ((0, False, True), (1, False, False), (0, True, False)):
+        launch = find_launch(environment(rank, witness=witness))
+        assert launch is not None
+        assert launch.makes_group("default") == launch.makes_group("a b") == makes
+    launch = find_launch(environment(0, ORCALIKE_FORMED="a%20b,default"))
+    assert launch is not None
+    assert not launch.makes_group("a b")
+    assert not launch.makes_group("default")
+    assert launch.makes_group("other")
+
+
+def test_what_was_formed() -> None:
+    assert find_formed({}) == frozenset()
+    assert find_formed({"ORCALIKE_FORMED": "a%2Cb,c"}) == {"a,b", "c"}
+
+
+@pytest.mark.parametrize("name", ["ORCALIKE_LISTEN", "ORCALIKE_SEEDS", "ORCALIKE_WORLD_SIZE"])
+def test_half_of_a_launch_is_an_error(name: str) -> None:
+    incomplete = environment(1)
+    del incomplete[name]
+    with pytest.raises(OrcalikeError, match=f"ORCALIKE_RANK is set, but {name} is not"):
+        find_launch(incomplete)
+    assert find_launch({}) is None

@@ -1,0 +1,331 @@
+"""Programs that go on when members die, hang or are cut off: what `orcalike run` is asked for.
+
+Each rank counts in a shared object, without a pause, until the file `stop` is there. Then all that
+are left compare what they have: each addition that a rank knows of is there exactly once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.user.conftest import Cli
+
+COUNTING = """
+import json, pathlib, signal
+import orcalike as orca
+
+here = pathlib.Path({directory!r})
+again = int(os.environ["ORCALIKE_RESTART_COUNT"])
+
+def say(**facts): os.write(1, (json.dumps(dict(facts, rank=rank, again=again)) + "\\n").encode())
+
+@orca.shared{options}
+class Counts:
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {{}}
+
+    @orca.write
+    def add(self, who: str) -> int:
+        self.counts[who] = self.counts.get(who, 0) + 1
+        return self.counts[who]
+
+    @orca.read
+    def all(self) -> dict[str, int]:
+        return dict(self.counts)
+
+with orca.join() as group:
+    counts = group.share(Counts, "counts")
+    me, mine = f"{{rank}}.{{again}}", 0
+    say(event="ready", pid=os.getpid(), group_rank=group.rank, found=sum(counts.all().values()))
+    while not (here / "stop").exists():
+        assert counts.add(me) == mine + 1
+        mine += 1
+        if mine % 50 == 0:
+            witnesses = [member.incarnation for member in group.view.others]
+            say(event="on", mine=mine, at=time.monotonic(), witnesses=witnesses)
+        time.sleep(0.002)
+    group.barrier()
+    say(event="end", mine=mine, counts=counts.all(), size=group.size)
+    group.barrier()
+"""
+
+Facts = dict[str, Any]
+
+
+class Run:
+    """A run of the counting program, and what its ranks have said."""
+
+    def __init__(self, process: subprocess.Popen[str], directory: Path, *, resilient: bool) -> None:
+        self.process = process
+        self.directory = directory
+        self.resilient = resilient
+        self.said: list[Facts] = []
+
+    def hear(
+        self, event: str, holds: Callable[[Facts], object] = lambda heard: True, **facts: object
+    ) -> Facts:
+        """The next time that a rank says this, with these facts, of which something holds."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            heard: Facts = json.loads(line.partition("] ")[2])
+            self.said.append(heard)
+            if heard["event"] == event and facts.items() <= heard.items() and holds(heard):
+                return heard
+        assert self.process.stderr
+        raise AssertionError(f"nobody said {event} {facts}: {self.process.stderr.read()}")
+
+    def ready(self, *ranks: int) -> None:
+        """Wait until these ranks have begun to count."""
+        for rank in ranks:
+            while not any(facts["rank"] == rank for facts in self.said):
+                self.hear("ready")
+
+    def go_on(self, *ranks: int) -> None:
+        """Wait until each of these ranks has counted to 50 twice from now on."""
+        now = time.monotonic()  # the same clock as in the ranks
+        for rank in (*ranks, *reversed(ranks)):
+            self.hear("on", lambda heard: heard["at"] > now, rank=rank)
+
+    def end(self, *ranks: int, seconds: float) -> list[Facts]:
+        """Stop the counting; all that are left agree, and nothing is lost or doubled."""
+        (self.directory / "stop").touch()
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.said.append(json.loads(line.partition("] ")[2]))
+        assert self.process.stderr
+        errors = self.process.stderr.read()
+        assert self.process.wait(seconds) == 0, errors
+        ends = [facts for facts in self.said if facts["event"] == "end"]
+        assert sorted(facts["rank"] for facts in ends) == sorted(ranks), errors
+        for facts in ends:
+            assert facts["counts"] == ends[0]["counts"]
+            assert facts["counts"][f"{facts['rank']}.{facts['again']}"] == facts["mine"]
+        for facts in self.said if self.resilient else []:  # with r = 0 a death may take some along
+            if facts["event"] == "on":
+                assert ends[0]["counts"][f"{facts['rank']}.{facts['again']}"] >= facts["mine"]
+        return ends
+
+
+class Counting:
+    """Starts runs of the counting program."""
+
+    def __init__(self, cli: Cli, directory: Path) -> None:
+        self.cli = cli
+        self.directory = directory
+
+    @contextmanager
+    def run(self, *flags: str, options: str = "") -> Iterator[Run]:
+        source = COUNTING.format(directory=str(self.directory), options=options)
+        limit = f"{self.cli.deadline:g}s"  # one that hangs ends, with its stacks
+        with self.cli.started("-q", "--timeout", limit, *flags, self.cli.write(source)) as process:
+            yield Run(process, self.directory, resilient="resilience" in options)
+
+    def chaos(self, *arguments: str) -> str:
+        command = [sys.executable, "-m", "orcalike", "chaos", *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout
+
+    def end(self, run: Run, *ranks: int) -> list[Facts]:
+        return run.end(*ranks, seconds=self.cli.deadline)
+
+
+@pytest.fixture
+def counting(
+    cli: Cli,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Counting:
+    """The counting program; `orcalike chaos` finds no run but this test's."""
+    directory = tmp_path_factory.mktemp("x")
+    directory.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
+    return Counting(cli, tmp_path)
+
+
+SEQUENCERS = pytest.mark.parametrize("sequencer", ["witness", "rank"])
+SCHEMES = pytest.mark.parametrize("scheme", ["--unix", "--tcp"])
+
+
+@SEQUENCERS
+def test_without_failures(counting: Counting, sequencer: str) -> None:
+    with counting.run("-n3", "--sequencer", sequencer) as run:
+        run.ready(0, 1, 2)
+        run.go_on(0, 1, 2)
+        counting.end(run, 0, 1, 2)
+
+
+@pytest.mark.parametrize("options", ["", "(resilience=1)"])
+@SCHEMES
+@SEQUENCERS
+def test_others_go_on_without_a_rank(
+    counting: Counting, sequencer: str, scheme: str, options: str
+) -> None:
+    flags = ("-n4", "--keep-going", "--sequencer", sequencer, scheme)
+    with counting.run(*flags, options=options) as run:
+        run.ready(0, 1, 2, 3)
+        counting.chaos("kill", "2")
+        run.go_on(0, 1, 3)
+        assert all(facts["size"] == 3 for facts in counting.end(run, 0, 1, 3))
+
+
+@SCHEMES
+def test_ranks_go_on_without_the_witness(counting: Counting, scheme: str) -> None:
+    with counting.run("-n3", "--keep-going", "--sequencer", "witness", scheme) as run:
+        run.ready(0, 1, 2)
+        assert counting.chaos("kill", "sequencer").startswith("killed the witness")
+        run.go_on(0, 1, 2)
+        killed = counting.chaos("kill", "sequencer")
+        assert re.match(r"killed rank \d", killed)
+        left = {0, 1, 2} - {int(killed.split()[2])}
+        run.go_on(*left)
+        counting.end(run, *left)
+
+
+@pytest.mark.parametrize("options", ["", "(resilience=1)"])
+def test_the_sequencer_dies_time_and_again(counting: Counting, options: str) -> None:
+    flags = ("-n5", "--keep-going", "--sequencer", "rank")
+    with counting.run(*flags, options=options) as run:
+        run.ready(0, 1, 2, 3, 4)
+        left = [0, 1, 2, 3, 4]
+        for _ in range(3):
+            left.remove(int(counting.chaos("kill", "sequencer").split()[2]))
+            run.go_on(*left)
+        counting.end(run, *left)
+
+
+@SCHEMES
+@SEQUENCERS
+def test_rank_comes_back_and_gets_the_state(
+    counting: Counting, sequencer: str, scheme: str
+) -> None:
+    """Each of them, rank 0 too, which made the group where there is no witness."""
+    with counting.run("-n3", "--restart", "1", "--sequencer", sequencer, scheme) as run:
+        run.ready(0, 1, 2)
+        run.go_on(0, 1, 2)
+        for rank in (1, 0, 2):
+            counting.chaos("kill", str(rank))
+            back = run.hear("ready", rank=rank, again=1)
+            assert back["group_rank"] == rank
+            assert back["found"] > 0
+            run.go_on(0, 1, 2)
+        assert all(facts["again"] == 1 for facts in counting.end(run, 0, 1, 2))
+
+
+def test_rank_joins_through_others_where_the_witness_is_dead(counting: Counting) -> None:
+    flags = ("-n3", "--restart", "2", "--keep-going", "--sequencer", "witness")
+    with counting.run(*flags) as run:
+        run.ready(0, 1, 2)
+        for _ in range(3):  # one more time than it is started again
+            counting.chaos("kill", "witness")
+            run.go_on(0, 1, 2)
+            time.sleep(1.5)  # its own pauses
+        counting.chaos("kill", "1")
+        assert run.hear("ready", rank=1, again=1)["found"] > 0
+        run.go_on(0, 1, 2)
+        counting.end(run, 0, 1, 2)
+
+
+@SCHEMES
+def test_the_witness_comes_back_as_a_member(counting: Counting, scheme: str) -> None:
+    with counting.run("-n2", "--restart", "1", "--sequencer", "witness", scheme) as run:
+        run.ready(0, 1)
+        first = run.hear("on")["witnesses"]
+        assert len(first) == 1
+        counting.chaos("kill", "witness")
+        run.hear("on", lambda heard: heard["witnesses"] not in ([], first))
+        counting.chaos("kill", "0")
+        assert run.hear("ready", rank=0, again=1)["found"] > 0
+        run.go_on(0, 1)
+        counting.end(run, 0, 1)
+
+
+@SEQUENCERS
+def test_sequencer_that_was_paused_is_out(counting: Counting, sequencer: str) -> None:
+    """It learns that it was expelled when it goes on; a rank is started again then, and joins."""
+    flags = ("-n3", "--restart", "1", "--keep-going", "--sequencer", sequencer)
+    with counting.run(*flags) as run:
+        run.ready(0, 1, 2)
+        stopped = counting.chaos("pause", "sequencer", "5s")
+        if sequencer == "witness":
+            assert stopped.startswith("the witness")
+            run.go_on(0, 1, 2)
+        else:
+            assert stopped.startswith("rank 0")
+            run.go_on(1, 2)
+            assert run.hear("ready", rank=0, again=1)["found"] > 0
+            run.go_on(0, 1, 2)
+        counting.end(run, 0, 1, 2)
+
+
+def test_short_pause_expels_nobody(counting: Counting) -> None:
+    with counting.run("-n3", "--sequencer", "rank") as run:
+        run.ready(0, 1, 2)
+        for rank in (1, 0):
+            counting.chaos("pause", str(rank), "100ms")
+            run.go_on(0, 1, 2)
+        counting.end(run, 0, 1, 2)
+
+
+@SEQUENCERS
+def test_partition_heals_to_one_group(counting: Counting, sequencer: str) -> None:
+    """Who was cut off from most is expelled; its process ends, is started again, and joins."""
+    flags = ("-n3", "--restart", "1", "--keep-going", "--sequencer", sequencer)
+    with counting.run(*flags) as run:
+        run.ready(0, 1, 2)
+        counting.chaos("partition", "0,1/2")
+        run.go_on(0, 1)
+        counting.chaos("heal")
+        assert run.hear("ready", rank=2, again=1)["found"] > 0
+        run.go_on(0, 1, 2)
+        assert {facts["size"] for facts in counting.end(run, 0, 1, 2)} == {3}
+
+
+def test_a_cut_off_group_goes_on_when_it_is_healed(counting: Counting) -> None:
+    """None of three parts is enough: all wait, nobody is expelled, and all go on."""
+    with counting.run("-n3", "--sequencer", "rank") as run:
+        run.ready(0, 1, 2)
+        counting.chaos("partition", "0/1/2", "--for", "2s")
+        run.go_on(0, 1, 2)
+        assert [facts["again"] for facts in counting.end(run, 0, 1, 2)] == [0, 0, 0]
+
+
+def test_more_losses_than_the_degree_covers_end_the_run(counting: Counting, tmp_path: Path) -> None:
+    """With r = 1 two of three at once are one too many."""
+    flags = ("-n3", "--keep-going", "--sequencer", "rank")
+    with counting.run(*flags, options="(resilience=1)") as run:
+        run.ready(0, 1, 2)
+        run.go_on(0, 1, 2)
+        pids = {f["rank"]: f["pid"] for f in run.said if f["event"] == "ready"}
+        killing = f"import os\nfor pid in ({pids[1]}, {pids[2]}): os.kill(pid, 9)"
+        subprocess.run([sys.executable, "-c", killing], check=True)
+        assert run.process.stderr
+        errors = run.process.stderr.read()
+        assert run.process.wait(counting.cli.deadline) == 74, errors
+        last = errors.splitlines()[-1]
+        assert "blocked for good: the group waits for rank 1 and rank 2, which have ended" in last
+
+
+def test_all_lost_and_started_again_is_lost(counting: Counting) -> None:
+    """Both were killed at once: those in their places find nobody who has the state."""
+    with counting.run("-n2", "--restart", "3", "--sequencer", "rank") as run:
+        run.ready(0, 1)
+        pids = {f["rank"]: f["pid"] for f in run.said if f["event"] == "ready"}
+        killing = f"import os\nfor pid in ({pids[0]}, {pids[1]}): os.kill(pid, 9)"
+        subprocess.run([sys.executable, "-c", killing], check=True)
+        assert run.process.stderr
+        errors = run.process.stderr.read()
+        assert run.process.wait(counting.cli.deadline) == 74, errors
+        assert "blocked for good: all who were in the group have ended" in errors

@@ -1,0 +1,372 @@
+"""Runs that go on after a failure: `--keep-going`, `--restart`, and those that cannot go on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+if TYPE_CHECKING:
+    from tests.user.conftest import Cli
+
+#: A rank's way to wait until somebody ends it.
+WAIT = "import signal; signal.pause()"
+#: How often this rank was started again, and a file that it makes known to the others.
+AGAIN = "again = int(os.environ['ORCALIKE_RESTART_COUNT'])\n"
+
+
+def lines(text: str, start: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(start)]
+
+
+# --keep-going
+
+
+def test_others_go_on_after_a_failure(cli: Cli, tmp_path: Path) -> None:
+    program = cli.write(
+        f"""
+        import pathlib
+        failed = pathlib.Path({str(tmp_path)!r}, "failed")
+        if rank == 1:
+            failed.write_text(f"{{os.getpid()}}\\n")
+            1 / 0
+        while not (failed.exists() and failed.read_text().endswith("\\n")): time.sleep(0.01)
+        while pathlib.Path("/proc", failed.read_text().strip()).exists(): time.sleep(0.01)
+        print("finished")
+        """
+    )
+    result = cli.run("-n3", "--keep-going", program)
+    assert result.returncode == 0
+    assert sorted(result.stdout.splitlines()) == ["[0] finished", "[2] finished"]
+    assert "[1] ZeroDivisionError: division by zero" in result.stderr
+    (said,) = lines(result.stderr, "orcalike: ")
+    assert re.fullmatch(
+        r"orcalike: rank 1 \(pid \d+\) failed with exit code 1 after \d+\.\d\d s; 2 others go on",
+        said,
+    )
+    assert " · keep going" in result.stderr.splitlines()[0]
+    assert result.stderr.splitlines()[-1].endswith(" s · rank 1 failed")
+
+
+def test_failure_of_the_last_rank_is_forgiven_where_another_ended_well(
+    cli: Cli, tmp_path: Path
+) -> None:
+    program = cli.write(
+        f"""
+        import pathlib
+        well = pathlib.Path({str(tmp_path)!r}, "well")
+        if rank == 0:
+            well.write_text(f"{{os.getpid()}}\\n")
+            sys.exit(0)
+        while not (well.exists() and well.read_text().endswith("\\n")): time.sleep(0.01)
+        while pathlib.Path("/proc", well.read_text().strip()).exists(): time.sleep(0.01)
+        sys.exit(3)
+        """
+    )
+    result = cli.run("-n2", "-q", "--keep-going", program)
+    assert result.returncode == 0
+    assert "failed with exit code 3" in result.stderr
+    assert "no other is left" in result.stderr
+
+
+def test_first_code_where_all_ranks_fail(cli: Cli, tmp_path: Path) -> None:
+    program = cli.write(
+        f"""
+        import pathlib
+        first = pathlib.Path({str(tmp_path)!r}, "first")
+        if rank == 1:
+            first.write_text(f"{{os.getpid()}}\\n")
+            sys.exit(7)
+        while not (first.exists() and first.read_text().endswith("\\n")): time.sleep(0.01)
+        while pathlib.Path("/proc", first.read_text().strip()).exists(): time.sleep(0.01)
+        os.kill(os.getpid(), 9)
+        """
+    )
+    result = cli.run("-n2", "-q", "--keep-going", program)
+    assert result.returncode == 7
+    assert re.search(
+        r"orcalike: rank 0 \(pid \d+\) was killed by SIGKILL \(exit code 137\) after .* s; "
+        r"no other is left\n"
+        r"orcalike: all ranks failed; rank 1 \(pid \d+\) failed first with exit code 7 after .* s\n$",
+        result.stderr,
+    )
+
+
+def test_death_of_the_witness_is_survived(cli: Cli, tmp_path: Path) -> None:
+    go_on = tmp_path / "go on"
+    program = cli.write(
+        f"""
+        import pathlib
+        print("ready")
+        while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.01)
+        """
+    )
+    with cli.started("-n2", "-q", "--keep-going", "--sequencer", "witness", program) as process:
+        assert process.stdout
+        assert process.stderr
+        for _ in range(2):
+            assert "ready" in process.stdout.readline()
+        kill_witness(process.pid)
+        assert re.fullmatch(
+            r"orcalike: the witness \(pid \d+\) ended by SIGKILL \(exit code 137\); "
+            r"the ranks go on, and one of them orders\n",
+            process.stderr.readline(),
+        )
+        go_on.touch()
+        assert process.wait(cli.deadline) == 0
+
+
+def kill_witness(launcher: int) -> None:
+    """Kill the launcher's child that is the witness."""
+    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    (witness,) = (
+        int(pid)
+        for pid in children
+        if "orcalike.witness" in Path(f"/proc/{pid}/cmdline").read_text()
+    )
+    os.kill(witness, signal.SIGKILL)
+
+
+# --restart
+
+
+@pytest.mark.parametrize("scheme", ["--unix", "--tcp"])
+def test_rank_is_started_again_in_its_place(cli: Cli, scheme: str) -> None:
+    program = cli.write(
+        AGAIN
+        + """
+print(again, os.environ["ORCALIKE_LISTEN"], os.environ["ORCALIKE_SEEDS"], os.getpid())
+if rank == 1 and again == 0: os.kill(os.getpid(), 9)
+if rank == 1 and again == 1: 1 / 0
+"""
+    )
+    result = cli.run("-n2", "--restart", "2", scheme, program)
+    assert result.returncode == 0
+    mine = [line.split() for line in lines(result.stdout, "[1]")]
+    assert [line[1] for line in mine] == ["0", "1", "2"]
+    assert len({(line[2], line[3]) for line in mine}) == 1
+    assert mine[0][2] in mine[0][3].split(",")
+    assert len({line[4] for line in mine}) == 3
+    said = lines(result.stderr, "orcalike: ")
+    assert re.fullmatch(
+        r"orcalike: rank 1 \(pid \d+\) was killed by SIGKILL \(exit code 137\) after \d+\.\d\d s; "
+        r"it is started again \(1 of 2\)",
+        said[0],
+    )
+    assert re.fullmatch(
+        r"orcalike: rank 1 \(pid \d+\) failed with exit code 1 after \d+\.\d\d s; "
+        r"it is started again in 0.5 s \(2 of 2\)",
+        said[1],
+    )
+    assert result.stderr.count("ZeroDivisionError: division by zero") == 1
+
+
+def test_restarted_rank_listens_where_it_did(cli: Cli) -> None:
+    """Over TCP the launcher keeps the port; whoever connects meanwhile is refused at once."""
+    program = cli.write(
+        AGAIN
+        + """
+import socket
+host, port = os.environ["ORCALIKE_LISTEN"].removeprefix("tcp:").split(":")
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+refused = listener.connect_ex((host, int(port)))
+listener.close()
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind((host, int(port)))
+listener.listen()
+print(again, os.strerror(refused))
+sys.exit(again < 2)
+"""
+    )
+    result = cli.run("-n1", "-q", "--tcp", "--sequencer", "witness", "--restart", "2", program)
+    assert result.returncode == 0
+    assert result.stdout == "".join(f"[0] {again} Connection refused\n" for again in range(3))
+
+
+def test_rank_that_fails_too_often_ends_the_run(cli: Cli) -> None:
+    program = cli.write(f"if rank == 0: sys.exit(5)\n{WAIT}")
+    result = cli.run("-n2", "-q", "--restart", "1", program)
+    assert result.returncode == 5
+    assert re.fullmatch(
+        r"orcalike: rank 0 \(pid \d+\) failed with exit code 5 after \d+\.\d\d s; "
+        r"it had been started again once; 1 other stopped",
+        result.stderr.splitlines()[-1],
+    )
+
+
+def test_rank_that_fails_too_often_is_given_up_with_keep_going(cli: Cli) -> None:
+    program = cli.write("sys.exit(5 if rank == 0 else 0)")
+    result = cli.run("-n2", "-q", "--restart", "2", "--keep-going", program)
+    assert result.returncode == 0
+    said = lines(result.stderr, "orcalike: rank 0")
+    assert [line.rpartition("; ")[2] for line in said] == [
+        "it is started again (1 of 2)",
+        "it is started again in 0.5 s (2 of 2)",
+        "no other is left",
+    ]
+
+
+def test_program_that_is_not_there_is_not_started_again(cli: Cli, tmp_path: Path) -> None:
+    cli.write("", "pack/__init__.py")
+    for flags in (("--restart", "3"), ("--keep-going",)):
+        result = cli.run("-n2", "-q", *flags, "-m", "pack.inner", cwd=tmp_path)
+        assert (result.returncode, result.stderr) == (2, "orcalike: no module named 'pack.inner'\n")
+
+
+def test_what_a_failed_rank_had_started_goes_with_it(cli: Cli, tmp_path: Path) -> None:
+    program = cli.write(
+        AGAIN
+        + f"""
+import subprocess, pathlib
+note = pathlib.Path({str(tmp_path)!r}, "child")
+if not again:
+    note.write_text(str(subprocess.Popen(["sleep", "1000"]).pid))
+    sys.exit(1)
+stat = pathlib.Path("/proc", note.read_text(), "stat")
+while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z": time.sleep(0.01)
+"""
+    )
+    assert cli.run("-n1", "-q", "--restart", "1", program, timeout=20).returncode == 0
+
+
+def test_ctrl_c_ends_a_run_that_would_start_a_rank_again(cli: Cli) -> None:
+    """In a terminal: while nothing runs but the pause before the next start."""
+    program = cli.write("sys.exit(1)")
+    terminal = pexpect.spawn(
+        cli.command[0],
+        [*cli.command[1:], "-n1", "--restart", "1000", program],
+        timeout=cli.deadline,
+    )
+    terminal.expect("in 2 s ")
+    terminal.sendintr()
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    assert terminal.exitstatus == 130
+
+
+def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
+    """At the same address, and told which groups there are."""
+    go_on = tmp_path / "go on"
+    program = cli.write(
+        f"""
+        import pathlib, socket
+        from orcalike import control
+        control.tell_unblocked("jobs")
+        print("ready")
+        while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.01)
+        place = os.environ["ORCALIKE_ADDRESS"].removeprefix("unix:")
+        socket.socket(socket.AF_UNIX).connect(place)
+        (witness,) = (
+            entry for entry in pathlib.Path("/proc").iterdir()
+            if entry.name.isdigit() and f"unix:{{place}}" in (entry / "cmdline").read_text()
+        )
+        environment = (witness / "environ").read_text().split("\\0")
+        print([line for line in environment if "FORMED" in line or "RESTART" in line])
+        """
+    )
+    flags = ("-n1", "-q", "--no-prefix", "--restart", "1", "--sequencer", "witness")
+    with cli.started(*flags, program) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == "ready\n"
+        kill_witness(process.pid)
+        assert process.stderr.readline().endswith("; it is started again (1 of 1)\n")
+        go_on.touch()
+        found = process.stdout.readline()
+        assert "'ORCALIKE_FORMED=jobs'" in found
+        assert "'ORCALIKE_RESTART_COUNT=1'" in found
+        assert process.wait(cli.deadline) == 0
+
+
+# What the others are told
+
+
+TELLING = """
+from orcalike import control
+import queue
+told = queue.SimpleQueue()
+control.listen(lambda ranks: told.put(("ended", sorted(ranks))))
+control.listen_died(lambda incarnation: told.put(("died", incarnation)))
+control.tell_joining("default", 100 * rank + again)
+"""
+
+
+def test_all_are_told_who_has_ended_and_who_died(cli: Cli) -> None:
+    program = cli.write(
+        AGAIN
+        + TELLING
+        + """
+if rank == 1 and again == 0: sys.exit(1)
+if rank == 1: print("again", *(told.get() for _ in range(1)))
+if rank in (0, 2): print(*(told.get() for _ in range(3)))
+"""
+    )
+    result = cli.run("-n3", "-q", "--restart", "1", program)
+    assert result.returncode == 0
+    assert "[1] again ('died', 100)" in result.stdout
+    first, second = lines(result.stdout, "[0]"), lines(result.stdout, "[2]")
+    shown = "('died', 100) ('died', 101) ('ended', [1])"
+    assert f"[0] {shown}" in first or f"[2] {shown}" in second
+
+
+# Runs that cannot go on
+
+
+BLOCKED = """
+from orcalike import control
+from orcalike.transport.view import Member
+def member(rank, again=0): return Member("", 100 * rank + again, rank)
+control.tell_joining("default", 100 * rank + again)
+if not again: control.tell_unblocked("default")
+"""
+
+
+def test_run_that_is_blocked_for_good_ends(cli: Cli) -> None:
+    program = cli.write(
+        AGAIN
+        + BLOCKED
+        + """
+if rank in (1, 2): os.kill(os.getpid(), 9)
+control.tell_blocked("default", [member(1), member(2)], "2 of 4 members, and not the oldest")
+import signal; signal.pause()
+"""
+    )
+    result = cli.run("-n4", "-q", "--keep-going", program)
+    assert result.returncode == 74
+    assert result.stderr.splitlines()[-1] == (
+        "orcalike: blocked for good: the group waits for rank 1 and rank 2, which have ended "
+        "(2 of 4 members, and not the oldest); the ranks were stopped. A higher resilience degree "
+        "survives more; with --restart a lost rank is replaced before the next one is lost"
+    )
+
+
+def test_starting_again_does_not_bring_back_what_was_lost(cli: Cli) -> None:
+    """Rank 0 alone had the state: the process in its place waits to be let in by nobody."""
+    program = cli.write(
+        AGAIN + BLOCKED + "if not again: sys.exit(1)\nprint('waits')\nimport signal; signal.pause()"
+    )
+    result = cli.run("-n1", "-q", "--restart", "3", program)
+    assert result.returncode == 74
+    assert result.stdout == "[0] waits\n"
+    assert "all who were in the group have ended" in result.stderr
+
+
+def test_run_waits_for_members_that_live(cli: Cli, tmp_path: Path) -> None:
+    """Rank 1 is missed, and lives: rank 0 waits for it longer than a lost one is waited for."""
+    program = cli.write(
+        AGAIN
+        + BLOCKED
+        + """
+if rank == 0: control.tell_blocked("default", [member(1)], "rank 1 is the oldest")
+time.sleep(4.5)
+control.tell_unblocked("default")
+"""
+    )
+    assert cli.run("-n2", "-q", "--keep-going", program).returncode == 0
