@@ -85,7 +85,7 @@ cdef class Layer:
     cpdef up_flush(self, object failed)
     cpdef bytes up_flush_ok(self, dict reports)
     cpdef bytes up_held(self)
-    cpdef list up_missing(self, bytes report)
+    cpdef list up_missing(self, bytes report, bint before)
     cpdef up_supply(self, bytes piece)
     cpdef bint up_cut(self, bytes cut)
     cpdef int up_has_state(self)

@@ -234,9 +234,12 @@ cdef class Layer:
         """What is held here, as a flush reports it."""
         return self.above.up_held()
 
-    cpdef list up_missing(self, bytes report):
-        """The packets held here that the member that reported so lacks."""
-        return self.above.up_missing(report)
+    cpdef list up_missing(self, bytes report, bint before):
+        """The packets held here that the member that reported so lacks.
+
+        `before`: only those that were numbered before this view.
+        """
+        return self.above.up_missing(report, before)
 
     cpdef up_supply(self, bytes piece):
         """A packet that was missing here, as `up_missing` gave it."""

@@ -17,7 +17,7 @@ cdef class Mbrship(Layer):
     cdef list early                 # data of views that are not installed here yet
     cdef Py_ssize_t early_bytes
     cdef object pending             # a value that was decided, and whose cut is not all here
-    cdef set answered               # who was told this view already: those who speak of another
+    cdef dict answered              # when those who speak of another view were told about this one
     cdef set asked                  # who was asked for what the pending value lacks
     cdef readonly str seed          # whom a join goes through
     cdef readonly int stale         # how many messages of other views were dropped

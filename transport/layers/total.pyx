@@ -519,13 +519,13 @@ cdef class Total(Layer):
     cpdef bytes up_held(self):
         return msgpack.packb([self.held, self.accepted])
 
-    cpdef list up_missing(self, bytes report):
+    cpdef list up_missing(self, bytes report, bint before):
         """The packets from the first that is not held there, each with its sender and marks."""
         cdef uint64_t theirs = unpack_report(report)[0]
         cdef Held held
         pieces = []
         for held in self.history:
-            if held.seqno >= theirs:
+            if held.seqno >= theirs and (not before or held.seqno < self.begun):
                 body = body_of(held.message, held.size).body
                 pieces.append(msgpack.packb([held.seqno, self.sender_of(held), held.counter,
                                              held.degree, held.stamp, body]))
@@ -611,9 +611,9 @@ cdef class Total(Layer):
         before = self.view
         if cut:
             last, mark, stamp, counters, senders = unpack_cut(cut)
+            self.begun = last
             if before is None:          # a joiner begins where the view begins
                 self.next = self.held = self.accepted = mark
-                self.begun = last
                 self.stamp, self.counters = stamp, counters
                 self.core.departed = senders
             else:

@@ -229,12 +229,17 @@ class Agreement:
         self.port.tell(place, ["FLUSH", self.attempt.ballot, self.attempt.mark, list(self.dead)])
 
     def again(self, incarnation: int) -> None:
-        """A member can be reached anew: repeat to it what it has not answered."""
+        """A member can be reached anew: repeat to it what it may not have heard."""
         attempt = self.attempt
         place = self.view.place(incarnation) if self.view is not None else -1
-        if attempt is None or place < 0 or place == self.place:
+        if place < 0 or place == self.place:
             return
-        if place not in attempt.reports:
+        if attempt is None:
+            if self.promised and self.promised & MEMBERS_MAX - 1 == place:
+                self.port.freeze()  # which reports once more
+                if self.accepted is not None and self.accepted[0] == self.promised:
+                    self.port.tell(place, ["ACCEPT", self.promised])
+        elif place not in attempt.reports:
             self._ask(place)
         elif attempt.value is not None and place not in attempt.accepts:
             self._propose_to(place)
@@ -500,6 +505,8 @@ class Agreement:
             return
         self._deferred = place, ballot, mark
         self._highest = max(self._highest, ballot)
+        if self.attempt is not None and self.attempt.ballot < ballot:
+            self.attempt = None  # that one will not promise it any more
         self.unsettled = True
         self.proceed()
 
