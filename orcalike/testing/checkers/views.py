@@ -122,7 +122,7 @@ class OnePrimary(Checker):
         """H1 (c): the state goes with those who leave, not with those who are only silent."""
         for each in before.members:
             seen = self.facts.seen.get(each)
-            lives = seen is not None and seen.view is not None and not seen.dead
+            lives = seen is not None and bool(seen.sources) and not seen.dead
             if lives and each not in before.witnesses and each not in self.facts.leavers:
                 self.fail(member, f"{view.identity} has no state, and {each:x} lives and has it")
 
