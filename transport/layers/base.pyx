@@ -242,9 +242,9 @@ cdef class Layer:
         """A packet that was missing here, as `up_missing` gave it."""
         self.above.up_supply(piece)
 
-    cpdef bint up_has_state(self):
-        """Is the state here complete, so that others can get it from here?"""
-        return self.above is None or self.above.up_has_state()
+    cpdef int up_has_state(self):
+        """Is the state here WHOLE, so that others can get it from here? See `base.pxd`."""
+        return WHOLE if self.above is None else self.above.up_has_state()
 
     cpdef bint up_cut(self, bytes cut):
         """Is all of `cut` held here? If not, `holds()` comes down when it is."""

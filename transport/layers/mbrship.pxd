@@ -12,6 +12,7 @@ cdef class Mbrship(Layer):
     cdef readonly object view       # None outside of the group
     cdef readonly int place         # this member's place in it
     cdef readonly dict unlinked     # incarnation -> why, for members whose link is down
+    cdef dict unlinked_at           # the same, and since when
     cdef uint64_t key               # identity of the view, as data headers carry it
     cdef list early                 # data of views that are not installed here yet
     cdef Py_ssize_t early_bytes

@@ -60,7 +60,7 @@ cdef class Mbrship(Layer):
         self.detector = Detector(config.detection)
         self.slow = config.slow
         self.place = -1
-        self.unlinked = {}
+        self.unlinked, self.unlinked_at = {}, {}
         self.early = []
         self.answered = set()
         self.asked = set()
@@ -157,6 +157,9 @@ cdef class Mbrship(Layer):
         """The process of a member was seen to end (H13)."""
         if self.view is None or self.view.place(incarnation) < 0:
             return
+        since = self.unlinked_at.get(incarnation, self.core.now)
+        if self.core.now - since > self.detector.detection // 2:
+            self.detector.doubt = True          # it may have gone on without this member
         self.agreement.dead.add(incarnation)
         self.suspicions()
 
@@ -313,6 +316,7 @@ cdef class Mbrship(Layer):
         if gone.incarnation != peer.incarnation or gone.incarnation in self.unlinked:
             return
         self.unlinked[gone.incarnation] = why
+        self.unlinked_at[gone.incarnation] = self.core.now
         if not self.agreement.departs(gone.incarnation) and not self.leaves:
             self.suspected(gone.incarnation, why)
         self.suspicions()
@@ -463,6 +467,9 @@ cdef class Mbrship(Layer):
 
     def has_state(self):
         return self.above.up_has_state()
+
+    def is_sure(self):
+        return not self.detector.doubt
 
     def degree_here(self):
         return self.least

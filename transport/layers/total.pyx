@@ -325,6 +325,7 @@ cdef class Total(Layer):
             if self.announces:
                 self.core.again(self)
             self.deliver_accepted()
+            self.trim(self.stable)
             if self.has_credit:
                 self.expect[0] = self.next
                 self.give_numbers()
@@ -393,10 +394,12 @@ cdef class Total(Layer):
 
     cdef int trim(self, uint64_t stable) except -1:
         """All members hold what is below `stable`: it is kept no longer."""
+        cdef uint64_t floor
         if stable > self.stable:
             self.stable = stable
-            while self.history and (<Held>self.history[0]).seqno < min(stable, self.next):
-                self.kept -= (<Held>self.history.popleft()).size
+        floor = min(self.stable, self.next)
+        while self.history and (<Held>self.history[0]).seqno < floor:
+            self.kept -= (<Held>self.history.popleft()).size
         return 0
 
     cpdef up_cast(self, Message message):

@@ -22,7 +22,7 @@ from orcalike.transport.errors import ProtocolError
 
 from libc.stdint cimport uint32_t
 
-from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.layers.base cimport EMPTY, NONE, WHOLE, Core, Layer
 from orcalike.transport.wire.bytes cimport load32, store32
 from orcalike.transport.wire.message cimport Message
 
@@ -150,12 +150,16 @@ cdef class Xfer(Layer):
         me = self.core.me.incarnation
         self.below.incomplete([member for member in self.donors if member != me])
 
-    cpdef bint up_has_state(self):
-        """A witness has all there is, the empty state, where no member with replicas has any."""
+    cpdef int up_has_state(self):
+        """A witness has all there is, the empty state, as long as nobody with replicas has more."""
         if not self.core.me.witness:
-            return self.complete
-        return self.view is not None and all([
-            member.witness or member.incarnation in self.donors for member in self.view.members])
+            return WHOLE if self.complete else NONE
+        if self.view is None:
+            return NONE
+        ranked = [member for member in self.view.members if not member.witness]
+        if not ranked:
+            return WHOLE
+        return EMPTY if all([member.incarnation in self.donors for member in ranked]) else NONE
 
     cdef admit(self, object view):
         """Who waits for state in `view`, and from whom; all whose state is complete agree."""

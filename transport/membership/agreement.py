@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.attempt import Attempt, Report, Value
-from orcalike.transport.membership.quorum import Ruling
+from orcalike.transport.membership.quorum import Ruling, State
 from orcalike.transport.view import (
     BALLOT_MAX,
     MEMBERS_MAX,
@@ -61,8 +61,11 @@ class Port(Protocol):
     def has_cut(self, cut: bytes) -> bool:
         """Whether all of the cut is here; else `complete` is called when it is."""
 
-    def has_state(self) -> bool:
-        """Whether the state here is complete."""
+    def has_state(self) -> int:
+        """What is known here of the application's state, a `State`."""
+
+    def is_sure(self) -> bool:
+        """Whether this member was never out of contact in this view."""
 
     def degree_here(self) -> int:
         """R, as far as it is known here (H2)."""
@@ -361,13 +364,11 @@ class Agreement:
         attempt = self.attempt
         if self.view is None or self.leader != self.place or attempt is None:
             return "the group is not blocked"
-        if attempt.value is not None or attempt.awaited(self.is_out):
-            return "a change of view is under way"
-        if attempt.may_propose(self.dead).granted:
-            return "the group is not blocked"
+        if attempt.said is None:
+            return "the group is not blocked: a change of view is under way"
         if len(attempt.reports) < minimum:
             return f"{len(attempt.reports)} members are there, {minimum} are asked for"
-        if not any(report.complete for report in attempt.reports.values()):
+        if not any(report.state for report in attempt.reports.values()):
             return "nobody who is there has the whole state"
         self.attempt = None
         self._begin(reset=max(minimum, 1))
@@ -405,8 +406,9 @@ class Agreement:
         attempt = self.attempt
         assert attempt is not None
         attempt.mark = held
+        state, sure = State(self.port.has_state()), self.port.is_sure()
         attempt.reports[place] = Report(
-            held, self.accepted, self.port.has_state(), self.port.degree_here()
+            held, self.accepted, state, sure, self.port.degree_here()
         )
         for other, member in enumerate(self.view.members):
             if other != place and member.incarnation not in self.dead:
@@ -423,7 +425,8 @@ class Agreement:
         if self.accepted is not None:
             ballot, (view, cut) = self.accepted
             accepted = [ballot, view.pack(), cut]
-        answer = [held, accepted, list(self.dead), self.port.has_state(), self.port.degree_here()]
+        state, sure, degree = self.port.has_state(), self.port.is_sure(), self.port.degree_here()
+        answer = [held, accepted, list(self.dead), state, sure, degree]
         self.port.tell(place, ["FLUSH_OK", self.promised, *answer])
 
     def _take_proposal(self, ballot: int, value: Value) -> None:
@@ -502,9 +505,9 @@ class Agreement:
 
     def _reported(self, place: int, ballot: int, answer: list[Any]) -> None:
         match answer:
-            case [bytes(held), accepted, [*dead], bool(complete), int(degree)]:
+            case [bytes(held), accepted, [*dead], 0 | 1 | 2 as state, bool(sure), int(degree)]:
                 self._note_dead(dead)
-                report = Report(held, _unpack_accepted(accepted), complete, degree)
+                report = Report(held, _unpack_accepted(accepted), State(state), sure, degree)
             case _:
                 raise ProtocolError("a report that makes no sense")
         attempt = self.attempt
