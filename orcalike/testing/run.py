@@ -26,6 +26,8 @@ from orcalike.transport.view import Member, View
 
 EVENTS_MAX = 2_000_000
 """More events than that are a group that never comes to rest."""
+VIEWS_PER_CHANGE = 10
+"""More views for each fault, join and leave are a group that thrashes."""
 GAUGED = 8
 """One in so many steps what a member keeps is looked at."""
 ROUNDS = 10
@@ -71,6 +73,8 @@ class Run:
         """The newest view that was installed anywhere."""
         self.healing = False
         self.fired: list[Event] = []
+        changes = sum(event.do not in ("cast", "lag") for event in scenario.events)
+        self._views_max = 50 + VIEWS_PER_CHANGE * (scenario.size + changes)
         largest = max((event.size for event in scenario.events), default=0)
         self._largest = 16 * (largest + 64) + 2_048
         """The largest packet: what PACK puts into one."""
@@ -143,6 +147,10 @@ class Run:
         """A view was installed."""
         view = application.entered
         assert view is not None
+        if len(self.judge.facts.views) > self._views_max:
+            raise Violation(
+                "I28", f"more than {self._views_max} views: faults make one each, or few"
+            )
         if self.newest is None or view.identity > self.newest.identity:
             self.newest = view
 

@@ -211,7 +211,9 @@ def test_a_fault_at_each_step(step: str) -> None:
     assert try_cell(cell, range(10)) is not None, cell
 
 
-@pytest.mark.parametrize("name", ["read-tentative", "number-twice", "one-holder-less"])
+@pytest.mark.parametrize(
+    "name", ["one-holder-less", "read-tentative", "deliver-on-decision", "suspected-is-dead"]
+)
 def test_sabotage_is_noticed(name: str) -> None:
     found = caught(name, range(200))
     assert found is not None
