@@ -100,8 +100,9 @@ cdef class Runtime(Caller):
         """Keep evidence of a delivery (I1): the digest over all of them, and the history."""
         self.chain = chained(self.chain, message)
         if self.history is not None:
-            self.history.delivered(self.view, (message.seqno, message.index), message.source,
-                                   message.ticket, message.body, self.replicas, self.chain)
+            self.history.delivered(self.view, (message.seqno, message.index),
+                                   self.sender(message.source), message.ticket, message.body,
+                                   self.replicas, self.chain)
         return 0
 
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
@@ -206,7 +207,8 @@ cdef class Runtime(Caller):
             self.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
             return 0
         call = Call(self, None, code, raw)
-        call.of(self.view.members[message.source].incarnation, message.ticket, invocation)
+        call.of(self.sender(message.source).incarnation, message.ticket, invocation)
+        call.departed = message.source < 0
         call.at(message.seqno, message.index, message.stamp)
         call.replicas = [replica]
         self.recent = replica.number
@@ -225,7 +227,7 @@ cdef class Runtime(Caller):
     cdef int stranger(self, Message message, str why) except -1:
         """Only what is registered runs (D18)."""
         cdef Invocation invocation = self.taken(message)
-        who = self.view.members[message.source]
+        who = self.sender(message.source)
         text = f"an invocation of {who} was dropped: {why}"
         _log.error("%s", text)
         self.lose(invocation, ProtocolError(text))
@@ -420,6 +422,10 @@ cdef class Runtime(Caller):
         for replica in self.replicas:
             if replica is not None:
                 self.history.state(replica, self.digest_of)
+
+    def sender(self, int place):
+        """The member at a place, or one that left, whose packet comes after the view without it."""
+        return self.view.members[place] if place >= 0 else self.core.departed[-2 - place]
 
     def replica_of(self, object):
         """The replica of a shared object; None for any other object."""

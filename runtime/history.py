@@ -92,7 +92,7 @@ class Recorder:
         self,
         view: View,
         place: tuple[int, int],
-        source: int,
+        sender: Member,
         ticket: int,
         body: bytes,
         replicas: Sequence[Replica | None],
@@ -107,7 +107,7 @@ class Recorder:
                 view=view.number,
                 gseq=place[0],
                 index=place[1],
-                sender=f"{view.members[source].incarnation:016x}",
+                sender=f"{sender.incarnation:016x}",
                 ticket=ticket,
                 object=name,
                 operation=operation,
@@ -190,6 +190,8 @@ class Recorder:
     def fault(self, step: str, nth: int, action: str) -> None:
         """A failpoint fires, and what it does comes right after this."""
         with self.lock:
+            if self._file is None:  # before any view: the rank is not known
+                self._open(Member("", int(self.incarnation, 16)))
             self._write("fault", step=step, nth=nth, action=action)
 
     def exited(self, why: str) -> None:

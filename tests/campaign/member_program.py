@@ -229,8 +229,7 @@ def main() -> None:
                     say(stopped=True)
                 case "leave":
                     group.digest()
-                    break
-    say(left=True)
+                    sys.exit()  # in an orderly way the last ones would wait for more members
 
 
 if __name__ == "__main__":

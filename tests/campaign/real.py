@@ -29,6 +29,8 @@ from tests.histories.records import History, Violation, load
 STOPS = (0.5, 1.5, 10.0)
 """How long a member is stopped, in multiples of the detection time."""
 
+NEVER = 1 << 62
+
 FAULTS = (
     "none",
     "kill-sequencer",
@@ -171,7 +173,7 @@ class Run:
 def pauses(histories: list[History], strikes: list[Strike]) -> list[float]:
     """At each fault, the longest time between two acknowledgements of each member that lived on."""
     found = []
-    ends = [strike.when for strike in strikes[1:]] + [1 << 62]
+    ends = [*(strike.when for strike in strikes[1:]), NEVER][: len(strikes)]
     for history in histories:
         times = sorted(record["t"] for record in history.of("ok"))
         for strike, end in zip(strikes, ends, strict=True):
