@@ -98,11 +98,11 @@ cdef class Runtime(Caller):
 
     cdef int note(self, Message message) except -1:
         """Keep evidence of a delivery (I1): the digest over all of them, and the history."""
-        self.chain = chained(self.chain, message)
+        sender = self.sender(message.source)
+        self.chain = chained(self.chain, message, sender.incarnation)
         if self.history is not None:
-            self.history.delivered(self.view, (message.seqno, message.index),
-                                   self.sender(message.source), message.ticket, message.body,
-                                   self.replicas, self.chain)
+            self.history.delivered(self.view, (message.seqno, message.index), sender,
+                                   message.ticket, message.body, self.replicas, self.chain)
         return 0
 
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
@@ -464,9 +464,9 @@ cdef object caught():
         return error
 
 
-cdef bytes chained(bytes chain, Message message):
+cdef bytes chained(bytes chain, Message message, object incarnation):
     """A digest over all deliveries so far, which is the same at every member (I1)."""
-    place = f"{message.seqno} {message.index} {message.source} {message.ticket} ".encode()
+    place = f"{message.seqno} {message.index} {incarnation} {message.ticket} ".encode()
     return blake2b(chain + place + message.body, digest_size=16).digest()
 
 
