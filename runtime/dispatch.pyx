@@ -98,9 +98,10 @@ cdef class Runtime(Caller):
 
     cdef int note(self, Message message) except -1:
         """Keep evidence of a delivery (I1): the digest over all of them, and the history."""
-        self.chain = chained(self.chain, message)
+        sender = self.sender(message.source)
+        self.chain = chained(self.chain, message, sender.incarnation)
         if self.history is not None:
-            self.history.delivered(self.view, (message.seqno, message.index), message.source,
+            self.history.delivered(self.view, (message.seqno, message.index), sender,
                                    message.ticket, message.body, self.replicas, self.chain)
         return 0
 
@@ -206,7 +207,8 @@ cdef class Runtime(Caller):
             self.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
             return 0
         call = Call(self, None, code, raw)
-        call.of(self.view.members[message.source].incarnation, message.ticket, invocation)
+        call.of(self.sender(message.source).incarnation, message.ticket, invocation)
+        call.departed = message.source < 0
         call.at(message.seqno, message.index, message.stamp)
         call.replicas = [replica]
         self.recent = replica.number
@@ -225,7 +227,7 @@ cdef class Runtime(Caller):
     cdef int stranger(self, Message message, str why) except -1:
         """Only what is registered runs (D18)."""
         cdef Invocation invocation = self.taken(message)
-        who = self.view.members[message.source]
+        who = self.sender(message.source)
         text = f"an invocation of {who} was dropped: {why}"
         _log.error("%s", text)
         self.lose(invocation, ProtocolError(text))
@@ -421,6 +423,10 @@ cdef class Runtime(Caller):
             if replica is not None:
                 self.history.state(replica, self.digest_of)
 
+    def sender(self, int place):
+        """The member at a place, or one that left, whose packet comes after the view without it."""
+        return self.view.members[place] if place >= 0 else self.core.departed[-2 - place]
+
     def replica_of(self, object):
         """The replica of a shared object; None for any other object."""
         return find(<PyObject*>object)
@@ -458,9 +464,9 @@ cdef object caught():
         return error
 
 
-cdef bytes chained(bytes chain, Message message):
+cdef bytes chained(bytes chain, Message message, object incarnation):
     """A digest over all deliveries so far, which is the same at every member (I1)."""
-    place = f"{message.seqno} {message.index} {message.source} {message.ticket} ".encode()
+    place = f"{message.seqno} {message.index} {incarnation} {message.ticket} ".encode()
     return blake2b(chain + place + message.body, digest_size=16).digest()
 
 

@@ -94,7 +94,7 @@ class Manager:
         self, source: int, ticket: int, code: int, raw: bytes, invocation: Invocation[Any] | None
     ) -> None:
         """Run one of the group's own operations; what it raises is its outcome."""
-        member = self.runtime.view.members[source]
+        member = self.runtime.sender(source)
         try:
             operation = self._operations.get(code)
             if operation is None:
@@ -382,6 +382,8 @@ class Manager:
         Fence(invocation).at(*self.runtime.place_of()).submit_for(busy)
 
     def _barrier(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
+        if self.runtime.view.place(member.incarnation) < 0:
+            return  # it has left since
         if not self.arrived:
             self.expected = {other.incarnation for other in self.runtime.view.replicas}
         self.arrived.setdefault(member.incarnation, []).append(ticket)
@@ -445,6 +447,7 @@ class Manager:
             )
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
         call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
+        call.departed = self.runtime.view.place(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))
         call.bind(replicas).submit_for(replicas)
 

@@ -304,6 +304,8 @@ cdef class Call(Task):
             if self not in replica.readers:
                 replica.readers.append(self)
                 replica.flags |= WAITING
+        elif self.departed:             # withdrawn, as what waited when its caller left
+            self.end_waiting()
         elif not self.waits:
             self.waits = self.waited = True
             for replica in self.replicas:
