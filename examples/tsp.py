@@ -38,6 +38,7 @@ class JobQueue:
     def __init__(self) -> None:
         self.jobs: list[Tour] = []  # the next one last
         self.taken: dict[int, Tour] = {}  # by the incarnation of the member that has it
+        self.gone: set[int] = set()
         self.total = 0
 
     @orca.write
@@ -49,8 +50,8 @@ class JobQueue:
 
     @orca.write
     def get(self, taker: int) -> Tour | None:
-        """The next job; None when all are done."""
-        if not self.jobs:
+        """The next job; None when all are done, and for the dead, whose last words may come late."""
+        if not self.jobs or taker in self.gone:
             return None
         self.taken[taker] = self.jobs.pop()
         return self.taken[taker]
@@ -62,10 +63,11 @@ class JobQueue:
     @orca.write
     def done(self, taker: int) -> None:
         """The job that this member has is finished."""
-        del self.taken[taker]
+        self.taken.pop(taker, None)
 
     def member_left(self, member: orca.Member) -> None:
         """Who dies leaves its job to the others."""
+        self.gone.add(member.incarnation)
         if member.incarnation in self.taken:
             self.jobs.append(self.taken.pop(member.incarnation))
 

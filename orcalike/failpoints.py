@@ -2,8 +2,9 @@
 
 `ORCALIKE_FAIL=W5@3:kill,V2:stop` has this process kill itself when its core passes step W5 for the
 third time, and stop itself (until somebody continues it) when it first passes V2. A fault is
-`STEP[@NTH][#FRAMES]:ACTION`; with `#2` it strikes when two of the frames that the core puts out from
-that step on are with the kernel, and none of the others are. The actions:
+`STEP[@NTH][#FRAMES]:ACTION`; with `#2` it strikes when two of the frames that the step sends are with
+the kernel, and none of the others are; what the same input put out before the step, as the mark
+before it tells, leaves too. The actions:
 
 - `kill`: SIGKILL to itself;
 - `stop`: SIGSTOP to itself;
@@ -24,7 +25,6 @@ from typing import Any, Protocol
 
 from orcalike.transport.drivers.partial import pending, send_part
 from orcalike.transport.drivers.pump import Pump
-from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
 
 VARIABLE = "ORCALIKE_FAIL"
@@ -56,7 +56,7 @@ class Failpoint:
     action: str
     milliseconds: int = 0
     frames: int | None = None
-    """How many of the frames from the step on are sent first; None for at once."""
+    """How many of the step's frames are sent first; None: what was put out stays here."""
 
     def __str__(self) -> str:
         frames = "" if self.frames is None else f"#{self.frames}"
@@ -101,8 +101,8 @@ class Witness(Protocol):
         """What the fault does comes right after this."""
 
 
-class Trigger(Layer):
-    """Counts the steps that one stack passes, and strikes. It stands in no stack."""
+class Trigger:
+    """Counts the steps that one stack passes, and strikes."""
 
     def __init__(
         self,
@@ -112,35 +112,26 @@ class Trigger(Layer):
         told: Witness | None,
         act: Callable[[Failpoint], None],
     ) -> None:
-        super().__init__(stack)
         self._points = {(point.step, point.nth): point for point in points}
         self._stack, self._pump, self._told, self._act = stack, pump, told, act
         self._passed: dict[str, int] = {}
-        self._due: Failpoint | None = None
-        self._before = 0
+        self._last = (-1, 0)  # the time of the input, and the frames, at the mark before
 
     def passed(self, step: str) -> None:
-        """The core passes a step: `on_mark`."""
+        """The core passes a step: `on_mark`. What the step sends has been put out by then."""
         nth = self._passed[step] = self._passed.get(step, 0) + 1
         point = self._points.get((step, nth))
+        now, before = self._last
+        self._last = self._stack.now, pending(self._stack)
         if point is None:
             return
         if point.frames is None or self._pump is None:
             self._strike(point)
-        elif self._due is None:
-            self._due, self._before = point, pending(self._stack)
-            self.core.again(self)
-
-    def proceed(self) -> None:
-        """The input is over, once no layer wants to go on: send the part, and strike."""
-        point = self._due
-        if self.core.todo:
-            self.core.todo.insert(0, self)  # after all of them
-        elif point is not None and point.frames is not None and self._pump is not None:
-            self._due = None
-            rest = send_part(self._pump, self._stack, self._before + point.frames)
-            self._strike(point)
-            rest()
+            return
+        earlier = before if now == self._stack.now else 0
+        rest = send_part(self._pump, self._stack, earlier + point.frames)
+        self._strike(point)
+        rest()
 
     def _strike(self, point: Failpoint) -> None:
         _log.warning("failpoint %s", point)

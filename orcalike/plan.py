@@ -117,7 +117,7 @@ def find_addresses(name: str, environ: Mapping[str, str] = os.environ) -> dict[i
 
 def _by_who(seeds: tuple[str, ...], size: int) -> dict[int | None, str]:
     addresses: dict[int | None, str] = dict(enumerate(seeds[-size:]))
-    return addresses | {None: seed for seed in seeds[:-size]}
+    return addresses | dict.fromkeys((None,)[: len(seeds) - size], seeds[0])
 
 
 def _seeds_of(name: str, seeds: tuple[str, ...], directory: str, size: int) -> tuple[str, ...]:

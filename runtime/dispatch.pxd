@@ -34,7 +34,6 @@ cdef class Runtime(Caller):
     cdef int64_t timed_until            # operations are timed one by one until then
     cdef int64_t began, began_working   # of the operation that is timed now
 
-    cpdef object sender_of(self, Message message)
     cdef int note(self, Message message) except -1
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
                    const unsigned char* stop, unsigned int code) except -1

@@ -86,7 +86,7 @@ cdef class Runtime(Caller):
         if p is NULL:
             self.stranger(message, "it is cut short")
         elif number == 0:
-            self.manager.dispatch(self.sender_of(message), message.ticket, code >> 1,
+            self.manager.dispatch(message.source, message.ticket, code >> 1,
                                   p[:stop - p], self.taken(message))
         elif number >= <uint32_t>len(self.replicas):
             self.stranger(message, f"there is no object {number}")
@@ -97,18 +97,12 @@ cdef class Runtime(Caller):
             else:
                 self.apply(replica, message, p, stop, code)
         if message.source < 0 and message.index + 1 == message.count:
-            self.manager.left_already(self.sender_of(message))
-
-    cpdef object sender_of(self, Message message):
-        """The member that cast it: of the view, or, where it came after its sender had left, gone."""
-        if message.source >= 0:
-            return self.view.members[message.source]
-        return self.stack.departed[-2 - message.source]
+            self.manager.left_already(self.sender(message.source))
 
     cdef int note(self, Message message) except -1:
         """Keep evidence of a delivery (I1): the digest over all of them, and the history."""
-        cdef object sender = self.sender_of(message).incarnation
-        self.chain = chained(self.chain, message, sender)
+        sender = self.sender(message.source)
+        self.chain = chained(self.chain, message, sender.incarnation)
         if self.history is not None:
             self.history.delivered(self.view, (message.seqno, message.index), sender,
                                    message.ticket, message.body, self.replicas, self.chain)
@@ -216,8 +210,8 @@ cdef class Runtime(Caller):
             self.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
             return 0
         call = Call(self, None, code, raw)
-        call.of(self.sender_of(message).incarnation, message.ticket, invocation)
-        call.orphan = message.source < 0
+        call.of(self.sender(message.source).incarnation, message.ticket, invocation)
+        call.departed = message.source < 0
         call.at(message.seqno, message.index, message.stamp)
         call.replicas = [replica]
         self.recent = replica.number
@@ -236,7 +230,7 @@ cdef class Runtime(Caller):
     cdef int stranger(self, Message message, str why) except -1:
         """Only what is registered runs (D18)."""
         cdef Invocation invocation = self.taken(message)
-        who = self.sender_of(message)
+        who = self.sender(message.source)
         text = f"an invocation of {who} was dropped: {why}"
         _log.error("%s", text)
         self.lose(invocation, ProtocolError(text))
@@ -481,6 +475,10 @@ cdef class Runtime(Caller):
             if replica is not None:
                 self.history.state(replica, self.digest_of)
 
+    def sender(self, int place):
+        """The member at a place, or one that left, whose packet comes after the view without it."""
+        return self.view.members[place] if place >= 0 else self.core.departed[-2 - place]
+
     def replica_of(self, object):
         """The replica of a shared object; None for any other object."""
         return find(<PyObject*>object)
@@ -518,9 +516,9 @@ cdef object caught():
         return error
 
 
-cdef bytes chained(bytes chain, Message message, object sender):
+cdef bytes chained(bytes chain, Message message, object incarnation):
     """A digest over all deliveries so far, which is the same at every member (I1)."""
-    place = f"{message.seqno} {message.index} {sender} {message.ticket} ".encode()
+    place = f"{message.seqno} {message.index} {incarnation} {message.ticket} ".encode()
     return blake2b(chain + place + message.body, digest_size=16).digest()
 
 

@@ -33,7 +33,7 @@ from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import Call
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.view import View
+from orcalike.transport.view import Member, View
 
 LOCKED, QUEUED, DROPPED, UNDECLARED = 1, 2, 32, 64
 
@@ -70,10 +70,15 @@ class Recorder:
     # What is delivered here, by the thread that drives the stack.
 
     def viewed(self, view: View, place: int, gseq: int | None) -> None:
-        """A view is installed, after the packet `gseq`; None where none was delivered here yet."""
+        """A view is installed, after the packet `gseq`; None where none was delivered here yet.
+
+        A member that has joined again is another incarnation, and has another file.
+        """
+        me = view.members[place]
         with self.lock:
-            if self._file is None:
-                self._open(view.members[place].rank)
+            if self._file is None or self.incarnation != f"{me.incarnation:016x}":
+                self._open(me)
+                gseq = None
             self._write(
                 "view",
                 identity=view.identity,
@@ -87,7 +92,7 @@ class Recorder:
         self,
         view: View,
         place: tuple[int, int],
-        sender: int,
+        sender: Member,
         ticket: int,
         body: bytes,
         replicas: Sequence[Replica | None],
@@ -102,7 +107,7 @@ class Recorder:
                 view=view.number,
                 gseq=place[0],
                 index=place[1],
-                sender=f"{sender:016x}",
+                sender=f"{sender.incarnation:016x}",
                 ticket=ticket,
                 object=name,
                 operation=operation,
@@ -185,6 +190,8 @@ class Recorder:
     def fault(self, step: str, nth: int, action: str) -> None:
         """A failpoint fires, and what it does comes right after this."""
         with self.lock:
+            if self._file is None:  # before any view: the rank is not known
+                self._open(Member("", int(self.incarnation, 16)))
             self._write("fault", step=step, nth=nth, action=action)
 
     def exited(self, why: str) -> None:
@@ -194,14 +201,18 @@ class Recorder:
 
     # Writing.
 
-    def _open(self, rank: int | None) -> None:
-        who = "w" if rank is None else str(rank)
+    def _open(self, me: Member) -> None:
+        if self._file is not None:
+            self.flush()
+            os.close(self._file)
+        self.incarnation = f"{me.incarnation:016x}"
+        who = "w" if me.rank is None else str(me.rank)
         name = f"{quote(self._group, safe='')}-{who}-{self.incarnation}.jsonl"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._directory / name, flags, 0o644)
         early, self._lines = self._lines, []
         self._write(
-            "member", group=self._group, rank=rank, incarnation=self.incarnation, pid=os.getpid()
+            "member", group=self._group, rank=me.rank, incarnation=self.incarnation, pid=os.getpid()
         )
         self._lines = early
 

@@ -91,9 +91,10 @@ class Manager:
         }
 
     def dispatch(
-        self, member: Member, ticket: int, code: int, raw: bytes, invocation: Invocation[Any] | None
+        self, source: int, ticket: int, code: int, raw: bytes, invocation: Invocation[Any] | None
     ) -> None:
         """Run one of the group's own operations; what it raises is its outcome."""
+        member = self.runtime.sender(source)
         try:
             operation = self._operations.get(code)
             if operation is None:
@@ -361,10 +362,6 @@ class Manager:
                         return task
         return call
 
-    def _has_left(self, member: Member) -> bool:
-        """Whether it cast what is dispatched now, and left before that had its place."""
-        return bool(self.runtime.view.place(member.incarnation) < 0)
-
     def _is_me(self, member: Member) -> bool:
         return bool(member.incarnation == self.runtime.incarnation)
 
@@ -385,8 +382,8 @@ class Manager:
         Fence(invocation).at(*self.runtime.place_of()).submit_for(busy)
 
     def _barrier(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
-        if self._has_left(member):
-            return
+        if self.runtime.view.place(member.incarnation) < 0:
+            return  # it has left since
         if not self.arrived:
             self.expected = {other.incarnation for other in self.runtime.view.replicas}
         self.arrived.setdefault(member.incarnation, []).append(ticket)
@@ -450,7 +447,7 @@ class Manager:
             )
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
         call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
-        call.orphan = self._has_left(member)
+        call.departed = self.runtime.view.place(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))
         call.bind(replicas).submit_for(replicas)
 

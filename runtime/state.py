@@ -153,7 +153,7 @@ class Donor:
             return (place, *task.pack())
         assert isinstance(task, Call)
         encode, function = self.runtime.codec.encode, task.function
-        whose = (task.source, task.ticket, task.orphan)
+        whose = (task.source, task.ticket, task.departed)
         if isinstance(function, Atomic):
             info = function.info
             assert info is not None
@@ -302,12 +302,12 @@ class Donor:
         if kind not in ("call", "atomic"):
             unpack_change(runtime, kind, *fields).at(*place).submit_for([replica])
             return
-        source, ticket, orphan, *what = fields
+        source, ticket, departed, *what = fields
         call = runtime.waiting.get((source, ticket))
         if call is None:
             call = self._atomic(*what) if kind == "atomic" else Call(runtime, None, *what)
             call.of(source, ticket, None).at(*place)
-            call.orphan = orphan
+            call.departed = departed
         if not wait:
             call.submit_for([replica])
             return

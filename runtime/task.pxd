@@ -36,7 +36,7 @@ cdef class Call(Task):
     cdef readonly object runtime
     cdef public bint waits          # it is in the waiting lists of its objects
     cdef bint waited                # its guard was false once
-    cdef public bint orphan         # its caller had left when it was delivered: it never waits
+    cdef public bint departed       # its caller had left before it was delivered: it cannot wait
     cdef bint binds                 # it may wait for its guard at several objects
 
     cdef int attempt(self) except -1

@@ -24,7 +24,7 @@ class Call(Task):
     """One call of an operation or an atomic function, at its place in the order."""
 
     waits: bool
-    orphan: bool
+    departed: bool
     def __init__(
         self,
         runtime: Any,

@@ -299,14 +299,13 @@ cdef class Call(Task):
     cdef int let_wait(self) except -1:
         """Enter the waiting lists of its objects, where it is not in them."""
         cdef Replica replica
-        if self.orphan:
-            self.end_waiting()              # withdrawn: its caller has left the group
-            return 0
         if self.source is None:
             replica = self.replicas[0]
             if self not in replica.readers:
                 replica.readers.append(self)
                 replica.flags |= WAITING
+        elif self.departed:             # withdrawn, as what waited when its caller left
+            self.end_waiting()
         elif not self.waits:
             self.waits = self.waited = True
             for replica in self.replicas:

@@ -28,7 +28,7 @@ class Application(Layer):
         super().__init__(stack)
         self.run = run
         self.process = name
-        self.stack = stack
+        self.stack: Any = stack
         self.me = stack.me.incarnation
         self.total: Any = stack.focus("TOTAL")
         self.transfer: Any = stack.focus("XFER")

@@ -16,7 +16,7 @@ from orcalike.testing.scenario import MS, Event, Scenario
 ROLES: dict[str, str] = {
     **dict.fromkeys(("W1", "W2"), "P"),
     **dict.fromkeys(("W3", "W4", "W5", "W9", "W10"), "S"),
-    **dict.fromkeys(("W6", "W7", "W8"), "PA"),
+    **dict.fromkeys(("W6", "W7", "W8"), "AP"),
     **dict.fromkeys(("W11", "W12"), "SPA"),
     "V1": "SA",
     **dict.fromkeys(("V2", "V4", "V5", "V6", "V7", "V8"), "C"),

@@ -93,6 +93,10 @@ class Facts:
     """The seqno that is delivered next where a view begins."""
     cuts: dict[Identity, int] = field(default_factory=dict)
     """The first seqno that nobody holds where a view begins."""
+    rivals: dict[tuple[int, int], list[Identity]] = field(default_factory=dict)
+    """The views of one lineage and number."""
+    latest: dict[int, int] = field(default_factory=dict)
+    """The highest number of a view in each lineage."""
     installed: dict[Identity, list[int]] = field(default_factory=dict)
     """Who has installed a view."""
     promised: dict[Identity, set[int]] = field(default_factory=dict)

@@ -97,7 +97,10 @@ class Judge:
             checker.view(member, view, start, held)
         facts, seen = self.facts, self.seen(member)
         seen.view, seen.count = view, 0
-        facts.views.setdefault(view.identity, view)
+        if view.identity not in facts.views:
+            facts.views[view.identity] = view
+            facts.rivals.setdefault(view.identity[:2], []).append(view.identity)
+            facts.latest[view.lineage] = max(view.number, facts.latest.get(view.lineage, 0))
         if view.witnesses.issuperset(view.members):
             facts.acked.clear()  # all who had state have left: whoever comes begins anew
         facts.installed.setdefault(view.identity, []).append(member)

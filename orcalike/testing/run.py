@@ -8,8 +8,10 @@ deliver; or, where too few of them are left by the rule H1, a group that says th
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from orcalike.testing.actions import Actions
 from orcalike.testing.application import Application
@@ -24,6 +26,8 @@ from orcalike.transport.view import Member, View
 
 EVENTS_MAX = 2_000_000
 """More events than that are a group that never comes to rest."""
+VIEWS_PER_CHANGE = 10
+"""More views for each fault, join and leave are a group that thrashes."""
 GAUGED = 8
 """One in so many steps what a member keeps is looked at."""
 ROUNDS = 10
@@ -69,6 +73,8 @@ class Run:
         """The newest view that was installed anywhere."""
         self.healing = False
         self.fired: list[Event] = []
+        changes = sum(event.do not in ("cast", "lag") for event in scenario.events)
+        self._views_max = 50 + VIEWS_PER_CHANGE * (scenario.size + changes)
         largest = max((event.size for event in scenario.events), default=0)
         self._largest = 16 * (largest + 64) + 2_048
         """The largest packet: what PACK puts into one."""
@@ -105,7 +111,7 @@ class Run:
         application.node = self.world.add(name, stack, host)
         if witness and application.transfer is not None:
             application.transfer.silent = True
-        stack.on_mark = lambda step: self._pass(application, step)
+        application.stack.on_mark = lambda step: self._pass(application, step)
         self.applications[me.incarnation] = self.current[name] = application
         return application
 
@@ -141,6 +147,10 @@ class Run:
         """A view was installed."""
         view = application.entered
         assert view is not None
+        if len(self.judge.facts.views) > self._views_max:
+            raise Violation(
+                "I28", f"more than {self._views_max} views: faults make one each, or few"
+            )
         if self.newest is None or view.identity > self.newest.identity:
             self.newest = view
 
@@ -202,7 +212,7 @@ class Run:
         total = application.total
         kept = total.dump()["history"]
         size_max = total.window_bytes + self._largest
-        self.judge.gauge(application.me, kept, 2 * total.window_packets, total.unstable, size_max)
+        self.judge.gauge(application.me, kept, 3 * total.window_packets, total.unstable, size_max)
 
     # The run.
 
@@ -216,10 +226,12 @@ class Run:
             blocked = self._heal()
         except Violation as error:
             error.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
-            raise
-        except Exception as error:
-            what = f"{type(error).__name__}: {error}"
-            raise Violation("E0", f"a stack raised {what}; at {world.now} ns") from error
+            raise error.with_traceback(None) from None  # it is the story that says how it came
+        except Exception as error:  # noqa: BLE001 whatever a stack raises is a finding
+            broken = Violation("E0", f"a stack raised {type(error).__name__}: {error}")
+            broken.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
+            broken.add_note(traceback.format_exc(limit=-6))
+            raise broken from None
         views = len(self.judge.facts.views)
         delivered, fired = self.judge.delivered, tuple(self.fired)
         return Result(
@@ -229,10 +241,10 @@ class Run:
     def _schedule(self) -> None:
         first = self.current["0"]
         first.creates = True
-        first.node.call(lambda now: first.stack.join("", now))
+        first.node.call(partial(first.stack.join, ""))
         for event in self.scenario.events:
             if not event.mark:
-                self.world.at(event.at, lambda event=event: self.actions.do(event))  # type: ignore[misc]
+                self.world.at(event.at, partial(self.actions.do, event))
 
     def _heal(self) -> bool:
         """The faults end; True where the group is blocked, as it must be."""
@@ -354,7 +366,7 @@ class Run:
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):
             return
         least = len(living)
-        living[0].node.call(lambda now: living[0].stack.reset(least, now))
+        living[0].node.call(partial(living[0].stack.reset, least))
         if not self._settles():
             raise Violation("I28", f"a reset of {newest} did not help: {self.trouble()}")
         self.judge.finish(self._finished(), blocked=self._is_short())

@@ -35,6 +35,8 @@ class Shrinker:
     id: str
     """Of the invariant."""
     judge: Judge = violation_of
+    keep_stack: bool = False
+    """The stack stays as it is."""
     tries_max: int = 2_000
     tries: int = 0
     progress: Callable[[Scenario, int], None] = lambda scenario, tries: None
@@ -99,7 +101,8 @@ class Shrinker:
 
     def _changes(self) -> Iterator[dict[str, object]]:
         now = self.scenario
-        yield {"stack": "XFER:TOTAL:MBRSHIP:COM:sim"}
+        if not self.keep_stack:
+            yield {"stack": "XFER:TOTAL:MBRSHIP:COM:sim"}
         yield {
             "stack": ":".join(
                 part for part in now.stack.split(":") if part[:4] not in ("DROP", "PACK")
@@ -155,10 +158,11 @@ def shrink(
     id_: str,
     *,
     judge: Judge = violation_of,
+    keep_stack: bool = False,
     progress: Callable[[Scenario, int], None] | None = None,
 ) -> Scenario:
     """The smallest scenario that was found to break the same invariant."""
-    it = Shrinker(scenario, id_, judge)
+    it = Shrinker(scenario, id_, judge, keep_stack)
     if progress is not None:
         it.progress = progress
     return it.shrink()

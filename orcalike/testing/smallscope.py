@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -145,10 +146,10 @@ class SmallScope(Run):
         """Make the group, in one certain order."""
         first = self.current["0"]
         first.creates = True
-        first.node.call(lambda now: first.stack.join("", now))
+        first.node.call(partial(first.stack.join, ""))
         for number in range(1, self.scenario.size):
             joiner = self.current[str(number)]
-            joiner.node.call(lambda now, joiner=joiner: joiner.stack.join("sim:0", now))
+            joiner.node.call(partial(joiner.stack.join, "sim:0"))
             self.settle()
         self.formed = True
 

@@ -49,7 +49,6 @@ class Member:
     trouble: list[str] = field(default_factory=list)
     stopped: bool = False
     """It writes no more."""
-    left: bool = False
 
     @property
     def runs(self) -> bool:
@@ -130,7 +129,6 @@ class Crew:
                 elif "trouble" in facts:
                     member.trouble.append(f"{facts['trouble']}: {facts['text']}")
                 member.stopped |= "stopped" in facts
-                member.left |= "left" in facts
                 self._heard.notify_all()
         member.process.wait()
         with self._heard:
@@ -179,15 +177,14 @@ class Crew:
 
     def finish(self) -> None:
         """No more writes; then all leave, the youngest first."""
-        for word, done in (("stop", lambda m: m.stopped), ("leave", lambda m: m.left)):
-            for member in reversed(self.by_age()):
-                member.tell(word)
-                if word == "leave":
-                    self._await(member, word, done)
-            for member in self.inside():
-                self._await(member, word, done)
-        for member in self.members:
-            self._await(member, "end", lambda each: not each.runs)
+        inside = list(reversed(self.by_age()))
+        for member in inside:
+            member.tell("stop")
+        for member in inside:
+            self._await(member, "stop", lambda each: each.stopped)
+        for member in inside:
+            member.tell("leave")
+            self._await(member, "leave", lambda each: not each.runs)
 
     def _await(self, member: Member, word: str, done: Callable[[Member], bool]) -> None:
         self.until(lambda: done(member) or not member.runs, f"member {member.number}: {word}")

@@ -37,6 +37,11 @@ def say(**facts: object) -> None:
     os.write(1, (json.dumps(facts) + "\n").encode())
 
 
+def say_joined(group: orca.Group) -> None:
+    """Who this member is now."""
+    say(joined=f"{group.me.incarnation:016x}", address=group.address, rank=group.rank)
+
+
 @dataclass
 class Zoo:
     """All shared objects of the campaign."""
@@ -65,7 +70,10 @@ class Work:
     """The threads that write and read. `interval` is the seconds between one thread's writes."""
 
     def __init__(self, group: orca.Group, zoo: Zoo, interval: float, seed: int) -> None:
+        self.group = group
         self.zoo = zoo
+        self.incarnation = group.me.incarnation
+        self.joining = threading.Lock()
         self.name = f"{seed}.{group.me.incarnation:x}"
         self.interval = interval
         self.stopped = threading.Event()
@@ -86,7 +94,11 @@ class Work:
         name = step.__name__
         try:
             while not self.stopped.is_set():
-                step(dice, f"{self.name}.{name}.{number}")
+                incarnation = self.incarnation
+                try:
+                    step(dice, f"{self.name}.{name}.{number}")
+                except orca.Expelled:
+                    self.rejoin(incarnation)
                 number += 1
                 due += READ_EVERY if name == "read" else self.interval * self.cost(name)
                 wait = due - time.monotonic()
@@ -97,6 +109,14 @@ class Work:
         except orca.OrcalikeError as error:
             say(trouble=type(error).__name__, text=str(error))
             self.stopped.set()
+
+    def rejoin(self, expelled: int) -> None:
+        """The group has gone on without this member: join again, once for all threads."""
+        with self.joining:
+            if self.incarnation == expelled:
+                self.group.rejoin(timeout=30)
+                self.incarnation = self.group.me.incarnation
+                say_joined(self.group)
 
     @staticmethod
     def cost(name: str) -> int:
@@ -192,7 +212,7 @@ def main() -> None:
         listen=options.listen, seeds=options.seeds or None, resilience=options.r, timeout=30
     )
     with joining as group:
-        say(joined=f"{group.me.incarnation:016x}", address=group.address, rank=group.rank)
+        say_joined(group)
         threading.Thread(target=tell_views, args=(group,), daemon=True).start()
         work = Work(group, Zoo.share(group, options.objects), options.interval, options.seed)
         for thread in work.threads:
@@ -209,8 +229,7 @@ def main() -> None:
                     say(stopped=True)
                 case "leave":
                     group.digest()
-                    break
-    say(left=True)
+                    sys.exit()  # in an orderly way the last ones would wait for more members
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ from tests.histories.records import History, Violation, load
 STOPS = (0.5, 1.5, 10.0)
 """How long a member is stopped, in multiples of the detection time."""
 
+NEVER = 1 << 62
+
 FAULTS = (
     "none",
     "kill-sequencer",
@@ -120,12 +122,11 @@ class Run:
             self._start()
 
     def _troubles(self) -> list[Violation]:
-        """Errors that programs had to handle; who was expelled may say so."""
+        """Errors that programs had to handle; to join again after Expelled is none."""
         return [
             Violation("pause", member.incarnation, text)
             for member in self.crew.members
             for text in member.trouble
-            if not text.startswith("Expelled")
         ]
 
     # Faults.
@@ -161,22 +162,18 @@ class Run:
         return [self.dice.choice([sequencer, *others])]
 
     def _stop(self, member: Member, seconds: float) -> None:
-        """Have it stand still; where the others went on without it, it comes back as a new one."""
+        """Have it stand still; where the others went on without it, it joins again."""
         member.signal(signal.SIGSTOP)
         time.sleep(seconds)
         member.signal(signal.SIGCONT)
         time.sleep(self.detection)
-        newest = max(self.crew.inside(), key=lambda each: each.view)
-        if member.incarnation not in newest.members:
-            self.crew.until(lambda: member.trouble or not member.runs, "it learns that it is out")
-            member.tell("leave")
-            self.crew.until(lambda: not member.runs, "who was expelled ends")
+        self.crew.until(self.crew.agreed, "all in one view, who was stopped too")
 
 
 def pauses(histories: list[History], strikes: list[Strike]) -> list[float]:
     """At each fault, the longest time between two acknowledgements of each member that lived on."""
     found = []
-    ends = [strike.when for strike in strikes[1:]] + [1 << 62]
+    ends = [*(strike.when for strike in strikes[1:]), NEVER][: len(strikes)]
     for history in histories:
         times = sorted(record["t"] for record in history.of("ok"))
         for strike, end in zip(strikes, ends, strict=True):

@@ -20,10 +20,12 @@ from tests.histories.records import (
     Violation,
     invocations,
     outcomes,
+    place_of,
 )
 
-IDENTITY = ("sender", "ticket", "object", "operation", "args", "view", "chain")
-"""What is the same wherever one place is delivered."""
+IDENTITY = ("sender", "ticket", "object", "operation", "args", "chain")
+"""What is the same wherever one place is delivered. The view need not be: what a member that crashed
+had delivered alone in its view the others deliver in the next."""
 
 
 @dataclass
@@ -84,6 +86,7 @@ def check(canon: Canon, histories: list[History], degree: int) -> Iterator[Viola
     yield from canon.violations
     yield from _gaps(canon, histories)
     yield from _created(canon, histories)
+    yield from _in_views(histories)
     yield from _senders(canon)
     yield from _once(canon, histories)
     yield from _durable(canon, histories, degree)
@@ -103,29 +106,50 @@ def _gaps(canon: Canon, histories: list[History]) -> Iterator[Violation]:
 
 
 def _created(canon: Canon, histories: list[History]) -> Iterator[Violation]:
-    """I5: what is delivered was invoked, with these bytes. I12: in a view that has its sender."""
+    """I5: what is delivered was invoked, with these bytes, by a member or by a witness."""
     invoked = invocations(histories)
     recorded = {history.incarnation for history in histories}
-    views = {
-        (view["identity"][0], view["identity"][1]): {
-            member[0]: member[2] for member in view["members"]
-        }
+    witnesses = {
+        member[0]
         for history in histories
         for view in history.of("view")
+        for member in view["members"]
+        if member[2]
     }
     for place, record in canon.in_order:
         sender = record["sender"]
-        members = views.get((record["lineage"], record["view"]), {})
-        if sender not in members:
-            text = f"{place} is from {sender}, which is not in view {record['view']}"
-            yield Violation("I12", sender, text)
         invocation = invoked.get((sender, record["ticket"]))
         if invocation is None:
-            if sender in recorded or not members.get(sender, False):
+            if sender in recorded or sender not in witnesses:
                 yield Violation("I5", sender, f"{place}: ticket {record['ticket']} was not invoked")
         elif (invocation["hash"], invocation["object"]) != (record["args"], record["object"]):
             text = f"{place}: ticket {record['ticket']} was invoked with other bytes"
             yield Violation("I5", sender, text)
+
+
+def _in_views(histories: list[History]) -> Iterator[Violation]:
+    """I12: a delivery is in the view that is installed, and from a member of that or one before."""
+    joined: dict[str, tuple[int, int]] = {}
+    for history in histories:
+        for view in history.of("view"):
+            identity = (view["identity"][0], view["identity"][1])
+            for member in view["members"]:
+                joined[member[0]] = min(identity, joined.get(member[0], identity))
+    for history in histories:
+        present = (0, 0)
+        for record in history.of("view", "deliver"):
+            if record["kind"] == "view":
+                present = (record["identity"][0], record["identity"][1])
+                continue
+            place, sender = place_of(record), record["sender"]
+            if (record["lineage"], record["view"]) != present:
+                text = f"{place} is delivered in view {record['view']}, and {present} is installed"
+                yield Violation("I12", history.incarnation, text)
+                break
+            if joined.get(sender, (present[0] + 1, 0)) > present:
+                text = f"{place} is from {sender}, which is in no view up to {present}"
+                yield Violation("I12", history.incarnation, text)
+                break
 
 
 def _senders(canon: Canon) -> Iterator[Violation]:

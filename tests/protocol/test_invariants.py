@@ -372,6 +372,7 @@ def too_few_for_the_degree(judge: Judge) -> None:
 def the_state_left_behind(judge: Judge) -> None:
     for member in (W, A, B):
         judge.view(member, view(3, W, A, B))
+    deliver_one(judge, "AB", 1)
     judge.leave(A)
     judge.promise(A, (1, 3, 0))
     judge.view(W, view(4, W))

@@ -44,6 +44,7 @@ class Noting:
         self.config = SimpleNamespace(detection=D)
         self.out = Outbox()
         self.beats: tuple[Any, ...] = ()
+        self.beats_version = 0
         self.deadline: int | None = None
         self.seen: list[tuple[int, str, object]] = []
 
@@ -87,6 +88,7 @@ class Pair:
         self.node_a = self.add("a", self.a, host)
         self.node_b = self.add("b", self.b, host)
         self.connect()
+        self.beats_to_a(1)
         self.world.run_for(MS)
         self.a.seen.clear()
         self.b.seen.clear()
@@ -97,6 +99,12 @@ class Pair:
     def connect(self) -> None:
         self.a.out.connects.append("sim:b")
         self.node_a.drain()
+
+    def beats_to_a(self, *incarnations: int) -> None:
+        """b beats to these from now on."""
+        self.b.beats = tuple(SimpleNamespace(incarnation=each) for each in incarnations)
+        self.b.beats_version += 1
+        self.node_b.drain()
 
     def send(self, *frames: bytes, link: int = 0) -> None:
         """From a to b."""
@@ -294,6 +302,7 @@ def test_a_slow_process_takes_its_time() -> None:
 def heard(pair: Pair, expire_at: int) -> int | None:
     """When a was told that it had contact with b, at its alarm at that time."""
     pair.a.beats = (SimpleNamespace(incarnation=2),)
+    pair.a.beats_version += 1
     pair.a.seen.clear()
     pair.a.deadline = expire_at
     pair.node_a.drain()
@@ -324,6 +333,18 @@ def test_contact_ends_with_a_pause_and_begins_again_after_it() -> None:
     since = pair.world.now
     pair.world.pause(pair.node_b, 12 * D)
     assert heard(pair, 10 * D) == since - 1
+    when = heard(pair, 20 * D)
+    assert when is not None
+    assert when > 19 * D
+
+
+def test_who_does_not_beat_back_is_not_heard() -> None:
+    pair = Pair()
+    pair.run(5 * D)
+    since = pair.world.now
+    pair.beats_to_a()
+    assert heard(pair, 10 * D) == since - 1
+    pair.beats_to_a(1)
     when = heard(pair, 20 * D)
     assert when is not None
     assert when > 19 * D

@@ -181,8 +181,9 @@ def test_a_part_of_the_frames_leaves_first(tmp_path: Path) -> None:
         trigger = Trigger(parse("W5#1:kill"), stack, pump, None, look)
 
         def write(now: int) -> None:
-            trigger.passed("W5")
             counters[0].add.nowait(1)
+            stack.flush_packets(now)
+            trigger.passed("W5")
 
         pump.call(write)
         assert [sorted(values) for values in seen] == [[1, 1, 2]]

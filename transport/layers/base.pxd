@@ -8,6 +8,13 @@ cdef enum:
     NEVER = 0x7FFFFFFFFFFFFFFF      # a deadline that does not come
 
 
+# What a member knows of the application's state.
+cdef enum:
+    NONE = 0
+    EMPTY = 1                       # there was none yet, unless somebody who is not here has it
+    WHOLE = 2
+
+
 cdef struct Outgoing:
     int link
     void* message                   # owned
@@ -78,10 +85,10 @@ cdef class Layer:
     cpdef up_flush(self, object failed)
     cpdef bytes up_flush_ok(self, dict reports)
     cpdef bytes up_held(self)
-    cpdef list up_missing(self, bytes report)
+    cpdef list up_missing(self, bytes report, bint before)
     cpdef up_supply(self, bytes piece)
     cpdef bint up_cut(self, bytes cut)
-    cpdef bint up_has_state(self)
+    cpdef int up_has_state(self)
     cpdef up_view(self, object view, bytes cut)
     cpdef up_cast(self, Message message)
     cpdef up_send(self, Message message)

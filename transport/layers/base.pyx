@@ -234,17 +234,20 @@ cdef class Layer:
         """What is held here, as a flush reports it."""
         return self.above.up_held()
 
-    cpdef list up_missing(self, bytes report):
-        """The packets held here that the member that reported so lacks."""
-        return self.above.up_missing(report)
+    cpdef list up_missing(self, bytes report, bint before):
+        """The packets held here that the member that reported so lacks.
+
+        `before`: only those that were numbered before this view.
+        """
+        return self.above.up_missing(report, before)
 
     cpdef up_supply(self, bytes piece):
         """A packet that was missing here, as `up_missing` gave it."""
         self.above.up_supply(piece)
 
-    cpdef bint up_has_state(self):
-        """Is the state here complete, so that others can get it from here?"""
-        return self.above is None or self.above.up_has_state()
+    cpdef int up_has_state(self):
+        """Is the state here WHOLE, so that others can get it from here? See `base.pxd`."""
+        return WHOLE if self.above is None else self.above.up_has_state()
 
     cpdef bint up_cut(self, bytes cut):
         """Is all of `cut` held here? If not, `holds()` comes down when it is."""

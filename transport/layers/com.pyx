@@ -109,16 +109,23 @@ cdef class Com(Layer):
         greeted = self.greetings[link]
         self.links[link] = None
         if peer.link == link or peer.link < 0:
-            peer.link = -1
+            peer.link = self.other_link(peer)
             peer.queue, peer.queued = [], 0
         if greeted or peer.address:
             self.above.up_problem(peer, why)
         if peer.link >= 0:
-            return                      # a second link, which the peer may have sent by
+            return
         if peer.place >= 0:
             self.retry()
         elif self.peers.get(peer.address) is peer:
             del self.peers[peer.address]    # whoever comes back greets again
+
+    def other_link(self, Peer peer):
+        """Another link to the same peer, where one stands; else -1."""
+        for link, other in enumerate(self.links):
+            if other is peer and self.greetings[link]:
+                return link
+        return -1
 
     cdef retry(self):
         """Try again, after a pause, to link with who is in the view."""

@@ -12,11 +12,12 @@ cdef class Mbrship(Layer):
     cdef readonly object view       # None outside of the group
     cdef readonly int place         # this member's place in it
     cdef readonly dict unlinked     # incarnation -> why, for members whose link is down
+    cdef dict unlinked_at           # the same, and since when
     cdef uint64_t key               # identity of the view, as data headers carry it
     cdef list early                 # data of views that are not installed here yet
     cdef Py_ssize_t early_bytes
     cdef object pending             # a value that was decided, and whose cut is not all here
-    cdef set answered               # who was told this view already: those who speak of another
+    cdef dict answered              # when those who speak of another view were told about this one
     cdef set asked                  # who was asked for what the pending value lacks
     cdef readonly str seed          # whom a join goes through
     cdef readonly int stale         # how many messages of other views were dropped
@@ -24,7 +25,7 @@ cdef class Mbrship(Layer):
     cdef int64_t ask_at             # when to ask again to be let in
     cdef int64_t frozen_at
     cdef readonly int least         # R, as the application has said (H2)
-    cdef bint leaves
+    cdef bint leaves, over
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast)
     cdef control(self, Message message)

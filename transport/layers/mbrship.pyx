@@ -35,6 +35,7 @@ cdef enum:
     HEADER = 8
     EARLY_MAX = 67108864            # bytes of views that are still to come
     ASK_AGAIN = 1000000000          # ns until a join is asked for again
+    ANSWER_AGAIN = 10000000         # ns until a member of another view is told again
 
 cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the view, 0 for strangers
 
@@ -60,9 +61,9 @@ cdef class Mbrship(Layer):
         self.detector = Detector(config.detection)
         self.slow = config.slow
         self.place = -1
-        self.unlinked = {}
+        self.unlinked, self.unlinked_at = {}, {}
         self.early = []
-        self.answered = set()
+        self.answered = {}
         self.asked = set()
         self.ask_at = self.frozen_at = NEVER
 
@@ -70,6 +71,11 @@ cdef class Mbrship(Layer):
 
     cpdef join(self, str address):
         """Make a group of one (""), or ask the endpoint at `address` to be let in."""
+        if self.over:
+            self.above.up_join_failed("this endpoint is out of the group for good: make another")
+            return
+        if self.view is not None:
+            return                              # it is in already
         if not address:
             self.install(View(1, 1, 0, (self.first(),)), b"")
             return
@@ -154,6 +160,9 @@ cdef class Mbrship(Layer):
         """The process of a member was seen to end (H13)."""
         if self.view is None or self.view.place(incarnation) < 0:
             return
+        since = self.unlinked_at.get(incarnation, self.core.now)
+        if self.core.now - since > self.detector.detection // 2:
+            self.detector.doubt = True          # it may have gone on without this member
         self.agreement.dead.add(incarnation)
         self.suspicions()
 
@@ -263,10 +272,17 @@ cdef class Mbrship(Layer):
             raise ProtocolError(f"{EARLY_MAX} bytes of views that are not installed here")
         self.early.append((key, is_cast, message.copy()))
         peer = self.peer_of(message)
-        if self.view is not None and peer is not None and peer.incarnation not in self.answered:
-            self.answered.add(peer.incarnation)
+        if self.view is not None and peer is not None and self.may_answer(peer.incarnation):
             held = self.above.up_held()
             self.contact_with(peer.address, ["BEHIND", self.view.number, held])
+
+    def may_answer(self, incarnation):
+        """Whether a member that speaks of another view is told about this one now: not each time."""
+        now, last = self.core.now, self.answered.get(incarnation)
+        if last is not None and now - last < ANSWER_AGAIN:
+            return False
+        self.answered[incarnation] = now
+        return True
 
     def peer_of(self, Message message):
         """The peer that sent a message, where it can be answered."""
@@ -276,9 +292,8 @@ cdef class Mbrship(Layer):
     cdef behind(self, Message message):
         """The sender is in an older view: tell it the present one, or that it is out (I16)."""
         cdef Peer peer = self.peer_of(message)
-        if peer is None or peer.incarnation in self.answered:
+        if peer is None or not self.may_answer(peer.incarnation):
             return
-        self.answered.add(peer.incarnation)
         if self.view.place(peer.incarnation) < 0:
             self.contact_with(peer.address, ["EXPELLED", self.view.pack()])
         elif self.agreement.last is not None:
@@ -292,7 +307,7 @@ cdef class Mbrship(Layer):
         if self.view.place(peer.incarnation) < 0:
             self.contact_with(peer.address, ["EXPELLED", self.view.pack()])
         elif self.view.number == number + 1:
-            for piece in self.above.up_missing(held):
+            for piece in self.above.up_missing(held, True):
                 self.contact_with(peer.address, ["SHIP", number, piece])
             self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
             self.agreement.again(peer.incarnation)
@@ -309,7 +324,12 @@ cdef class Mbrship(Layer):
         gone = self.view.members[peer.place]
         if gone.incarnation != peer.incarnation or gone.incarnation in self.unlinked:
             return
+        if peer.link >= 0:                      # there is another link; what went by this one is lost
+            self.unsettle(gone.incarnation)
+            self.agreement.again(gone.incarnation)
+            return
         self.unlinked[gone.incarnation] = why
+        self.unlinked_at[gone.incarnation] = self.core.now
         if not self.agreement.departs(gone.incarnation) and not self.leaves:
             self.suspected(gone.incarnation, why)
         self.suspicions()
@@ -321,7 +341,9 @@ cdef class Mbrship(Layer):
         if self.view is None or self.unlinked.pop(peer.incarnation, None) is None:
             return
         self.suspicions()
-        self.agreement.again(peer.incarnation)
+        if peer.place >= 0:
+            self.tell(peer.place, ["HERE"])     # whoever has gone on meanwhile says so
+            self.agreement.again(peer.incarnation)
 
     # Control messages.
 
@@ -362,6 +384,8 @@ cdef class Mbrship(Layer):
             case ["LEAVE"] if self.view is not None and message.source >= 0:
                 self.agreement.ask_leave(self.view.members[message.source].incarnation)
                 self.core.again(self)
+            case ["HERE"]:
+                pass
             case ["RESET", int(minimum)] if self.view is not None and message.source >= 0:
                 self.reset_for(message.source, minimum)
             case ["RESET_FAILED", str(why)] if self.view is not None and message.source >= 0:
@@ -447,7 +471,7 @@ cdef class Mbrship(Layer):
         self.above.up_flush(None)
 
     def missing(self, report):
-        return self.above.up_missing(report)
+        return self.above.up_missing(report, False)
 
     def supply(self, piece):
         self.above.up_supply(piece)
@@ -460,6 +484,9 @@ cdef class Mbrship(Layer):
 
     def has_state(self):
         return self.above.up_has_state()
+
+    def is_sure(self):
+        return not self.detector.doubt
 
     def degree_here(self):
         return self.least
@@ -521,6 +548,7 @@ cdef class Mbrship(Layer):
             self.above.up_send(message)
 
     cdef exit(self, str why):
+        self.over = True
         self.view = None
         self.key = 0
         self.place = -1

@@ -33,6 +33,8 @@ cdef class Total(Layer):
     cdef readonly uint64_t accepted # all packets below have r + 1 holders
     cdef readonly uint64_t stable   # all members hold what is below
     cdef object history             # deque of Held: what is not stable, up to `held`
+    cdef readonly Py_ssize_t kept   # bytes in there
+    cdef uint64_t begun             # packets below were numbered before this view
     cdef readonly uint64_t counter  # of this member's latest packet
     cdef object unordered           # deque of Sent
     cdef uint64_t submitted         # the counter of the last one that was sent in this view

@@ -48,7 +48,8 @@ cdef enum:
     OTHER = 5           # not TOTAL's: one byte, then what the layer above sent
     # kind (1), degree (1), sender's place (2), tentative (4), counter (8), number (8), stamp (8),
     # stable (8). The number is the seqno of an ordered packet, and of what a member expects else,
-    # with what it holds in the stamp's place. "Tentative" is how many packets up to this one are.
+    # with what it holds in the stamp's place. "Tentative" is how many packets up to this one are;
+    # from a member, whether its state is complete.
     HEADER = 40
     GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
     MAJORITY = 254      # as a degree: most of the view
@@ -118,6 +119,7 @@ cdef class Total(Layer):
             self.take(0, sent.counter, sent.degree, message)
         else:
             store_header(message, REQUEST, sent.degree, self.place, sent.counter, self.expected())
+            store32(message.data() + 4, self.whole[self.place])
             store64(message.data() + 24, self.held)
             self.owes = False
             self.core.mark("W1")
@@ -191,6 +193,7 @@ cdef class Total(Layer):
         cdef Message message = Message.new(0)
         self.owes = False
         store_header(message, EXPECT, 0, self.place, 0, self.expected())
+        store32(message.data() + 4, self.whole[self.place])
         store64(message.data() + 24, self.held)
         self.core.mark("W7")
         self.below.send(message, (0,))
@@ -219,7 +222,9 @@ cdef class Total(Layer):
 
     cdef bint has_room(self):
         return (self.seqno - self.floor < <uint64_t>self.window_packets
-                and self.unstable < self.window_bytes)
+                and self.unstable < self.window_bytes
+                and <Py_ssize_t>len(self.history) < 2 * self.window_packets
+                and self.kept < 2 * self.window_bytes)
 
     cdef int give_numbers(self) except -1:
         """Number what waits, as far as the slowest member's credit goes."""
@@ -239,10 +244,12 @@ cdef class Total(Layer):
     cpdef expire(self):
         """Somebody has held up all others for `slow_timeout`: the group goes on without it."""
         cdef uint64_t slowest = min(self.expect)
+        cdef uint64_t least = min(self.holds)
         self.deadline = NEVER
         if self.place == 0 and not self.frozen and self.queue:
-            self.below.flush([place for place, expect in enumerate(self.expect)
-                              if place and expect == slowest])
+            self.below.flush([
+                place for place, (expect, holds) in enumerate(zip(self.expect, self.holds))
+                if place and (expect == slowest or holds == least)])
 
     cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1:
         """Give one packet its seqno, cast it as it is, and deliver it here where it is accepted."""
@@ -293,6 +300,8 @@ cdef class Total(Layer):
         if expect > <uint64_t>self.expect[place]:
             self.expect[place] = expect
             self.give_numbers()
+        elif more and self.queue:
+            self.give_numbers()
         if more and self.accepted < self.held:
             self.accept_more()
         return 0
@@ -316,8 +325,10 @@ cdef class Total(Layer):
             if self.announces:
                 self.core.again(self)
             self.deliver_accepted()
+            self.trim(self.stable)
             if self.has_credit:
                 self.expect[0] = self.next
+                self.give_numbers()
         return 0
 
     cdef int announce(self) except -1:
@@ -340,7 +351,7 @@ cdef class Total(Layer):
         """A packet is held from here on, until it is stable."""
         cdef Held held = None
         self.held = seqno + 1
-        if place >= 0:
+        if place >= 0 and counter > <uint64_t>self.last[place]:
             self.last[place] = counter
             if place == self.place and self.unordered:
                 self.unordered.popleft()
@@ -354,6 +365,7 @@ cdef class Total(Layer):
             held.seqno = seqno
             held.stamp = stamp
             self.history.append(held)
+            self.kept += size
         return held
 
     cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1:
@@ -382,10 +394,12 @@ cdef class Total(Layer):
 
     cdef int trim(self, uint64_t stable) except -1:
         """All members hold what is below `stable`: it is kept no longer."""
+        cdef uint64_t floor
         if stable > self.stable:
             self.stable = stable
-            while self.history and (<Held>self.history[0]).seqno < min(stable, self.next):
-                self.history.popleft()
+        floor = min(self.stable, self.next)
+        while self.history and (<Held>self.history[0]).seqno < floor:
+            self.kept -= (<Held>self.history.popleft()).size
         return 0
 
     cpdef up_cast(self, Message message):
@@ -429,7 +443,7 @@ cdef class Total(Layer):
         if why is not None or known > seqno + 1:
             self.complain(0, why or f"packet {seqno} is accepted up to {known}")
             return 0
-        if place == self.place:
+        if place == self.place and self.held >= self.begun:
             sent = self.unordered[0]
             kept = sent.message         # the same bytes, which are here already
         else:
@@ -441,7 +455,7 @@ cdef class Total(Layer):
         if self.frozen:
             self.check_cut()
             return 0
-        if degree and self.accepted == seqno and self.whole[self.place] and self.needed(degree) <= 1:
+        if self.accepted == seqno and self.needed(degree) <= <int>self.whole[self.place]:
             self.accepted = seqno + 1   # the sequencer holds it, and this member does
         if degree or known <= seqno:
             self.owes = True
@@ -457,6 +471,8 @@ cdef class Total(Layer):
         """What cannot be right about a packet with its number; None where nothing is."""
         if place >= len(self.last):
             return f"a packet of member {place}, who is not in the view"
+        if self.held < self.begun:
+            return None                 # from before the view, and so counted already
         if counter != <uint64_t>self.last[place] + 1:
             if self.core.is_broken("number-twice"):
                 return None
@@ -480,6 +496,9 @@ cdef class Total(Layer):
         elif header is NULL or header[0] not in (REQUEST, EXPECT) or self.place != 0:
             self.complain(source, "a message that only the sequencer gets, or none at all")
         elif not self.frozen:           # else its sender repeats it in the next view
+            if not self.whole[source] and load32(header + 4) == 1:
+                self.whole[source] = True   # its own word comes before its place in the order
+                self.accept_more()
             self.heard_of(source, load64(header + 16), load64(header + 24))
             if header[0] == REQUEST:
                 self.take(source, load64(header + 8), header[1], message.copy())
@@ -500,13 +519,13 @@ cdef class Total(Layer):
     cpdef bytes up_held(self):
         return msgpack.packb([self.held, self.accepted])
 
-    cpdef list up_missing(self, bytes report):
+    cpdef list up_missing(self, bytes report, bint before):
         """The packets from the first that is not held there, each with its sender and marks."""
         cdef uint64_t theirs = unpack_report(report)[0]
         cdef Held held
         pieces = []
         for held in self.history:
-            if held.seqno >= theirs:
+            if held.seqno >= theirs and (not before or held.seqno < self.begun):
                 body = body_of(held.message, held.size).body
                 pieces.append(msgpack.packb([held.seqno, self.sender_of(held), held.counter,
                                              held.degree, held.stamp, body]))
@@ -592,6 +611,7 @@ cdef class Total(Layer):
         before = self.view
         if cut:
             last, mark, stamp, counters, senders = unpack_cut(cut)
+            self.begun = last
             if before is None:          # a joiner begins where the view begins
                 self.next = self.held = self.accepted = mark
                 self.stamp, self.counters = stamp, counters
@@ -615,6 +635,7 @@ cdef class Total(Layer):
         cdef Sent sent
         while self.held > last and self.history:
             held = self.history.pop()
+            self.kept -= held.size
             self.held = held.seqno
             if held.place == self.place:
                 sent = Sent.__new__(Sent)
@@ -644,6 +665,8 @@ cdef class Total(Layer):
                            if (<Held>held).seqno >= self.next])
         self.unacked = self.cut = 0
         self.unstable = sum(self.sizes)
+        if len(self.last) == 1:
+            self.trim(self.next)
         self.lacking = frozenset()
         self.count_whole()
         return 0

@@ -24,6 +24,7 @@ cdef class Xfer(Layer):
     cdef dict donors                # incarnation that waits for state -> its donor's incarnation
     cdef dict gifts                 # incarnation -> Gift, where this member is the donor
     cdef bint replays               # what was buffered is on its way up
+    cdef list kept                  # casts that wait until the state is complete
     cdef bint leaves                # the application left while gifts are under way
     # Joining.
     cdef uint32_t epoch             # number of the view whose state is awaited
@@ -33,6 +34,7 @@ cdef class Xfer(Layer):
 
     cdef admit(self, object view)
     cdef tell_incomplete(self)
+    cdef cast_kept(self)
     cdef hand_out(self)
     cdef give(self, Gift gift)
     cdef tell(self, Gift gift, uint32_t number, int kind, bytes body)

@@ -22,7 +22,7 @@ from orcalike.transport.errors import ProtocolError
 
 from libc.stdint cimport uint32_t
 
-from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.layers.base cimport EMPTY, NONE, WHOLE, Core, Layer
 from orcalike.transport.wire.bytes cimport load32, store32
 from orcalike.transport.wire.message cimport Message
 
@@ -56,10 +56,20 @@ cdef class Xfer(Layer):
         self.gifts = {}
         self.buffered = []
         self.pieces = []
+        self.kept = []
 
     cpdef cast(self, Message message):
         message.push(1)[0] = DATA
-        self.below.cast(message)
+        if self.complete:
+            self.below.cast(message)
+        else:
+            self.kept.append(message)   # behind COMPLETE: others may wait for that
+
+    cdef cast_kept(self):
+        """Cast what was cast before this member's state was complete."""
+        kept, self.kept = self.kept, []
+        for message in kept:
+            self.below.cast(message)
 
     cpdef send(self, Message message, tuple members):
         message.push(1)[0] = OTHER
@@ -131,20 +141,26 @@ cdef class Xfer(Layer):
             return
         self.tell_incomplete()
         self.above.up_view(view, cut)
+        self.cast_kept()
         self.hand_out()
         if self.leaves:                 # whom it gave to may be gone
             self.core.again(self)
 
     cdef tell_incomplete(self):
-        """TOTAL must know whose word counts (H9)."""
-        self.below.incomplete(self.donors)
+        """TOTAL must know whose word counts (H9); this member's own as soon as it is complete."""
+        me = self.core.me.incarnation
+        self.below.incomplete([member for member in self.donors if member != me])
 
-    cpdef bint up_has_state(self):
-        """A witness has all there is, the empty state, where no member with replicas has any."""
+    cpdef int up_has_state(self):
+        """A witness has all there is, the empty state, as long as nobody with replicas has more."""
         if not self.core.me.witness:
-            return self.complete
-        return self.view is not None and all([
-            member.witness or member.incarnation in self.donors for member in self.view.members])
+            return WHOLE if self.complete else NONE
+        if self.view is None:
+            return NONE
+        ranked = [member for member in self.view.members if not member.witness]
+        if not ranked:
+            return WHOLE
+        return EMPTY if all([member.incarnation in self.donors for member in ranked]) else NONE
 
     cdef admit(self, object view):
         """Who waits for state in `view`, and from whom; all whose state is complete agree."""
@@ -276,6 +292,8 @@ cdef class Xfer(Layer):
         self.below.credit(True)
         done.push(1)[0] = COMPLETE
         self.below.cast(done)
+        self.tell_incomplete()
+        self.cast_kept()
 
     cpdef dict dump(self):
         return {"complete": self.complete, "waiting": len(self.donors),

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.attempt import Attempt, Report, Value
-from orcalike.transport.membership.quorum import Ruling
+from orcalike.transport.membership.quorum import Ruling, State
 from orcalike.transport.view import (
     BALLOT_MAX,
     MEMBERS_MAX,
@@ -33,7 +33,7 @@ from orcalike.transport.view import (
     next_lineage,
 )
 
-UNDER_WAY = "a change of view is under way"
+UNDER_WAY = "the group is not blocked: a change of view is under way"
 """Why a reset cannot be done now, and may be in a moment."""
 
 OLDEST_WATCHED = 4
@@ -64,8 +64,11 @@ class Port(Protocol):
     def has_cut(self, cut: bytes) -> bool:
         """Whether all of the cut is here; else `complete` is called when it is."""
 
-    def has_state(self) -> bool:
-        """Whether the state here is complete."""
+    def has_state(self) -> int:
+        """What is known here of the application's state, a `State`."""
+
+    def is_sure(self) -> bool:
+        """Whether this member was never out of contact in this view."""
 
     def degree_here(self) -> int:
         """R, as far as it is known here (H2)."""
@@ -234,12 +237,17 @@ class Agreement:
         self.port.tell(place, ["FLUSH", self.attempt.ballot, self.attempt.mark, list(self.dead)])
 
     def again(self, incarnation: int) -> None:
-        """A member can be reached anew: repeat to it what it has not answered."""
+        """A member can be reached anew: repeat to it what it may not have heard."""
         attempt = self.attempt
         place = self.view.place(incarnation) if self.view is not None else -1
-        if attempt is None or place < 0 or place == self.place:
+        if place < 0 or place == self.place:
             return
-        if place not in attempt.reports:
+        if attempt is None:
+            if self.promised and self.promised & MEMBERS_MAX - 1 == place:
+                self.port.freeze()  # which reports once more
+                if self.accepted is not None and self.accepted[0] == self.promised:
+                    self.port.tell(place, ["ACCEPT", self.promised])
+        elif place not in attempt.reports:
             self._ask(place)
         elif attempt.value is not None and place not in attempt.accepts:
             self._propose_to(place)
@@ -252,6 +260,8 @@ class Agreement:
             if attempt.awaited(self.is_out):
                 return
             ruling = attempt.may_propose(self._dead_for_quorum())
+            if ruling.granted and attempt.loses_state(self.leaving, self.dead):
+                ruling = Ruling(False, "nobody who stays has the whole state")
             if ruling.granted:
                 self._propose()
             else:
@@ -368,13 +378,11 @@ class Agreement:
         attempt = self.attempt
         if self.view is None or self.leader != self.place or attempt is None:
             return "the group is not blocked"
-        if attempt.value is not None or attempt.awaited(self.is_out):
+        if attempt.said is None:
             return UNDER_WAY
-        if attempt.may_propose(self.dead).granted:
-            return "the group is not blocked"
         if len(attempt.reports) < minimum:
             return f"{len(attempt.reports)} members are there, {minimum} are asked for"
-        if not any(report.complete for report in attempt.reports.values()):
+        if not any(report.state for report in attempt.reports.values()):
             return "nobody who is there has the whole state"
         self.attempt = None
         self._begin(reset=max(minimum, 1))
@@ -412,8 +420,9 @@ class Agreement:
         attempt = self.attempt
         assert attempt is not None
         attempt.mark = held
+        state, sure = State(self.port.has_state()), self.port.is_sure()
         attempt.reports[place] = Report(
-            held, self.accepted, self.port.has_state(), self.port.degree_here()
+            held, self.accepted, state, sure, self.port.degree_here()
         )
         for other, member in enumerate(self.view.members):
             if other != place and member.incarnation not in self.dead:
@@ -430,7 +439,8 @@ class Agreement:
         if self.accepted is not None:
             ballot, (view, cut) = self.accepted
             accepted = [ballot, view.pack(), cut]
-        answer = [held, accepted, list(self.dead), self.port.has_state(), self.port.degree_here()]
+        state, sure, degree = self.port.has_state(), self.port.is_sure(), self.port.degree_here()
+        answer = [held, accepted, list(self.dead), state, sure, degree]
         self.port.tell(place, ["FLUSH_OK", self.promised, *answer])
 
     def _take_proposal(self, ballot: int, value: Value) -> None:
@@ -506,14 +516,16 @@ class Agreement:
             return
         self._deferred = place, ballot, mark
         self._highest = max(self._highest, ballot)
+        if self.attempt is not None and self.attempt.ballot < ballot:
+            self.attempt = None  # that one will not promise it any more
         self.unsettled = True
         self.proceed()
 
     def _reported(self, place: int, ballot: int, answer: list[Any]) -> None:
         match answer:
-            case [bytes(held), accepted, [*dead], bool(complete), int(degree)]:
+            case [bytes(held), accepted, [*dead], 0 | 1 | 2 as state, bool(sure), int(degree)]:
                 self._note_dead(dead)
-                report = Report(held, _unpack_accepted(accepted), complete, degree)
+                report = Report(held, _unpack_accepted(accepted), State(state), sure, degree)
             case _:
                 raise ProtocolError("a report that makes no sense")
         attempt = self.attempt

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from orcalike.transport.degree import ALL, MAJORITY
-from orcalike.transport.membership.quorum import Ruling, rule_on
+from orcalike.transport.membership.quorum import Ruling, State, rule_on
 from orcalike.transport.view import View
 
 
@@ -26,8 +26,10 @@ class Report:
     """What it holds of the view's packets, in the words of the layer above."""
     accepted: tuple[int, Value] | None = None
     """The last value that it accepted in this view, and under which ballot."""
-    complete: bool = True
-    """Whether its state is complete."""
+    state: State = State.WHOLE
+    """What it knows of the application's state."""
+    sure: bool = True
+    """It was never out of contact in this view."""
     degree: int = 0
     """The least degree of 1 or more that it knows of (H2), or 0."""
 
@@ -62,7 +64,19 @@ class Attempt:
             {members[place].incarnation for place in places},
             dead,
             min(degrees, default=0),
-            {members[place].incarnation for place, it in self.reports.items() if it.complete},
+            {members[place].incarnation: it.state for place, it in self.reports.items()},
+            sure=any(self.reports[place].sure for place in places),
+        )
+
+    def loses_state(self, leaving: Set[int], dead: Set[int]) -> bool:
+        """Whether all who have the state leave, while somebody else who has it may live."""
+        for place, member in enumerate(self.view.members):
+            report = self.reports.get(place)
+            if report is not None and report.state and member.incarnation not in leaving:
+                return False
+        return not self.reset and any(
+            place not in self.reports and not member.witness and member.incarnation not in dead
+            for place, member in enumerate(self.view.members)
         )
 
     def bound_to(self) -> Value | None:
@@ -75,7 +89,7 @@ class Attempt:
         if not self.reset:
             return self.ruling(self.reports.keys(), dead)
         enough = len(self.reports) >= self.reset
-        whole = any(report.complete for report in self.reports.values())
+        whole = any(report.state for report in self.reports.values())
         return Ruling(enough and whole, f"reset asks for {self.reset} members, one with the state")
 
     def is_decided(self, dead: Set[int]) -> bool:

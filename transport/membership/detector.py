@@ -18,14 +18,17 @@ class Detector:
         self.detection = detection
         self.silent: set[int] = set()
         """Those watched who have not been heard for D."""
+        self.doubt = False
+        """This process, or its way to somebody, stood still: the others may have gone on."""
         self.deadline: int | None = None
         """When to `check` next, in ns; None where nobody is watched."""
         self._heard: dict[int, int] = {}
 
     def watch(self, incarnations: Iterable[int], now: int) -> None:
-        """Watch these, and nobody else; who is new begins as heard now."""
-        self._heard = {each: self._heard.get(each, now) for each in incarnations}
-        self.silent &= self._heard.keys()
+        """Watch these, and nobody else, from now on: all of them begin as heard now."""
+        self._heard = dict.fromkeys(incarnations, now)
+        self.silent = set()
+        self.doubt = False
         self._set_deadline(now)
 
     def heard(self, incarnation: int, when: int) -> None:
@@ -43,8 +46,10 @@ class Detector:
         if self.deadline is not None and now - self.deadline > self.detection // 2:
             for each, last in self._heard.items():
                 if each not in self.silent:
+                    self.doubt |= now - last >= self.detection // 2
                     self._heard[each] = max(last, now)
         self.silent = {each for each, last in self._heard.items() if now - last >= self.detection}
+        self.doubt |= bool(self.silent)
         self._set_deadline(now)
         return self.silent != before
 

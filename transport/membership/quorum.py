@@ -6,10 +6,20 @@ and where writes have a degree, each such set meets every set of holders.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from enum import IntEnum
 
 from orcalike.transport.view import Member, View
+
+
+class State(IntEnum):
+    """What a member knows of the application's state."""
+
+    NONE = 0
+    EMPTY = 1
+    """There was none yet, unless somebody who is not there has it."""
+    WHOLE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +34,20 @@ class Ruling:
 
 
 def rule_on(
-    view: View, present: Set[int], dead: Set[int], degree: int, complete: Set[int]
+    view: View,
+    present: Set[int],
+    dead: Set[int],
+    degree: int,
+    state: Mapping[int, State],
+    *,
+    sure: bool = True,
 ) -> Ruling:
     """Whether those `present` may form the view after `view`; all sets hold incarnations.
 
     `dead` are certainly dead (H13), `degree` is R, the least degree of 1 or more of any operation
-    (0 if there is none), and `complete` are those whose state is complete.
+    (0 if there is none), and `state` says what those present know of the application's state.
+    `sure`: one of those present was never out of contact in this view, so that the dead cannot have
+    formed another one without it; where nobody is, certain deaths do not help.
     """
     size = len(view.members)
     here = [member for member in view.members if member.incarnation in present]
@@ -39,13 +57,15 @@ def rule_on(
         if member.incarnation not in present and member.incarnation not in dead
     )
     half = 2 * len(here) == size and view.sequencer.incarnation in present
-    if not (2 * len(here) > size or half or not missing):
+    if not (2 * len(here) > size or half or (sure and not missing)):
         why = f"{len(here)} of {size} members are no majority"
         return Ruling(False, why, missing)
     if degree >= 1 and len(here) < size - degree:
         why = f"with resilience {degree}, {size - degree} of {size} members must be there"
         return Ruling(False, why, missing or _without(view, present))
-    if not present & complete:
+    known = [state[each] for each in sorted(present) if each in state]
+    lost = all(member.witness or member.incarnation in dead for member in view.members)
+    if State.WHOLE not in known and not (lost and State.EMPTY in known):
         why = "nobody who is there has the whole state"
         return Ruling(False, why, missing or _without(view, present))
     return Ruling(True)

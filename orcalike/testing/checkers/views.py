@@ -84,8 +84,8 @@ class OnePrimary(Checker):
     id = "I15"
 
     def view(self, member: int, view: Installed, start: int | None, held: int | None) -> None:
-        for other in self.facts.views:
-            if other[:2] == view.identity[:2] and other != view.identity:
+        for other in self.facts.rivals.get(view.identity[:2], ()):
+            if other != view.identity:
                 living = self.facts.members_of(other)
                 if living:
                     self.fail(member, f"{view.identity} while {living[0]:x} is in {other}")
@@ -122,7 +122,7 @@ class OnePrimary(Checker):
         """H1 (c): the state goes with those who leave, not with those who are only silent."""
         for each in before.members:
             seen = self.facts.seen.get(each)
-            lives = seen is not None and seen.view is not None and not seen.dead
+            lives = seen is not None and bool(seen.sources) and not seen.dead
             if lives and each not in before.witnesses and each not in self.facts.leavers:
                 self.fail(member, f"{view.identity} has no state, and {each:x} lives and has it")
 
@@ -138,7 +138,9 @@ class Fencing(Checker):
     def deliver(self, member: int, key: Key, name: Name, body: bytes, holders: int | None) -> None:
         facts = self.facts
         view = facts.seen[member].view
-        if view is None or not facts.casts[name].degree or (view.lineage, key) in facts.placed:
+        if view is None or facts.latest[view.lineage] <= view.number:
+            return
+        if not facts.casts[name].degree or (view.lineage, key) in facts.placed:
             return
         for identity, cut in facts.cuts.items():
             later = identity[0] == view.lineage and identity[1] > view.number

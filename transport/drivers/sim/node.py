@@ -33,6 +33,8 @@ class Node:
         """Between two beats, ns."""
         self.silent = Spans()
         """When it sent and heard no beats."""
+        self.beating: dict[int, tuple[int, Spans]] = {}
+        """Whom it beats to: since when, and when it did not."""
         self.cost = 0
         """What each input takes, ns: a slow processor."""
         self.links: list[End] = []
@@ -48,6 +50,7 @@ class Node:
         self._ties = Stream(world.seed, entity, "ties")
         self._beats = Stream(world.seed, entity, "beats")
         self._heard: dict[int, int] = {}
+        self._beats_version = 0
 
     def __repr__(self) -> str:
         return (
@@ -171,12 +174,26 @@ class Node:
         if out.closes:
             for link in out.take_closes():
                 world.disconnect(self, link, "closed")
+        if self.stack.beats_version != self._beats_version:
+            self._beat()
         deadline = self.stack.deadline
         if deadline is not None and (self._alarm is None or deadline < self._alarm):
             self._alarm = due = max(deadline, world.now)
             world.push(due, self.tie(), self._expire, due)
         if world.on_input is not None:
             world.on_input(self)
+
+    def _beat(self) -> None:
+        """Beat to those that the stack names, from now on."""
+        self._beats_version = self.stack.beats_version
+        wanted = {member.incarnation for member in self.stack.beats}
+        for incarnation, (_, spans) in self.beating.items():
+            if incarnation not in wanted:
+                spans.begin(self.world.now)
+        for incarnation in sorted(wanted):
+            since, spans = self.beating.get(incarnation, (self.world.now, Spans()))
+            spans.end(self.world.now)
+            self.beating[incarnation] = since, spans
 
     def _transmit(self, link: int, frame: bytes) -> None:
         end = self.links[link] if link < len(self.links) else None

@@ -159,20 +159,21 @@ class World:
     def contact(self, node: Node, incarnation: int, dice: Stream) -> int | None:
         """When the last beat came to `node` that says that its own had arrived; None for never."""
         other = self.members.get(incarnation)
-        if other is None:
+        if other is None or node.incarnation not in other.beating:
             return None
+        since, beating = other.beating[node.incarnation]
         when = self.now - self.delays.least - dice.below(node.interval)
         while self.beat_loss and dice.random() < self.beat_loss:
             when -= node.interval
         ways = (self.path(node.name, other.name), self.path(other.name, node.name))
-        spans = (node.silent, other.silent, ways[0].cuts, ways[1].cuts)
+        spans = (node.silent, other.silent, beating, ways[0].cuts, ways[1].cuts)
         troubles = [span for span in spans if span.past or span.since is not None]
         latest = when + 1
         while when < latest:
             latest = when
             for trouble in troubles:
                 when = trouble.before(when)
-        return when if when >= max(node.born, other.born) else None
+        return when if when >= since else None
 
     # Links.
 

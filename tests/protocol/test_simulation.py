@@ -1,0 +1,276 @@
+"""Runs of the simulator with faults: that seeds keep the promises, and what examines them works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from orcalike.cli import cli
+from orcalike.testing.cells import FAULTS, ROLES, Cell, cells, try_cell
+from orcalike.testing.history import Violation
+from orcalike.testing.run import Run
+from orcalike.testing.sabotage import SWITCHES, caught
+from orcalike.testing.scenario import MS, Event, Scenario
+from orcalike.testing.shrink import shrink, violation_of
+from orcalike.testing.smallscope import explore
+from orcalike.testing.story import Story
+from orcalike.testing.swarm import FAMILIES, draw
+from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.stacks import register
+from orcalike.transport.wire.message import Message
+
+CHUNK = 25
+SEEDS = 500
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_seeds_with_faults_keep_the_promises(first: int, request: pytest.FixtureRequest) -> None:
+    """`--seed N` runs seed N alone."""
+    seed = request.config.getoption("--seed")
+    if seed is None:
+        for each in range(first, first + CHUNK):
+            Run(draw(each)).run()
+    elif first == 0:
+        Run(draw(seed)).run()
+
+
+@pytest.mark.parametrize("seed", [3, 8, 21, 34])
+def test_a_seed_is_one_course(seed: int) -> None:
+    traces = set()
+    for _ in range(2):
+        run = Run(draw(seed))
+        try:
+            run.run()
+        finally:
+            traces.add(run.world.trace)
+    assert len(traces) == 1
+
+
+def test_a_seed_is_one_course_whatever_hashes_are() -> None:
+    """I33, G4: no order of a set or of hashes gets into a run."""
+    program = (
+        "from orcalike.testing.swarm import draw; from orcalike.testing.run import Run\n"
+        "for seed in (2, 3, 8, 12):\n"
+        "    run = Run(draw(seed)); run.run(); print(run.world.trace)\n"
+    )
+    traces = set()
+    for hash_seed in ("0", "1"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, check=True
+        )
+        traces.add(done.stdout)
+    assert len(traces) == 1
+    assert len(traces.pop().split()) == 4
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 7))
+def test_a_scenario_survives_its_file(seed: int) -> None:
+    scenario = draw(seed)
+    assert Scenario.from_json(scenario.to_json()) == scenario
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        "nonsense",
+        '{"version": 1}',
+        '{"version": 1, "seed": 1, "size": 1, "safety": 1, "events": [{"do": "explode"}]}',
+        '{"version": 1, "seed": 1, "size": 1, "safety": 1, "events": [{"undo": "join"}]}',
+        '{"version": 2, "seed": 1, "size": 1, "safety": 1, "events": []}',
+    ],
+)
+def test_what_is_no_scenario_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"scenario|Expecting value"):
+        Scenario.from_json(text)
+
+
+def test_each_family_of_faults_is_left_out_as_often_as_not() -> None:
+    kinds: dict[str, int] = {}
+    for seed in range(300):
+        for kind in {event.do for event in draw(seed).events}:
+            kinds[kind] = kinds.get(kind, 0) + 1
+    assert len(FAMILIES) == 12
+    for kind in (
+        "crash",
+        "pause",
+        "hang",
+        "slow",
+        "hold",
+        "cut",
+        "isolate",
+        "clog",
+        "lag",
+        "leave",
+    ):
+        assert 60 < kinds[kind] < 260, kind
+
+
+def test_one_fault_less_leaves_the_rest_as_it_was() -> None:
+    """What shrinking needs: until the fault, both runs are the same."""
+    scenario = draw(8)
+    story = Story(Run(scenario))
+    story.run.run()
+    fault = max((e for e in scenario.events if e.do not in ("cast", "join")), key=lambda e: e.at)
+    rest = [event for event in scenario.events if event is not fault]
+    other = Story(Run(scenario.with_events(rest)))
+    other.run.run()
+    before = [str(line) for line in story.lines if line.when < fault.at]
+    assert before == [str(line) for line in other.lines if line.when < fault.at]
+    assert len(before) > 20
+
+
+# The shrinker, on a bug of its own.
+
+
+@register
+class Lose(Layer):
+    """Loses the third cast of each second member, once its view has had three members."""
+
+    name = "LOSE"
+
+    def __init__(self, core: Core, config: object, me: object) -> None:
+        super().__init__(core)
+        self.seen = self.place = 0
+        self.armed = False
+
+    def up_view(self, view: object, cut: bytes) -> None:
+        self.place = view.place(self.core.me.incarnation)  # type: ignore[attr-defined]
+        self.armed |= len(view.members) == 3  # type: ignore[attr-defined]
+        self.above.up_view(view, cut)
+
+    def up_cast(self, message: Message) -> None:
+        self.seen += 1
+        if not (self.armed and self.place == 1 and self.seen == 3):
+            self.above.up_cast(message)
+
+
+def losing(seed: int) -> Scenario:
+    """A busy group of six whose stack has the bug."""
+    events = [Event("join", number * MS, str(number)) for number in range(1, 6)]
+    events += [Event("cast", (20 + i) * MS, str(i % 6), degree=i % 2, size=20) for i in range(40)]
+    events += [Event("crash", 45 * MS, "5"), Event("pause", 30 * MS, "4", span=90 * MS)]
+    events += [Event("break", 35 * MS, "1", "3")]
+    stack = "LOSE:XFER:TOTAL:MBRSHIP:COM:sim"
+    return Scenario(seed, 6, tuple(events), 3_000 * MS, stack=stack)
+
+
+def test_a_bug_is_shrunk_to_what_it_needs() -> None:
+    scenario = losing(1)
+    violation = violation_of(scenario)
+    assert violation is not None
+    smallest = shrink(scenario, violation.id, keep_stack=True)
+    found = violation_of(smallest)
+    assert found is not None
+    assert found.id == violation.id
+    assert smallest.size == 3
+    assert sorted(event.do for event in smallest.events) == ["cast"] * 4 + ["join"] * 2
+
+
+def test_shrinking_accepts_no_other_violation() -> None:
+    """A candidate that breaks something else is not smaller, it is another bug."""
+
+    def judge(scenario: Scenario) -> Violation | None:
+        casts = sum(event.do == "cast" for event in scenario.events)
+        return Violation("I1", "much") if casts > 20 else Violation("I2", "less")
+
+    smallest = shrink(losing(1), "I1", judge=judge)
+    assert [event.do for event in smallest.events] == ["cast"] * 21
+
+
+# Other ways to look for trouble.
+
+
+def test_all_orders_of_one_write_without_a_crash() -> None:
+    explored = explore(3, (Event("cast", 0, "1", degree=1),), crashes=0)
+    assert explored.whole
+    assert explored.states > 5
+
+
+def test_orders_of_one_write_and_a_crash() -> None:
+    explored = explore(3, (Event("cast", 0, "1", degree=1),), crashes=1, runs_max=2_000)
+    assert explored.states > 1_000
+
+
+def test_cells_are_counted() -> None:
+    every = list(cells())
+    assert len(every) == len(set(every)) == sum(map(len, ROLES.values())) * len(FAULTS)
+
+
+@pytest.mark.parametrize("step", ROLES)
+def test_a_fault_at_each_step(step: str) -> None:
+    """The fault really happens at its step, and nothing is broken by it."""
+    cell = Cell(step, ROLES[step][0], "kill")
+    assert try_cell(cell, range(10)) is not None, cell
+
+
+@pytest.mark.parametrize(
+    "name", ["one-holder-less", "read-tentative", "deliver-on-decision", "suspected-is-dead"]
+)
+def test_sabotage_is_noticed(name: str) -> None:
+    found = caught(name, range(200))
+    assert found is not None
+    assert found[1] in SWITCHES[name].ids
+
+
+# The command.
+
+
+def test_simulate_says_what_became_of_a_seed() -> None:
+    result = CliRunner().invoke(cli, ["simulate", "--seed", "8"])
+    assert result.exit_code == 0, result.output
+    assert "seed 8" in result.output
+    assert "trace " in result.output
+
+
+def test_simulate_shrinks_and_saves(tmp_path: pytest.TempPathFactory) -> None:
+    path = os.path.join(str(tmp_path), "bad.json")
+    with open(path, "w") as file:
+        file.write(losing(1).to_json())
+    found, diagram = os.path.join(str(tmp_path), "found.json"), os.path.join(str(tmp_path), "d.mmd")
+    arguments = ["simulate", "--scenario", path, "--save", found, "--diagram", diagram]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 1, result.output
+    assert "broken: I" in result.output
+    with open(diagram) as file:
+        assert file.readline() == "sequenceDiagram\n"
+    with open(found) as file:
+        assert Scenario.from_json(file.read()) == losing(1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--seed", "1", "--seeds", "1..2"],
+        ["--seeds", "5..1"],
+        ["--seeds", "x"],
+        ["--seed", "-1"],
+    ],
+)
+def test_simulate_refuses_what_makes_no_sense(arguments: list[str]) -> None:
+    assert CliRunner().invoke(cli, ["simulate", *arguments]).exit_code == 2
+
+
+def test_simulate_refuses_a_file_that_is_no_scenario(tmp_path: pytest.TempPathFactory) -> None:
+    path = os.path.join(str(tmp_path), "x.json")
+    with open(path, "w") as file:
+        file.write("{}")
+    assert CliRunner().invoke(cli, ["simulate", "--scenario", path]).exit_code == 2
+
+
+def test_a_change_in_a_scenario_is_another_run() -> None:
+    scenario = draw(8)
+    traces = set()
+    for seed in (8, 9):
+        run = Run(replace(scenario, seed=seed))
+        run.run()
+        traces.add(run.world.trace)
+    assert len(traces) == 2
