@@ -120,9 +120,10 @@ class Run:
 class Counting:
     """Starts runs of the counting program."""
 
-    def __init__(self, cli: Cli, directory: Path) -> None:
+    def __init__(self, cli: Cli, directory: Path, runs: Path) -> None:
         self.cli = cli
         self.directory = directory
+        self.runs = runs
 
     @contextmanager
     def run(self, *flags: str, options: str = "") -> Iterator[Run]:
@@ -132,7 +133,8 @@ class Counting:
             yield Run(process, self.directory, resilient="resilience" in options)
 
     def chaos(self, *arguments: str) -> str:
-        command = [sys.executable, "-m", "orcalike", "chaos", *arguments]
+        (job,) = self.runs.iterdir()
+        command = [sys.executable, "-m", "orcalike", "chaos", "--job", job.name, *arguments]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout
@@ -148,11 +150,11 @@ def counting(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Counting:
-    """The counting program; `orcalike chaos` finds no run but this test's."""
+    """The counting program; each test's run is alone in a folder of its own."""
     directory = tmp_path_factory.mktemp("x")
     directory.chmod(0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
-    return Counting(cli, tmp_path)
+    return Counting(cli, tmp_path, directory / "orcalike")
 
 
 SEQUENCERS = pytest.mark.parametrize("sequencer", ["witness", "rank"])
