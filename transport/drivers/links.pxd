@@ -38,6 +38,7 @@ cdef class Links(Driver):
     cdef accept(self, object listener)
     cdef connect(self, Stack stack, str address)
     cdef close(self, Channel channel, str why)
+    cdef set_severed(self, Channel channel, bint severed)
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1
     cdef int connected(self, Channel channel) except -1
     cdef greeted(self, Channel channel, bytes frame)

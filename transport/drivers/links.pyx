@@ -32,6 +32,7 @@ cdef extern from "<sys/epoll.h>" nogil:
     enum:
         EPOLL_CLOEXEC
         EPOLL_CTL_ADD
+        EPOLL_CTL_DEL
         EPOLL_CTL_MOD
         EPOLLIN
         EPOLLOUT
@@ -196,6 +197,8 @@ cdef class Links(Driver):
         cdef Message frame
         cdef int64_t now
         cdef int got = 0
+        if channel.severed:
+            return 0
         if channel.connecting and events & ~<unsigned int>EPOLLIN:
             return self.connected(channel)
         if events & EPOLLOUT:
@@ -402,16 +405,26 @@ cdef class Links(Driver):
     def sever(self, addresses):
         """Be cut off from the endpoints at these addresses, and from no others, until told anew.
 
-        Links to them are closed and none are made, no beats go there, and none count.
+        No beats go there, and none count. Links stay, as streams do in a partition that is not
+        too long: what is under way comes when it is over. None are made meanwhile.
         """
+        cdef Channel channel
         self.severed = frozenset(addresses)
         for entry in list(self.slots):
-            peer = self.peer_of(entry)
-            address = (<Channel>entry).address if isinstance(entry, Channel) else ""
-            if address in self.severed or peer is not None and peer.address in self.severed:
-                self.close(<Channel>entry, CUT_OFF)
+            if isinstance(entry, Channel):
+                channel = <Channel>entry
+                peer = self.peer_of(channel)
+                address = peer.address if peer is not None else channel.address
+                if channel.severed != (address in self.severed):
+                    self.set_severed(channel, not channel.severed)
         self.told.clear()
         self.beat()
+
+    cdef set_severed(self, Channel channel, bint severed):
+        channel.severed = severed
+        channel.waits_for_room = True   # so nothing is written
+        self.watch(channel.fd, channel.link, EPOLLIN | EPOLLOUT,
+                   EPOLL_CTL_DEL if severed else EPOLL_CTL_ADD)
 
     def replace(self, Stack old, Stack new):
         """Serve `new`, and `old` no more, whose links are closed; it is not told."""
@@ -454,7 +467,7 @@ cdef class Links(Driver):
     def is_drained(self):
         """Whether all that was to be sent is with the kernel."""
         return not any(isinstance(entry, Channel) and (<Channel>entry).queued
-                       for entry in self.slots)
+                       and not (<Channel>entry).severed for entry in self.slots)
 
     cdef close_sockets(self):
         """Close every socket, and beat no more; the stacks are not told."""
