@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.view import MEMBERS_MAX, Member, View
+from orcalike.transport.view import (
+    BALLOT_BITS,
+    BALLOT_MAX,
+    LINEAGES_MAX,
+    MEMBERS_MAX,
+    Member,
+    View,
+)
 
 A = Member("unix:/a", 1, None, witness=True)
 B = Member("unix:/b", 2**64 - 1, 3)
@@ -60,8 +67,8 @@ BAD_VIEWS: list[Any] = [
     [1, 0, 0, [], True],
     [1, 2**32, 0, [], True],
     [-1, 2, 0, [], True],
-    [1 << 12, 2, 0, [], True],
-    [1, 2, 1 << 12, [], True],
+    [LINEAGES_MAX << BALLOT_BITS, 2, 0, [], True],
+    [1, 2, BALLOT_MAX + 1, [], True],
     [1, 2, -1, [], True],
     [1, 2, 0, [], 1],
     [1, 2, 0, [A.pack(), A.pack()], True],

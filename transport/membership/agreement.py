@@ -33,6 +33,9 @@ from orcalike.transport.view import (
     next_lineage,
 )
 
+UNDER_WAY = "the group is not blocked: a change of view is under way"
+"""Why a reset cannot be done now, and may be in a moment."""
+
 OLDEST_WATCHED = 4
 """So many of the oldest are watched by all: the next leader is known as soon as one fails."""
 
@@ -148,9 +151,14 @@ class Agreement:
     def ask_join(self, member: Member, options: dict[str, Any]) -> str | None:
         """Somebody asks to join; returns why not, or None. At the leader only."""
         assert self.view is not None
-        for name, value in options.items():
-            if value is not None and self.options.get(name) != value:
-                return f"config: the group has {name}={self.options.get(name)!r}, not {value!r}"
+        asked = {name: value for name, value in options.items() if value is not None}
+        known = {name: value for name, value in self.options.items() if value is not None}
+        for name, value in asked.items():
+            if known.get(name, value) != value:
+                return f"config: the group has {name}={known[name]!r}, not {value!r}"
+        self.options |= (
+            asked | known
+        )  # a witness has none of its own: the first joiner's are the group's
         coming = self._coming()
         if len(coming.members) + len(self.joining) >= MEMBERS_MAX:
             return f"the group is full: {MEMBERS_MAX} members"
@@ -268,7 +276,8 @@ class Agreement:
         elif attempt.is_decided(self._dead_for_quorum()):
             self._decide()
         elif not any(
-            place not in attempt.accepts and not self.is_out(attempt.view.members[place].incarnation)
+            place not in attempt.accepts
+            and not self.is_out(attempt.view.members[place].incarnation)
             for place in attempt.reports
         ):
             self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))
@@ -390,7 +399,7 @@ class Agreement:
         if self.view is None or self.leader != self.place or attempt is None:
             return "the group is not blocked"
         if attempt.said is None:
-            return "the group is not blocked: a change of view is under way"
+            return UNDER_WAY
         if len(attempt.reports) < minimum:
             return f"{len(attempt.reports)} members are there, {minimum} are asked for"
         if not any(report.state for report in attempt.reports.values()):
@@ -489,7 +498,9 @@ class Agreement:
         self.dead &= present
         self.joining = {inc: who for inc, who in self.joining.items() if inc not in present}
         if before is not None and not leader and self.place == 0:
-            self.tell_joiners(before, value)  # the old leader may have ended before they had its word
+            self.tell_joiners(
+                before, value
+            )  # the old leader may have ended before they had its word
 
     def receive(self, place: int, message: list[Any]) -> None:
         """A control message of the member at `place`; raises ProtocolError where it makes none."""
