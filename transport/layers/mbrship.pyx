@@ -177,6 +177,7 @@ cdef class Mbrship(Layer):
                 self.suspicions()
                 for incarnation in back:
                     self.agreement.again(incarnation)
+            self.agreement.ask_again()
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:

@@ -163,6 +163,9 @@ cdef class Total(Layer):
             self.submit_more()
             if self.place == 0:
                 self.accept_more()
+            else:
+                self.owes = True            # whether this member is one of them
+                self.core.again(self)
 
     cdef int count_whole(self) except -1:
         """Whose word counts: members whose state is complete (H3, H9)."""

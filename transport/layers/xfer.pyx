@@ -125,7 +125,14 @@ cdef class Xfer(Layer):
         else:
             self.take(message.source, message)
 
+    cpdef up_blocked(self, object missing, str rule):
+        self.blocked = (missing, rule)      # one without state has no view yet to be blocked in
+        if self.complete:
+            self.above.up_blocked(missing, rule)
+
     cpdef up_view(self, object view, bytes cut):
+        if not self.replays:
+            self.blocked = None
         if self.view is None:
             self.view = view
             self.epoch = view.number
@@ -286,10 +293,13 @@ cdef class Xfer(Layer):
         for gift in self.gifts.values():
             self.give(gift)
         self.below.credit(True)
+        self.tell_incomplete()
         done.push(1)[0] = COMPLETE
         self.below.cast(done)
-        self.tell_incomplete()
         self.cast_kept()
+        if self.blocked is not None:
+            missing, rule = self.blocked
+            self.above.up_blocked(missing, rule)
 
     cpdef dict dump(self):
         return {"complete": self.complete, "waiting": len(self.donors),

@@ -228,6 +228,13 @@ class Agreement:
         assert self.attempt is not None
         self.port.tell(place, ["FLUSH", self.attempt.ballot, self.attempt.mark, list(self.dead)])
 
+    def ask_again(self) -> None:
+        """While the group is blocked: those who are missed may be there, and in another view."""
+        if self.attempt is not None and self.attempt.said is not None:
+            for place, member in enumerate(self.attempt.view.members):
+                if place not in self.attempt.reports and member.incarnation not in self.dead:
+                    self._ask(place)
+
     def again(self, incarnation: int) -> None:
         """A member can be reached anew: repeat to it what it may not have heard."""
         attempt = self.attempt
