@@ -177,7 +177,9 @@ def test_two_sets_that_may_go_on_share_a_member(size: int) -> None:
         first = [each for each in subsets(everybody - dead) if ruling(size, each, dead).granted]
         for later in subsets(everybody - dead):
             gone = dead | later
-            second = [each for each in subsets(everybody - gone) if ruling(size, each, gone).granted]
+            second = [
+                each for each in subsets(everybody - gone) if ruling(size, each, gone).granted
+            ]
             for one in first:
                 for other in second:
                     if one - gone:
