@@ -339,7 +339,13 @@ cdef class Mbrship(Layer):
     cpdef up_linked(self, object member):
         """A link stands again."""
         cdef Peer peer = member
-        if self.view is None or self.unlinked.pop(peer.incarnation, None) is None:
+        if self.view is None:
+            return
+        if peer.place < 0 and self.agreement.frozen and peer.address:
+            # Blocked here, and perhaps long gone on there.
+            held = self.above.up_held()
+            self.contact_with(peer.address, ["BEHIND", self.view.number, held])
+        if self.unlinked.pop(peer.incarnation, None) is None:
             return
         self.suspicions()
         if peer.place >= 0:
@@ -487,7 +493,7 @@ cdef class Mbrship(Layer):
         return self.above.up_has_state()
 
     def is_sure(self):
-        return not self.detector.doubt
+        return self.detector.is_sure(self.core.now)
 
     def degree_here(self):
         return self.least

@@ -53,6 +53,11 @@ class Detector:
         self._set_deadline(now)
         return self.silent != before
 
+    def is_sure(self, now: int) -> bool:
+        """Whether this process was never out of contact since it began to watch these."""
+        late = self.deadline is not None and now - self.deadline > self.detection // 2
+        return not self.doubt and not late
+
     def _set_deadline(self, now: int) -> None:
         """The first silence that is due; while somebody is silent, a return is looked for."""
         dues = [last + self.detection for each, last in self._heard.items() if each not in self.silent]
