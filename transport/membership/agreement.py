@@ -268,7 +268,8 @@ class Agreement:
         elif attempt.is_decided(self._dead_for_quorum()):
             self._decide()
         elif not any(
-            place not in attempt.accepts and not self.is_out(attempt.view.members[place].incarnation)
+            place not in attempt.accepts
+            and not self.is_out(attempt.view.members[place].incarnation)
             for place in attempt.reports
         ):
             self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))
@@ -419,9 +420,7 @@ class Agreement:
         assert attempt is not None
         attempt.mark = held
         state, sure = State(self.port.has_state()), self.port.is_sure()
-        attempt.reports[place] = Report(
-            held, self.accepted, state, sure, self.port.degree_here()
-        )
+        attempt.reports[place] = Report(held, self.accepted, state, sure, self.port.degree_here())
         for other, member in enumerate(self.view.members):
             if other != place and member.incarnation not in self.dead:
                 self._ask(other)
@@ -476,7 +475,9 @@ class Agreement:
         self.dead &= present
         self.joining = {inc: who for inc, who in self.joining.items() if inc not in present}
         if before is not None and not leader and self.place == 0:
-            self.tell_joiners(before, value)  # the old leader may have ended before they had its word
+            self.tell_joiners(
+                before, value
+            )  # the old leader may have ended before they had its word
 
     def receive(self, place: int, message: list[Any]) -> None:
         """A control message of the member at `place`; raises ProtocolError where it makes none."""
