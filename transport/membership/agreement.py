@@ -441,9 +441,7 @@ class Agreement:
         assert attempt is not None
         attempt.mark = held
         state, sure = State(self.port.has_state()), self.port.is_sure()
-        attempt.reports[place] = Report(
-            held, self.accepted, state, sure, self.port.degree_here()
-        )
+        attempt.reports[place] = Report(held, self.accepted, state, sure, self.port.degree_here())
         for other, member in enumerate(self.view.members):
             if other != place and member.incarnation not in self.dead:
                 self._ask(other)
