@@ -43,7 +43,7 @@ class Effort:
     calls: int
 
 
-FULL = Effort(rounds=25, waits=500, bursts=70_000, calls=300_000)
+FULL = Effort(rounds=25, waits=500, bursts=200_000, calls=300_000)
 QUICK = Effort(rounds=2, waits=50, bursts=3_000, calls=10_000)
 
 
