@@ -1,7 +1,8 @@
 """An endpoint: one membership of this process, from joining to leaving.
 
 It puts a stack, a pump and what stands above together, and is the only place where they meet
-threads and event loops.
+threads and event loops. A member that the group has gone on without can join again: as another
+incarnation, on another stack; what stands above stays.
 """
 
 from __future__ import annotations
@@ -17,18 +18,27 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from orcalike import control
-from orcalike.errors import ConfigMismatch, JoinFailed, NotPrimary, OrcalikeError
+from orcalike.errors import (
+    ConfigMismatch,
+    DataLossPossible,
+    Expelled,
+    JoinFailed,
+    NotPrimary,
+    OrcalikeError,
+)
+from orcalike.line import Line
 from orcalike.plan import DEFAULT_NAME, Plan
-from orcalike.runtime import waits
 from orcalike.signals import PuttingOff
 from orcalike.transport.config import StackConfig
+from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.membership.agreement import UNDER_WAY
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
+from orcalike.watch import Watch
 
 LEAVE_WITHIN = 5.0
 """Seconds that leaving takes at the most; a group that does not answer is left all the same."""
@@ -36,30 +46,48 @@ LEAVE_WITHIN = 5.0
 GIVE_UP_WITHIN = 1.0
 """Seconds that leaving takes at the most where joining has failed."""
 
+ASK_AGAIN = 1.0
+"""Seconds after which a reset that nobody has answered is asked for again."""
+
+TRY_AGAIN = 0.02
+"""Seconds before another try where a change of view is in the way of a reset."""
+
 _log = logging.getLogger("orcalike")
 
 
 class Endpoint:
-    """One membership. `make_upper(stack, endpoint)` gives what stands on top of the stack."""
+    """One membership. `make_upper(stack, endpoint)` gives what stands on top of the stack.
+
+    That is a layer with `fail_all(error)`, after which every call raises it; `bar(error)`, the same
+    until there is a view; `notice`, which the next call raises, once; and, where it can join again,
+    `rebind(stack)`.
+    """
 
     def __init__(self, plan: Plan, make_upper: Callable[[Stack, Endpoint], Any]) -> None:
         self.plan = plan
         self.view: View | None = None
+        self.me: Member | None = None
         self.exit_reason: str | None = None
+        self.expelled: str | None = None
+        """Where the group has gone on without this member: how it said so."""
         self.denied: str | None = None
         self.join_trouble: str | None = None
-        self.lost_members: dict[Member, str] = {}
         self.ended_ranks: set[int] = set()
-        self.on_lost: Callable[[Exception], None] = lambda error: None
-        self.tell_ended: Callable[[set[int]], None] = lambda ranks: None
+        self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
         self.on_view: list[Callable[[View], None]] = []
-        self._watchers: list[Callable[[], None]] = []
+        self._is_in = False
+        self._blocked: tuple[tuple[Member, ...], str] | None = None
+        self._blocked_since = 0.0
+        self._reset_refused: str | None = None
+        self._watch = Watch()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._loops_thread = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._deadline: int | None = None
         self._listener, self.address = self._listen()
         try:
-            self.stack = self._make_stack()
+            self.stack = self._make_stack(self.plan.rank)
         except OrcalikeError:
             self._stop_listening()
             raise
@@ -68,10 +96,11 @@ class Endpoint:
         self.pump.stack_for = lambda group: self.stack if group == plan.name else None
         if self._listener is not None:
             self.pump.listen(self._listener)
-        self.pump.on_failure = lambda error: self.on_lost(
+        self._line = self._make_line()
+        self.upper = make_upper(self.stack, self)
+        self.pump.on_failure = lambda error: self.failed(
             OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
         )
-        self.upper = make_upper(self.stack, self)
         self._signals = PuttingOff(self.pump.later)
 
     # How it begins.
@@ -97,14 +126,33 @@ class Endpoint:
             return sockets.listen(launch.listen_at(plan.name))
         return sockets.listen(sockets.beside(self._targets()[0], self._incarnation))
 
-    def _make_stack(self) -> Stack:
+    def _make_stack(self, rank: int | None, options: dict[str, Any] | None = None) -> Stack:
+        """A stack for this incarnation; `options` are the group's, where they are known."""
+        plan = self.plan
         medium = self.address.partition(":")[0] or "unix"
-        text = self.plan.stack or f"PACK:XFER:TOTAL:MBRSHIP:COM:{medium}"
-        resilience = self.plan.resilience if self._makes_group else self.plan.resilience or None
-        options = {"resilience": resilience, "stack": text.rpartition(":")[0]}
-        config = StackConfig(self.plan.name, options, time.time_ns() - clock())
-        me = Member(self.address, self._incarnation, self.plan.rank)
+        text = plan.stack or f"PACK:XFER:TOTAL:MBRSHIP:COM:{medium}"
+        if options is None:
+            # All ranks of a program ask for the same; elsewhere a joiner takes what there is.
+            asks = self._makes_group or plan.launch is not None or plan.resilience != 0
+            resilience = plan.resilience if asks else None
+            options = {"resilience": resilience, "stack": text.rpartition(":")[0]}
+        config = StackConfig(
+            plan.name, options, time.time_ns() - clock(), plan.detection, plan.slow
+        )
+        me = Member(self.address, self._incarnation, rank)
         return Stack(parse_stack(text), config, me, self._incarnation)
+
+    def _make_line(self) -> Line | None:
+        launch, name = self.plan.launch, self.plan.name
+        if launch is None:
+            return None
+        return Line(
+            name,
+            self.pump,
+            launch.addresses(name),
+            lambda ranks: self.cast_ended(ranks),
+            self._watch.notify,
+        )
 
     def _stop_listening(self) -> None:
         if self._listener is None:
@@ -115,8 +163,12 @@ class Endpoint:
                 os.unlink(self.address.removeprefix("unix:"))
 
     def _targets(self) -> tuple[str, ...]:
-        launch = self.plan.launch
-        return launch.seeds_of(self.plan.name) if launch else self.plan.seeds
+        """Where the group can be joined: where it was last, and where it is said to be."""
+        launch, last = self.plan.launch, self.view
+        said = launch.seeds_of(self.plan.name) if launch else self.plan.seeds
+        members = [member.address for member in last.members] if last else []
+        own = getattr(self, "address", "")
+        return tuple(each for each in dict.fromkeys((*members, *said)) if each not in ("", own))
 
     # Joining and leaving, on a thread of its own.
 
@@ -127,7 +179,8 @@ class Endpoint:
             self._thread.start()
         try:
             self._begin()
-            self.wait_until(self._step_join, self.plan.timeout, "join the group")
+            if not self._watch.wait(self._step_join, self.plan.timeout, "join the group"):
+                raise self._too_late(self.plan.timeout)
         except BaseException:
             if self._may_be_in():
                 self.leave(GIVE_UP_WITHIN)
@@ -140,12 +193,14 @@ class Endpoint:
     async def join_on_loop(self) -> View:
         """Join on the running event loop."""
         self._loop = asyncio.get_running_loop()
+        self._loops_thread = threading.get_ident()
         self.pump.rearm = self._rearm
         if self.plan.how != "alone":
             self._loop.add_reader(self.pump.fileno(), self.pump.handle)
         try:
             self._begin()
-            await self.await_until(self._step_join, self.plan.timeout, "join the group")
+            if not await self._watch.wait_on_loop(self._step_join, self.plan.timeout):
+                raise self._too_late(self.plan.timeout)
         except BaseException:
             if self._may_be_in():
                 await self.leave_on_loop(GIVE_UP_WITHIN)
@@ -158,59 +213,63 @@ class Endpoint:
     def _begin(self) -> None:
         self._tried = 0
         self._signals.install()
-        if self.plan.launch is not None:
-            control.tell_joining(self.plan.name, self._incarnation)
-            if self._makes_group:
-                control.listen(self._told_ended)
+        if self._line is not None:
+            self._line.joining(self._incarnation)
+            self._line.listen()
         self.pump.call(self.stack.join, "" if self._makes_group else self._targets()[0])
 
     def _step_join(self) -> bool:
         """Whether the view is there and complete; tries the next address after trouble."""
+        self._step()
+        return self._is_in and self.view is not None and self._is_complete(self.view)
+
+    def _step(self) -> None:
         if self.denied is not None:
             raise (ConfigMismatch if self.denied.startswith("config: ") else JoinFailed)(
                 self.denied.removeprefix("config: ")
             )
-        if self.join_trouble is not None and self.view is None:
+        if self.join_trouble is not None and not self._is_in:
             self.join_trouble = None
             self._tried += 1
             delay = min(0.02 * self._tried, 0.5) if self._tried % len(self._targets()) == 0 else 0.0
-            if self._loop is not None:
+            if threading.get_ident() == self._loops_thread:
+                assert self._loop is not None
                 self._loop.call_later(delay, self._try_next)
             else:
                 time.sleep(delay)
                 self._try_next()
-        return self.view is not None and self._is_complete(self.view)
 
     def _may_be_in(self) -> bool:
         """Whether the group has let this member in, or may do so yet: then it must leave again."""
         asked = self.denied is None and self.stack.bottom.is_linked()
         return self.view is not None or asked
 
-    def _told_ended(self, ranks: set[int]) -> None:
-        """The launcher says which ranks have ended: this rank tells the group."""
-        self.tell_ended(ranks)
-
     def _try_next(self) -> None:
         """Ask the next address to be let in."""
         targets = self._targets()
-        if self.view is None and not self.pump.stopped:
+        if not self._is_in and not self.pump.stopped:
             self.pump.call(self.stack.join, targets[self._tried % len(targets)])
 
     def _is_complete(self, view: View) -> bool:
         ranks = {member.rank for member in view.replicas}
         launch = self.plan.launch
-        if launch is not None and not set(range(launch.size)) <= ranks | self.ended_ranks:
+        if launch is not None and not set(range(launch.size)) <= ranks | self._ended():
             return False
         return self.plan.size is None or len(ranks) >= self.plan.size
+
+    def _ended(self) -> set[int]:
+        """The ranks that have ended, by the group's word or the launcher's."""
+        return self.ended_ranks | (self._line.ended if self._line is not None else set())
 
     def leave(self, within: float = LEAVE_WITHIN) -> None:
         """Leave the group and close; never raises, never takes longer than `within` seconds."""
         try:
             if self._can_leave():
                 self.pump.call(self.stack.leave)
-                self.wait_until(lambda: self.exit_reason is not None, within, "leave")
-        except (OrcalikeError, TimeoutError) as error:
-            _log.warning("the group was left without its answer: %s", error)
+                if not self._watch.wait(self._is_out, within, "leave"):
+                    self._say_left(f"nobody answered within {within:g} s")
+        except OrcalikeError as error:
+            self._say_left(error)
         finally:
             self.close()
 
@@ -219,19 +278,33 @@ class Endpoint:
         try:
             if self._can_leave():
                 self.pump.call(self.stack.leave)
-                await self.await_until(lambda: self.exit_reason is not None, within, "leave")
-        except (OrcalikeError, TimeoutError) as error:
-            _log.warning("the group was left without its answer: %s", error)
+                if not await self._watch.wait_on_loop(self._is_out, within):
+                    self._say_left(f"nobody answered within {within:g} s")
+        except OrcalikeError as error:
+            self._say_left(error)
         finally:
             self.close()
 
     def _can_leave(self) -> bool:
-        return self.exit_reason is None and not self.lost_members and self.pump.failure is None
+        """Whether there is somebody who could let this member go."""
+        if self.exit_reason is not None or self.pump.failure is not None:
+            return False
+        if self.blocked is not None:
+            self._say_left("it is blocked")
+        return self.blocked is None
+
+    def _is_out(self) -> bool:
+        return self.exit_reason is not None
+
+    @staticmethod
+    def _say_left(why: object) -> None:
+        _log.warning("the group was left without its answer: %s", why)
 
     def close(self) -> None:
         """Close the sockets, after what is still to be sent."""
         self._signals.remove()
-        control.forget(self._told_ended)
+        if self._line is not None:
+            self._line.forget()
         if self._loop is not None:
             self._loop.remove_reader(self.pump.fileno())
             if self._timer is not None:
@@ -248,16 +321,25 @@ class Endpoint:
     def abandon(self) -> None:
         """This is a forked child: its copies of the sockets go, and the group is its parent's."""
         self._signals.remove()
-        control.forget(self._told_ended)
+        if self._line is not None:
+            self._line.forget()
         self.pump.close_all()
 
     def _rearm(self, deadline: int | None) -> None:
         assert self._loop is not None
+        self._deadline = deadline
+        if threading.get_ident() == self._loops_thread:
+            self._set_timer()
+        else:
+            self._loop.call_soon_threadsafe(self._set_timer)
+
+    def _set_timer(self) -> None:
+        assert self._loop is not None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if deadline is not None:
-            delay = max(deadline - clock(), 0) / 1e9
+        if self._deadline is not None and not self.pump.stopped:
+            delay = max(self._deadline - clock(), 0) / 1e9
             self._timer = self._loop.call_later(delay, self.pump.handle)
 
     # A group that is blocked.
@@ -265,113 +347,162 @@ class Endpoint:
     @property
     def blocked(self) -> tuple[tuple[Member, ...], str] | None:
         """Whom the group waits for, and by which rule; None while it may write."""
-        if not self.lost_members:
-            return None
-        return tuple(self.lost_members), "no member of the view may be missing"
+        return self._blocked
+
+    def blocked_for(self) -> float:
+        """For how many seconds it has been blocked; 0 while it may write."""
+        return time.monotonic() - self._blocked_since if self._blocked is not None else 0.0
 
     def reset(self, minimum: int, timeout: float | None) -> View:
         """Rebuild a blocked group of `minimum` members or more; raises NotPrimary."""
-        if self.blocked is None:
+        before = self.view
+        if self.blocked is None or before is None:
             raise OrcalikeError("the group is not blocked, so there is nothing to reset")
-        raise NotPrimary(f"{self._name_lost()} cannot be reached, and this group has no other view")
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            rest = ASK_AGAIN if end is None else min(ASK_AGAIN, end - time.monotonic())
+            if rest <= 0:
+                raise NotPrimary(
+                    f"the group was not reset within {timeout} s: {self._say_blocked()}"
+                )
+            self._reset_refused = None
+            self.pump.call(self.stack.reset, minimum)
+            self._watch.wait(lambda: self._reset_is_over(before), rest, "reset the group")
+            if self.expelled is not None:
+                raise Expelled(self.expelled)
+            if self.view is not None and self.view.number > before.number:
+                return self.view
+            refused, self._reset_refused = self._reset_refused, None
+            if refused == UNDER_WAY:
+                time.sleep(TRY_AGAIN)
+            elif refused is not None and self.blocked is not None:
+                raise NotPrimary(f"the group was not reset: {refused}")
+
+    def _reset_is_over(self, before: View) -> bool:
+        installed = self.view is not None and self.view.number > before.number
+        return installed or self._reset_refused is not None or self._is_out()
+
+    def _say_blocked(self) -> str:
+        assert self._blocked is not None
+        missing, rule = self._blocked
+        names = " and ".join(map(str, missing)) or "nobody who is certainly dead"
+        return f"it waits for {names} ({rule})"
+
+    # A member that was expelled.
 
     def rejoin(self, timeout: float | None) -> None:
         """Join again after Expelled; raises OrcalikeError where this member was not expelled."""
-        raise OrcalikeError("this member was not expelled, so it cannot join again")
-
-    def _name_lost(self) -> str:
-        return ", ".join(map(str, self.lost_members))
-
-    # Waiting for what happens to the group.
-
-    def wait_until(self, condition: Callable[[], bool], timeout: float | None, what: str) -> None:
-        """Wait in this thread; raises JoinFailed when the time is over."""
-        changed = threading.Event()
-        self._watchers.append(changed.set)
-        end = None if timeout is None else time.monotonic() + timeout
-        waits.enter("view", "", what)
+        if self.expelled is None:
+            raise OrcalikeError("this member was not expelled, so it cannot join again")
+        if not self._targets():
+            raise JoinFailed("this member knows nobody through whom it could join again")
+        self.pump.call(self._begin_again)
         try:
-            while not condition():
-                rest = None if end is None else end - time.monotonic()
-                if (rest is not None and rest <= 0) or not changed.wait(rest):
-                    raise self._too_late(timeout, what)
-                changed.clear()
-        finally:
-            waits.leave()
-            self._watchers.remove(changed.set)
+            if not self._watch.wait(self._step_rejoin, timeout, "join the group again"):
+                raise self._too_late(timeout)
+        except BaseException:
+            self.pump.call(self.stack.leave)  # where it is let in after all
+            raise
 
-    async def await_until(
-        self, condition: Callable[[], bool], timeout: float | None, what: str
-    ) -> None:
-        """Wait in a coroutine; raises JoinFailed when the time is over."""
-        changed = asyncio.Event()
-        loop = asyncio.get_running_loop()
+    def _begin_again(self, now: int) -> None:
+        """Ask to be let in as another incarnation, which has this one's rank and objects."""
+        assert self.me is not None
+        old = self.stack
+        self._incarnation = secrets.randbits(64)
+        self._is_in = False
+        self.denied = self.join_trouble = None
+        self._tried = 0
+        self.stack = self._make_stack(self.me.rank, old.config.options)
+        self.upper.rebind(self.stack)
+        self.pump.replace(old, self.stack)
+        if self._line is not None:
+            self._line.joining(self._incarnation)
+        self.stack.join(self._targets()[0], now)
 
-        def notify() -> None:
-            loop.call_soon_threadsafe(changed.set)
+    def _step_rejoin(self) -> bool:
+        self._step()
+        return self._is_in
 
-        self._watchers.append(notify)
-        try:
-            async with asyncio.timeout(timeout):
-                while not condition():
-                    await changed.wait()
-                    changed.clear()
-        except TimeoutError:
-            raise self._too_late(timeout, what) from None
-        finally:
-            self._watchers.remove(notify)
-
-    def _too_late(self, timeout: float | None, what: str) -> JoinFailed:
+    def _too_late(self, timeout: float | None) -> JoinFailed:
         missing = ""
-        if self.view is not None:
+        if self._is_in and self.view is not None:
             missing = f"; in it are {', '.join(map(str, self.view.replicas))}"
         elif self._targets():
             missing = f"; no answer from {', '.join(self._targets())}"
-        return JoinFailed(f"could not {what} within {timeout} s{missing}")
-
-    def _notify(self) -> None:
-        for watcher in list(self._watchers):
-            watcher()
+        return JoinFailed(f"could not join the group within {timeout} s{missing}")
 
     # Events, told by what stands on top of the stack; on the thread that drives it.
 
     def viewed(self, view: View) -> None:
         """A view was installed."""
-        self.view = view
-        if self.plan.launch is not None:
-            orders = view.place(self._incarnation) == 0
-            (control.tell_sequencer if orders else control.tell_unblocked)(self.plan.name)
+        before, self.view = self.view, view
+        self.me = view.members[view.place(self._incarnation)]
+        again, self.expelled = self.expelled is not None, None
+        self.exit_reason = None
+        self._is_in = True
+        # Whoever leads tells joiners: now this member knows it, whatever it asked for itself.
+        self.stack.config.options["resilience"] = resilience_of(self.upper.group_degree)
+        was_blocked, self._blocked = self._blocked is not None, None
+        if was_blocked:
+            _log.warning("the group %r goes on: %s", self.plan.name, view)
+        if before is not None and not again and view.lineage > before.lineage:
+            self._tell_loss(view)
+        if self._line is not None:
+            self._line.viewed(view, self._incarnation)
         for listener in list(self.on_view):
             listener(view)
-        self._notify()
+        self._watch.notify()
 
-    def lost(self, member: Member, why: str) -> None:
-        """A member cannot be reached: without it the view may not go on writing."""
-        self.lost_members[member] = why
-        _log.warning("lost %s: %s", member, why)
-        if self.plan.launch is None or self.plan.blocked == "raise":
-            self.on_lost(
-                NotPrimary(
-                    f"{member} is lost ({why}), and the group cannot go on without it: "
-                    "join again to begin a new one"
-                )
-            )
-        self._notify()
+    def _tell_loss(self, view: View) -> None:
+        """Somebody has reset the group, and this member was in it before (I9)."""
+        text = (
+            f"the group {self.plan.name!r} was reset, and goes on with "
+            f"{', '.join(map(str, view.members))}: what only others held is lost"
+        )
+        _log.critical("%s", text)
+        self.upper.notice = DataLossPossible(text)
+
+    def suspected(self, member: Member, why: str) -> None:
+        """A member is taken for dead; the group sees to it."""
+        _log.info("%s is suspected: %s", member, why)
+
+    def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
+        """No primary view can be formed without these members, by this rule."""
+        if self._blocked is None:
+            self._blocked_since = time.monotonic()
+        self._blocked = missing, rule
+        text = f"the group {self.plan.name!r} is blocked: {self._say_blocked()}"
+        _log.warning("%s", text)
+        if self._line is not None:
+            self._line.blocked(missing, rule)
+        if self.plan.blocked == "raise":
+            self.upper.bar(NotPrimary(f"{text}; what was under way may be ordered yet"))
+        self._watch.notify()
+
+    def reset_failed(self, why: str) -> None:
+        """A reset cannot be done."""
+        self._reset_refused = why
+        self._watch.notify()
 
     def exited(self, why: str) -> None:
         """Out of the group."""
         self.exit_reason = why
-        self._notify()
+        self._blocked = None
+        if why.startswith("expelled"):
+            self.expelled = f"this member was {why}; group.rejoin() makes it a member again"
+            _log.warning("%s", self.expelled)
+            self.upper.fail_all(Expelled(self.expelled))
+        self._watch.notify()
 
     def join_failed(self, why: str) -> None:
         """The address that was tried does not answer."""
         self.join_trouble = why
-        self._notify()
+        self._watch.notify()
 
     def join_denied(self, why: str) -> None:
         """The group refused."""
         self.denied = why
-        self._notify()
+        self._watch.notify()
 
     def system_error(self, why: str) -> None:
         """Something that cannot be believed has come, or orcalike failed."""
@@ -380,14 +511,14 @@ class Endpoint:
     def ended(self, ranks: set[int]) -> None:
         """These ranks of the program have ended."""
         self.ended_ranks = set(ranks)
-        self._notify()
+        self._watch.notify()
 
     def failed(self, error: Exception) -> None:
         """This replica stopped serving."""
-        self.on_lost(error)
+        self.upper.fail_all(error)
+        self._watch.notify()
 
     def still_waiting(self, what: str) -> None:
         """A call has been waiting for another 10 s: say so where the group is the reason."""
-        if self.lost_members:
-            who = ", ".join(f"{member} ({why})" for member, why in self.lost_members.items())
-            _log.warning("%s waits: the view is not primary without %s", what, who)
+        if self._blocked is not None:
+            _log.warning("%s waits: the group is blocked: %s", what, self._say_blocked())

@@ -7,6 +7,7 @@ Whatever goes through the order can be called in three ways: `group.share(...)` 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import weakref
@@ -15,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from orcalike import failpoints
-from orcalike.endpoint import Endpoint
+from orcalike.endpoint import LEAVE_WITHIN, Endpoint
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.info import Blocked, GroupInfo, next_seqno_of
 from orcalike.plan import Plan
@@ -38,6 +39,8 @@ T = TypeVar("T")
 
 _log = logging.getLogger("orcalike")
 
+LEFT_BLOCKED = "left with calls under way: the group %r is blocked"
+
 _groups: weakref.WeakSet[Group] = weakref.WeakSet()
 
 
@@ -55,8 +58,7 @@ class Group:
     def __init__(self, plan: Plan) -> None:
         self._endpoint = Endpoint(plan, self._make_runtime)
         self._runtime.driver = self._endpoint.pump
-        self._endpoint.on_lost = self._runtime.fail_all
-        self._endpoint.tell_ended = self._tell_ended
+        self._endpoint.cast_ended = self._cast_ended
         if plan.failpoints:
             failpoints.install(
                 plan.failpoints,
@@ -83,7 +85,7 @@ class Group:
         )
         return self._runtime
 
-    def _tell_ended(self, ranks: set[int]) -> None:
+    def _cast_ended(self, ranks: set[int]) -> None:
         try:
             self._runtime.invoke_group(Code.ENDED, tuple(sorted(ranks)), "the end of a rank")
         except OrcalikeError as error:
@@ -107,7 +109,10 @@ class Group:
     @property
     def me(self) -> Member:
         """This member."""
-        return self.view.members[self.view.place(self._runtime.incarnation)]
+        self.view  # noqa: B018 - raises where there is none
+        me = self._endpoint.me
+        assert me is not None
+        return me
 
     @property
     def rank(self) -> int:
@@ -270,7 +275,7 @@ class Group:
         if self._closed:
             return
         if orderly and self._runtime.failure is None:
-            self._guarded(lambda: self._fence_for_leaving().result(timeout=None))
+            self._wait_for_own()
         self._withdraw_own()
         self._record_states()
         self._endpoint.leave(1.0 if not orderly else 5.0)
@@ -280,22 +285,30 @@ class Group:
         if self._closed:
             return
         if orderly and self._runtime.failure is None:
-            try:
-                await self._fence_for_leaving()
-            except OrcalikeError as error:
-                _log.warning("left without an answer: %s", error)
+            await self._wait_for_own_on_loop()
         self._withdraw_own()
         self._record_states()
         await self._endpoint.leave_on_loop(1.0 if not orderly else 5.0)
         self._end()
 
-    def _fence_for_leaving(self) -> Invocation[None]:
-        return self.fence.nowait()
-
-    @staticmethod
-    def _guarded(wait: Callable[[], object]) -> None:
+    def _wait_for_own(self) -> None:
+        """What this member has invoked is ordered and applied; a blocked group is not waited for."""
         try:
-            wait()
+            fence = self.fence.nowait()
+            while self._endpoint.blocked_for() < LEAVE_WITHIN:
+                with contextlib.suppress(TimeoutError):
+                    return fence.result(timeout=LEAVE_WITHIN / 10)
+            _log.warning(LEFT_BLOCKED, self.name)
+        except OrcalikeError as error:
+            _log.warning("left without an answer: %s", error)
+
+    async def _wait_for_own_on_loop(self) -> None:
+        try:
+            fence = asyncio.ensure_future(self.fence.aio())
+            while self._endpoint.blocked_for() < LEAVE_WITHIN:
+                if (await asyncio.wait({fence}, timeout=LEAVE_WITHIN / 10))[0]:
+                    return fence.result()
+            _log.warning(LEFT_BLOCKED, self.name)
         except OrcalikeError as error:
             _log.warning("left without an answer: %s", error)
 

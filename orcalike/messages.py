@@ -112,11 +112,13 @@ class _Inbox(Layer):
         self.returned = 0
         """How many of this member's own messages were cast, and how many have come back."""
         self.failure: Exception | None = None
+        self.notice: Exception | None = None
+        """What the next send raises, once."""
         self.changed = threading.Condition()
-        self.send_degree = 0
+        self.group_degree = 0
         """The group's resilience degree, which all its messages have; 0 where nobody can join."""
         if endpoint.plan.how != "alone":
-            self.send_degree = degree_of(endpoint.plan.resilience)
+            self.group_degree = degree_of(endpoint.plan.resilience)
         self._full = False
         self._degree_told = 0
         stack.above = self
@@ -137,9 +139,9 @@ class _Inbox(Layer):
 
     def proceed(self) -> None:
         """There is room again: let the senders go on. The stack must know the degree (H2)."""
-        if self._degree_told != self.send_degree:
-            self._degree_told = self.send_degree
-            self.below.degree(self.send_degree)
+        if self._degree_told != self.group_degree:
+            self._degree_told = self.group_degree
+            self.below.degree(self.group_degree)
         if self.wants_emptying:
             self._full = False
             self.below.credit(True)
@@ -151,7 +153,7 @@ class _Inbox(Layer):
             self.size -= len(event.data)
         return event
 
-    def end(self, error: Exception) -> None:
+    def fail_all(self, error: Exception) -> None:
         """No more is sent or received; what is here already stays."""
         with self.changed:
             if self.failure is None:
@@ -176,7 +178,10 @@ class _Inbox(Layer):
 
     def up_cast(self, message: Message) -> None:
         assert self.installed is not None
-        sender = self.installed.members[message.source]
+        if message.source >= 0:
+            sender = self.installed.members[message.source]
+        else:  # it has left since
+            sender = self.stack.departed[-2 - message.source]
         body = message.body
         self.seqno = message.seqno
         if body.startswith(_DATA):
@@ -197,7 +202,14 @@ class _Inbox(Layer):
 
     def up_problem(self, member: object, why: str) -> None:
         assert isinstance(member, Member)
-        self.endpoint.lost(member, why)
+        self.endpoint.suspected(member, why)
+
+    def up_blocked(self, missing: object, rule: str) -> None:
+        assert isinstance(missing, tuple)
+        self.endpoint.blocked_by(missing, rule)
+
+    def up_reset_failed(self, why: str) -> None:
+        self.endpoint.reset_failed(why)
 
     def up_exit(self, why: str) -> None:
         if self.installed is not None:
@@ -216,11 +228,11 @@ class _Inbox(Layer):
 
     def up_give_state(self) -> Iterator[bytes]:
         """Messages leave no state behind; there is the group's degree."""
-        return iter([bytes([self.send_degree])])
+        return iter([bytes([self.group_degree])])
 
     def up_take_state(self, piece: bytes) -> None:
         """The group's degree."""
-        self.send_degree = piece[0]
+        self.group_degree = piece[0]
 
 
 class MessageGroup:
@@ -229,10 +241,9 @@ class MessageGroup:
     def __init__(self, plan: Plan) -> None:
         self._endpoint = Endpoint(plan, _Inbox)
         self._inbox: _Inbox = self._endpoint.upper
-        self._endpoint.on_lost = self._inbox.end
-        self._endpoint.tell_ended = self._tell_ended
+        self._endpoint.cast_ended = self._cast_ended
 
-    def _tell_ended(self, ranks: set[int]) -> None:
+    def _cast_ended(self, ranks: set[int]) -> None:
         body = _ENDED + b"".join(map(msgpack.packb, sorted(ranks)))
         self._endpoint.pump.call(self._endpoint.stack.cast, Message(body))
 
@@ -245,11 +256,14 @@ class MessageGroup:
             inbox.sent += 1
             numbers.append(inbox.sent)
             message = Message(_DATA + data)
-            message.degree = inbox.send_degree
+            message.degree = inbox.group_degree
             self._endpoint.stack.cast(message, now)
 
         if inbox.failure is not None:
             raise inbox.failure
+        if inbox.notice is not None:
+            notice, inbox.notice = inbox.notice, None
+            raise notice
         pump.call(cast)
         if not self._wait(lambda: inbox.returned >= numbers[0], timeout, "send_to_group"):
             if inbox.failure is not None:
@@ -296,7 +310,7 @@ class MessageGroup:
     def _leave(self, timeout: float) -> None:
         if not isinstance(self._inbox.failure, GroupClosed):
             self._endpoint.leave(timeout)
-            self._inbox.end(GroupClosed(f"the group {self._endpoint.plan.name!r} was left"))
+            self._inbox.fail_all(GroupClosed(f"the group {self._endpoint.plan.name!r} was left"))
 
 
 def create_group(
@@ -372,8 +386,9 @@ def send_to_group(
     """SendToGroup (A03): a reliable, totally ordered send to all members, this one too.
 
     Returns when the message is delivered here. Raises ValueError for more than 16 MiB,
-    InvocationTimeout when the time is over (the message may be ordered yet), NotPrimary,
-    GroupClosed.
+    InvocationTimeout when the time is over (the message may be ordered yet), Expelled where the
+    group has gone on without this member, GroupClosed; once after a reset DataLossPossible, and
+    the message is not sent.
     """
     body = bytes(data)
     if len(body) > MESSAGE_MAX:
@@ -384,8 +399,8 @@ def send_to_group(
 def receive_from_group(group: MessageGroup, *, timeout: float | None = None) -> Event:
     """ReceiveFromGroup (A04): the next event in the order, as soon as there is one.
 
-    What came before the group was left, or a member was lost, is received first. Raises
-    TimeoutError, NotPrimary, GroupClosed.
+    What came before this member left, or was expelled, is received first. Raises TimeoutError,
+    Expelled, GroupClosed.
     """
     return group._receive(timeout)
 
@@ -401,7 +416,7 @@ def get_info_group(group: MessageGroup) -> Info:
             address=endpoint.address,
             me=inbox.me,
             view=inbox.installed,
-            resilience=resilience_of(inbox.send_degree),
+            resilience=resilience_of(inbox.group_degree),
             blocked=Blocked(*endpoint.blocked) if endpoint.blocked else None,
             next_seqno=inbox.next_seqno,
             seqno=inbox.seqno,

@@ -14,12 +14,17 @@ from urllib.parse import unquote
 
 from orcalike.errors import OrcalikeError
 from orcalike.failpoints import Failpoint, find_failpoints
+from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.sockets import normal
 
 CHECKS = frozenset({"hash", "strict"})
 """What `ORCALIKE_CHECK` can ask for."""
 
+
+DETECTION, SLOW = StackConfig().detection, StackConfig().slow
+SECONDS_LEAST, SECONDS_MOST = 0.01, 86400.0
+"""What can be set as a detection time, or as `slow_timeout`."""
 
 DEFAULT_NAME = "default"
 """The program's own group."""
@@ -55,6 +60,10 @@ class Launch:
         own = self.listen_at(name)
         seeds = _seeds_of(name, self.seeds, self.directory, self.size)
         return tuple(seed for seed in seeds if seed != own) or (own,)
+
+    def addresses(self, name: str) -> dict[int | None, str]:
+        """Where each rank, and the witness (None), listens for the group of that name."""
+        return _by_who(_seeds_of(name, self.seeds, self.directory, self.size), self.size)
 
     def makes_group(self, name: str) -> bool:
         """Whether this rank makes the group; the others join it, and so do those who come again."""
@@ -101,6 +110,16 @@ def find_seeds(name: str, environ: Mapping[str, str] = os.environ) -> tuple[str,
     return _seeds_of(name, seeds, environ["ORCALIKE_RUNTIME_DIR"], size)
 
 
+def find_addresses(name: str, environ: Mapping[str, str] = os.environ) -> dict[int | None, str]:
+    """Where each rank of a launched program, and its witness (None), listens for that group."""
+    return _by_who(find_seeds(name, environ), int(environ["ORCALIKE_WORLD_SIZE"]))
+
+
+def _by_who(seeds: tuple[str, ...], size: int) -> dict[int | None, str]:
+    addresses: dict[int | None, str] = dict(enumerate(seeds[-size:]))
+    return addresses | dict.fromkeys((None,)[: len(seeds) - size], seeds[0])
+
+
 def _seeds_of(name: str, seeds: tuple[str, ...], directory: str, size: int) -> tuple[str, ...]:
     """`seeds` are the program's own group's: the witness's, where there is one, and the ranks'.
 
@@ -134,6 +153,30 @@ def find_checks(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     return checks
 
 
+def find_detection(environ: Mapping[str, str] = os.environ) -> tuple[int, int]:
+    """(detection time, slow_timeout) in ns, as the environment has them, in seconds.
+
+    Raises ValueError for what is no time.
+    """
+    return (
+        _nanoseconds("ORCALIKE_DETECTION", DETECTION, environ),
+        _nanoseconds("ORCALIKE_SLOW_TIMEOUT", SLOW, environ),
+    )
+
+
+def _nanoseconds(name: str, default: int, environ: Mapping[str, str]) -> int:
+    text = environ.get(name, "")
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not SECONDS_LEAST <= seconds <= SECONDS_MOST:
+        raise ValueError(f"{name}={text}: seconds, from {SECONDS_LEAST:g} to {SECONDS_MOST:g}")
+    return round(seconds * 1e9)
+
+
 def find_history(environ: Mapping[str, str] = os.environ) -> str | None:
     """The folder for histories, that `ORCALIKE_HISTORY` names; None where nobody asks."""
     return environ.get("ORCALIKE_HISTORY") or None
@@ -160,6 +203,10 @@ class Plan:
     """The folder of the members' histories."""
     failpoints: tuple[Failpoint, ...] = ()
     """The faults that `ORCALIKE_FAIL` asks for, where the core passes their steps."""
+    detection: int = DETECTION
+    """D, ns: a member that is not heard for so long is suspected."""
+    slow: int = SLOW
+    """`slow_timeout`, ns: a member that stays behind for so long is expelled."""
 
     @property
     def rank(self) -> int | None:
@@ -206,4 +253,5 @@ def make_plan(
         find_checks(),
         find_history(),
         find_failpoints(),
+        *find_detection(),
     )

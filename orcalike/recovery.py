@@ -33,11 +33,13 @@ class Reset:
         Only where the group is blocked: it waits for members, and `group.info().blocked` says for
         which. It goes on without them then, in a new *lineage*: what only they held is lost, and
         where they live still, they are expelled as soon as the two meet. Where several members
-        reset at once the group is rebuilt once. Returns the new view.
+        reset at once the group is rebuilt once. Returns the new view. Each member that was in the
+        old one logs what has happened, and its next call raises `DataLossPossible`, once, and is
+        not sent; so does the next call here. What was under way goes on.
 
         Args:
             minimum: How many members must be in it, this one and witnesses included.
-            timeout: Seconds to wait for their answers; None for as long as it takes.
+            timeout: Seconds that it may take; None for no limit.
 
         Raises:
             NotPrimary: Fewer than `minimum` have answered. It may be tried again.

@@ -22,7 +22,7 @@ import time
 import msgpack
 
 from orcalike import control
-from orcalike.plan import find_formed, find_seeds
+from orcalike.plan import find_addresses, find_detection, find_formed, find_seeds
 from orcalike.runtime.manager import Code
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock
@@ -48,6 +48,8 @@ class Seat(Layer):
         self.pump = witness.pump
         self.ended = witness.ended
         self.group = stack.config.group
+        self.witness = witness
+        self.orders = False
         self.seeds = [seed for seed in find_seeds(self.group) if seed != witness.address]
         self._tried = 0
 
@@ -74,22 +76,26 @@ class Seat(Layer):
 
     def up_view(self, view: View, cut: bytes) -> None:
         """Whoever comes late must know who has ended."""
-        orders = view.place(self.stack.me.incarnation) == 0
-        (control.tell_sequencer if orders else control.tell_unblocked)(self.group)
-        if self.ended:
-            self.stack.again(self)
+        self.orders = view.place(self.stack.me.incarnation) == 0
+        (control.tell_sequencer if self.orders else control.tell_unblocked)(self.group)
+        self.stack.again(self)
 
     def proceed(self) -> None:
-        """Tell the group which ranks have ended."""
+        """Tell the group which ranks have ended, where nobody else does: who orders, does."""
+        if not self.ended or not self.orders:
+            return
         body = bytes((0, Code.ENDED << 1)) + b"".join(map(msgpack.packb, sorted(self.ended)))
         self.below.cast(Message(body))
 
     def up_problem(self, member: object, why: str) -> None:
-        """The launcher sees to it."""
-        _log.info("lost %s: %s", member, why)
+        """A suspicion: the group sees to it."""
+        _log.info("%s is suspected: %s", member, why)
 
     def up_exit(self, why: str) -> None:
-        """It never leaves by itself."""
+        """The group has gone on without it, which never leaves by itself: it joins again."""
+        _log.warning("the witness was %s; it joins again", why)
+        self.orders = False
+        self.pump.later(lambda: self.pump.call(self.witness.join_again, self.group))
 
     def up_system_error(self, why: str) -> None:
         """Something that cannot be believed has come."""
@@ -101,12 +107,15 @@ class Witness:
 
     def __init__(self, listener: socket.socket, address: str, formed: frozenset[str]) -> None:
         self.address = address
-        self.formed = formed
+        self.formed = set(formed)
+        self.cut: frozenset[int | None] = frozenset()
         self.ended: set[int] = set()
         self.seats: dict[str, Seat] = {}
         self.pump = Pump(_log.log)
         self.pump.stack_for = self._stack_for
         self.pump.listen(listener)
+        control.listen_died(lambda who: self.pump.later(lambda: self.pump.told_died(who)))
+        control.listen_cut(self._told_cut)
         for group in sorted(formed):
             self._stack_for(group)
 
@@ -119,20 +128,41 @@ class Witness:
             incarnation = secrets.randbits(64)
             me = Member(self.address, incarnation, None, witness=True)
             layers = "PACK:XFER:TOTAL:MBRSHIP:COM"
-            options = {"resilience": None if group in self.formed else 0, "stack": layers}
-            config = StackConfig(group, options, time.time_ns() - clock())
+            options = {"resilience": None, "stack": layers}  # the degree is the ranks' business
+            epoch = time.time_ns() - clock()
+            config = StackConfig(group, options, epoch, *find_detection())
             stack = Stack(parse_stack(f"{layers}:{medium}"), config, me, incarnation)
             stack.above = seat = self.seats[group] = Seat(self, stack)
             transfer = stack.focus("XFER")
             assert isinstance(transfer, Xfer)
             transfer.silent = True
             self.pump.add(stack)
+            self.pump.later(self._cut_off)
             control.tell_joining(group, incarnation)
             if group in self.formed:
                 self.pump.later(seat.ask)
             else:
                 stack.join("", clock())
         return self.seats[group].stack
+
+    def join_again(self, group: str, now: int) -> None:
+        """Take a new seat in a group that has expelled this one; inside the pump."""
+        seat = self.seats.pop(group)
+        self.formed.add(group)
+        fresh = self._stack_for(group)
+        assert fresh is not None
+        self.pump.replace(seat.stack, fresh)
+
+    def _told_cut(self, others: frozenset[int | None]) -> None:
+        self.cut = others
+        self.pump.later(self._cut_off)
+
+    def _cut_off(self) -> None:
+        def sever(now: int) -> None:
+            addresses = [find_addresses(group) for group in self.seats]
+            self.pump.sever([each[who] for each in addresses for who in self.cut if who in each])
+
+        self.pump.call(sever)
 
     def command(self, line: str) -> None:
         """A line from the launcher: `ended RANK`, `quit`, or what any process is told."""

@@ -25,8 +25,14 @@ class Events(Protocol):
     def viewed(self, view: View) -> None:
         """A view was installed."""
 
-    def lost(self, member: Member, why: str) -> None:
-        """A member of the view cannot be reached any more."""
+    def suspected(self, member: Member, why: str) -> None:
+        """A member of the view is taken for dead, until it is heard again."""
+
+    def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
+        """No primary view can be formed without these members, by this rule."""
+
+    def reset_failed(self, why: str) -> None:
+        """A reset was asked for, and cannot be done."""
 
     def exited(self, why: str) -> None:
         """This member is out of the group."""

@@ -29,12 +29,14 @@ cdef class Caller(Invoker):
     cdef int least, least_told          # R of H1, and what the stack knows of it
     cdef readonly Receipts receipts     # None where STABLE is not in the stack
     cdef public object failure          # why every call raises; None while all is well
+    cdef public object notice           # what the next call raises, once
     cdef public object history          # a `history.Recorder`; None where nobody asks
     cdef void* issued[WINDOW]           # this member's invocations by ticket, borrowed, or NULL
     cdef readonly uint64_t reads_slow, writes
     cdef Waitable room_waitable         # threads that wait for room
     cdef list room_futures              # coroutines that do
 
+    cdef int attach_receipts(self) except -1
     cdef Invocation issue(self, object replica, object operation, unsigned int wanted)
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names, unsigned int wanted)
@@ -58,4 +60,5 @@ cdef class Caller(Invoker):
     cdef int refuse_nested(self, object what) except -1
     cdef int wait_for_room(self) except -1
     cdef int tell_room(self) except -1
+    cdef int say_too_small(self, Invocation invocation) except -1
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1

@@ -17,6 +17,7 @@ class Caller(Invoker):
     manager: Manager
     events: Events
     failure: Exception | None
+    notice: Exception | None
     patient: bool
     group_degree: int
     single: bool

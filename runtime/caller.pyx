@@ -9,6 +9,7 @@ What comes in is for `dispatch`, whose `Runtime` is a caller too.
 """
 
 import asyncio
+import logging
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
@@ -59,6 +60,9 @@ cdef enum:
     NUMBER_MAX = 253        # degrees above are a majority and all, as in `transport.degree`
 
 
+_log = logging.getLogger("orcalike")
+
+
 cdef class Caller(Invoker):
     """One member's invocations, on the way out."""
 
@@ -69,9 +73,14 @@ cdef class Caller(Invoker):
         self.driver = Driver()
         self.room_futures = []
         self.patient = True
-        if stack.focus("STABLE") is not None:
-            self.receipts = Receipts(stack, self)
+        self.attach_receipts()
         memset(self.issued, 0, sizeof(self.issued))
+
+    cdef int attach_receipts(self) except -1:
+        self.receipts = None
+        if self.stack.focus("STABLE") is not None:
+            self.receipts = Receipts(self.stack, self)
+        return 0
 
     # Sending.
 
@@ -121,6 +130,9 @@ cdef class Caller(Invoker):
         invocation.wanted = wanted
         self.issued[invocation.ticket & (WINDOW - 1)] = <void*>invocation
         self.writes += 1
+        if self.failure is not None:        # since it was looked at
+            self.issued[invocation.ticket & (WINDOW - 1)] = NULL
+            self.lose(invocation, self.failure)
         return invocation
 
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
@@ -291,6 +303,9 @@ cdef class Caller(Invoker):
             raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
         if self.failure is not None:
             raise self.failure
+        if self.notice is not None:
+            notice, self.notice = self.notice, None
+            raise notice
         return 0
 
     cdef int refuse_nested(self, object what) except -1:
@@ -353,10 +368,24 @@ cdef class Caller(Invoker):
                 if self.driver.clock() >= until:
                     break
                 self.events.still_waiting(title_of(invocation))
+                self.say_too_small(invocation)
                 if invocation.wanted:
                     self.receipts.still_waiting(invocation)
         finally:
             waits.leave()
+        return 0
+
+    cdef int say_too_small(self, Invocation invocation) except -1:
+        """Say so where the call waits since the view has too few members for its degree (H2)."""
+        cdef int degree = -1
+        cdef Py_ssize_t present = len((<object>self).view.replicas)
+        if isinstance(invocation.operation, Operation):
+            degree = (<Operation>invocation.operation).degree
+        if degree < 0:
+            degree = self.effective_degree
+        if present <= degree <= NUMBER_MAX:
+            _log.warning("%s waits: degree %d takes %d members with replicas, and the view has %d",
+                         title_of(invocation), degree, degree + 1, present)
         return 0
 
     cpdef bint withdraw(self, Invocation invocation, str why):
@@ -428,8 +457,9 @@ cdef class Caller(Invoker):
         cdef Call call
         if thread_slot()[0] is not NULL:
             self.refuse_nested(operation)
-        if target.flags & DROPPED or not target.flags & CLOSED and self.failure is not None:
-            self.check(target)
+        if target.flags & DROPPED or (not target.flags & CLOSED and self.failure is not None
+                                      and (<Operation>operation).guard is not None):
+            self.check(target)              # else it shows the last state
         given = tuple([<object>args[i] for i in range(1, count)])
         named = {}
         for i in range(PyTuple_GET_SIZE(names) if names is not NULL else 0):

@@ -25,6 +25,7 @@ cdef class Runtime(Caller):
     cdef public object donor            # gives and takes state, `state.Donor`
     cdef public object budget           # told of operations that took too long
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
+    cdef readonly bint barred           # `failure` ends with the next view
     cdef unsigned int recent, recent_code   # object and operation of the message before
     cdef bint in_batch                  # packets of this input were dispatched
     cdef uint64_t batch_first           # the first message of this packet
@@ -43,6 +44,7 @@ cdef class Runtime(Caller):
     cdef Invocation taken(self, Message message)
     cpdef lose(self, Invocation invocation, error)
     cdef int stranger(self, Message message, str why) except -1
+    cdef int end_calls(self, object error) except -1
     cdef int start_batch(self) except -1
     cdef int slow_batch(self, int64_t now) except -1
     cdef int start_timing(self) except -1

@@ -38,6 +38,7 @@ from orcalike.runtime.replica cimport (
     thread_slot,
 )
 from orcalike.runtime.task cimport Call, Task, is_fault, submit
+from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
 from orcalike.transport.wire.message cimport Message
@@ -95,6 +96,8 @@ cdef class Runtime(Caller):
                 self.to_dropped(message)
             else:
                 self.apply(replica, message, p, stop, code)
+        if message.source < 0 and message.index + 1 == message.count:
+            self.manager.left_already(self.sender(message.source))
 
     cdef int note(self, Message message) except -1:
         """Keep evidence of a delivery (I1): the digest over all of them, and the history."""
@@ -353,11 +356,26 @@ cdef class Runtime(Caller):
             self.events.failed(self.failure)
 
     def fail_all(self, error):
-        """Nothing that is under way will have an outcome any more: `error` ends it."""
+        """Nothing that is under way will have an outcome any more: `error` ends it, and all calls."""
+        if self.failure is None or self.barred:
+            self.failure = error
+            self.barred = False
+        self.end_calls(error)
+        self.waiting.clear()
+
+    def bar(self, error):
+        """Until there is a view again `error` ends what is under way, and all calls.
+
+        What was sent may be ordered yet.
+        """
+        if self.failure is None or self.barred:
+            self.failure = error
+            self.barred = True
+            self.end_calls(error)
+
+    cdef int end_calls(self, object error) except -1:
         cdef Py_ssize_t i
         cdef void* issued
-        if self.failure is None:
-            self.failure = error
         for i in range(WINDOW):
             issued = self.issued[i]
             if issued is not NULL:
@@ -369,12 +387,40 @@ cdef class Runtime(Caller):
         self.tell_room()
         for call in list(self.waiting.values()):
             (<Call>call).fail(error)
-        self.waiting.clear()
+        return 0
 
     # Views and state.
 
+    def rebind(self, Stack stack):
+        """This member joins again, after `fail_all`, on another stack, as another incarnation.
+
+        The state that comes goes into the objects that there are, and calls work again when it is
+        complete. To be called as an input of the driver.
+        """
+        self.core = self.stack = stack
+        self.pack = stack.pack
+        (<Layer>self).waiting = False       # the old stack may have been about to go on with it
+        self.attach_receipts()
+        self.incarnation = stack.me.incarnation
+        self.view = self.message = None
+        self.place = -1
+        self.dispatched = 0
+        self.chain = None if self.chain is None else b""
+        self.donor.keep_objects(self.replicas)
+        self.replicas = [None]
+        self.waiting = {}
+        self.least = self.least_told = 0
+        self.manager.forget()
+        self.barred = True
+        stack.above = self
+
     cpdef up_view(self, object view, bytes cut):
         before = self.view
+        if self.barred:
+            self.barred = False
+            self.failure = None
+            if self.receipts is not None:
+                self.core.again(self.receipts)
         self.view = view
         self.place = view.place(self.incarnation)
         if self.history is not None:
@@ -389,7 +435,13 @@ cdef class Runtime(Caller):
         self.receipts.up_stable(matrix)
 
     cpdef up_problem(self, object member, str why):
-        self.events.lost(member, why)
+        self.events.suspected(member, why)
+
+    cpdef up_blocked(self, object missing, str rule):
+        self.events.blocked_by(missing, rule)
+
+    cpdef up_reset_failed(self, str why):
+        self.events.reset_failed(why)
 
     cpdef up_exit(self, str why):
         if self.history is not None:

@@ -467,20 +467,26 @@ class Manager:
             gone = {member.incarnation for member in left}
             self.expected -= gone
             self.arrived = {who: t for who, t in self.arrived.items() if who not in gone}
-            done: set[Replica] = set()
-            for replica in self.runtime.replicas:
-                if replica is not None and replica not in done:
-                    together = bound_together(replica)
-                    done.update(together)
-                    self._change_view(together, left, joined, view.number)
+            self._change_view(left, joined, view.number)
             self._open_barrier()
 
-    def _change_view(
-        self, replicas: list[Replica], left: list[Member], joined: list[Member], number: int
-    ) -> None:
-        present = [replica for replica in replicas if not replica.has(DROPPED)]
-        change = ViewChange(self.runtime, left, joined)
-        change.at(number, VIEW_INDEX, self.runtime.place_of()[2]).submit_for(present)
+    def left_already(self, member: Member) -> None:
+        """A packet of a member was delivered that had left before: what it did there is undone.
+
+        `member_left` runs once more, so that a lock, for one, that it took after all is released.
+        """
+        if not member.witness:
+            self._change_view([member], [], self.runtime.place_of()[0])
+
+    def _change_view(self, left: list[Member], joined: list[Member], seqno: int) -> None:
+        done: set[Replica] = set()
+        for replica in self.runtime.replicas:
+            if replica is not None and replica not in done:
+                together = bound_together(replica)
+                done.update(together)
+                present = [each for each in together if not each.has(DROPPED)]
+                change = ViewChange(self.runtime, left, joined)
+                change.at(seqno, VIEW_INDEX, self.runtime.place_of()[2]).submit_for(present)
 
     def fail_all(self, error: Exception) -> None:
         """Nothing that waits here will have an outcome any more."""
@@ -492,6 +498,12 @@ class Manager:
                 replica.fail_reads(error)
 
     # State.
+
+    def forget(self) -> None:
+        """This member joins anew: nothing that was known holds any more."""
+        self.names, self.ended, self.expected, self.arrived = {}, set(), set(), {}
+        self.least = 0
+        self._own, self._sought = {}, {}
 
     def snapshot(self) -> tuple[object, ...]:
         """What belongs to no object."""

@@ -79,7 +79,8 @@ cdef class Receipts(Layer):
         """A debt is paid, on whatever thread: ack what can be acked now."""
         while self.debts and (<Debt>self.debts[0]).tasks == 0:
             self.debts.popleft()
-        self.runtime.proceed_with(self)
+        if self.runtime.receipts is self:   # and no other, of a later membership
+            self.runtime.proceed_with(self)
         return 0
 
     cpdef proceed(self):

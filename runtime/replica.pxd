@@ -44,6 +44,7 @@ cdef class Replica:
     cdef object task                # what holds the mutex, where it has its own place in the order
     cdef bint changed               # a write has run since the waiting list was tried
     cdef public set promoted        # names of operations that run in pop-up threads here
+    cdef readonly bint in_use       # it was there before its member joined again
     cdef public object dice         # (place, Random) of orcalike.random()
 
 

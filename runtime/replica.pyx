@@ -10,6 +10,7 @@ operation's calls of its own object are plain calls, and those of others can be 
 """
 
 import weakref
+from collections import deque
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -220,6 +221,23 @@ cdef class Replica:
         readers, self.readers = self.readers, []
         for read in readers:
             read.fail(error)
+
+    def renew(self, int number, arguments, int least):
+        """The member joins again, and keeps the object: its state is to come.
+
+        Of what was under way only this process's own reads go on, and whatever runs right now.
+        """
+        cdef bint runs = self.owner is not NULL or self.task is not None
+        self.number, self.arguments, self.least = number, arguments, least
+        self.queue = deque([task for task in self.queue or ()
+                            if getattr(task, "source", 0) is None])
+        self.waiting, self.readers, self.bonds = [], [], []
+        self.snapshots = self.pending = self.dice = None
+        self.changed = False
+        self.in_use = True
+        self.flags = self.flags & (STRICT | RECORDED) | (LOCKED if runs else 0)
+        if self.queue:
+            self.flags |= QUEUED
 
     def let_go(self):
         """The group was left: the object's life is the program's business from here on."""

@@ -9,7 +9,7 @@ record ends here, and a part of the record.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from orcalike.runtime import classes
@@ -39,12 +39,30 @@ class _Packing(Task):
         return OVER
 
 
+class _Renewal(Task):
+    """Gives an object that is in use here the group's state, when nothing runs in it any more."""
+
+    def __init__(self, give: Callable[[], None]) -> None:
+        self.give = give
+
+    def run(self) -> int:
+        self.give()
+        return OVER
+
+
 class Donor:
     """Gives and takes the state of one runtime."""
 
     def __init__(self, runtime: Any) -> None:
         self.runtime = runtime
         self._record = bytearray()
+        self._kept: list[Replica] = []
+        """Of objects that the program has since before it joined again, until the state names them."""
+
+    def keep_objects(self, replicas: list[Replica | None]) -> None:
+        """The member joins again: the state to come is for these objects, where it has them."""
+        self._record.clear()
+        self._kept += [each for each in replicas if each is not None and each.object is not None]
 
     # Giving.
 
@@ -135,17 +153,18 @@ class Donor:
             return (place, *task.pack())
         assert isinstance(task, Call)
         encode, function = self.runtime.codec.encode, task.function
+        whose = (task.source, task.ticket, task.departed)
         if isinstance(function, Atomic):
             info = function.info
             assert info is not None
             raw = encode((*task.args, task.named), function.name)
-            return (place, "atomic", task.source, task.ticket, info.name, info.digest, raw)
+            return (place, "atomic", *whose, info.name, info.digest, raw)
         if task.raw is not None:
-            return (place, "call", task.source, task.ticket, task.code, task.raw)
+            return (place, "call", *whose, task.code, task.raw)
         named = (task.named,) if task.named else ()
         code = function.index << 1 | bool(named)
         raw = encode((*task.args, *named), function.title)
-        return (place, "call", task.source, task.ticket, code, raw)
+        return (place, "call", *whose, code, raw)
 
     def state_of(self, replica: Replica) -> bytes:
         """An object's state, encoded."""
@@ -203,14 +222,46 @@ class Donor:
             runtime.chain = chain
         runtime.replicas.extend([None] * (size - len(runtime.replicas)))
         for number, *fields in objects:
-            replica = Replica(runtime, number, *fields)
-            runtime.replicas[number] = replica
-            info = self.runtime.manager.lookup(replica.class_name)
-            if info is None or info.digest != replica.digest:
-                replica.hold(UNDECLARED)
-            else:  # before any state, since states refer to objects
-                runtime.manager.attach(replica, info.blank(), info)
+            runtime.replicas[number] = self._kept_as(number, *fields) or self._made(number, *fields)
+        for replica in self._kept:
+            replica.mark(DROPPED)
+        self._kept.clear()
         runtime.manager.restore(manager)
+
+    def _made(self, number: int, *fields: Any) -> Replica:
+        replica = Replica(self.runtime, number, *fields)
+        info = self.runtime.manager.lookup(replica.class_name)
+        if info is None or info.digest != replica.digest:
+            replica.hold(UNDECLARED)
+        else:  # before any state, since states refer to objects
+            self.runtime.manager.attach(replica, info.blank(), info)
+        return replica
+
+    def _kept_as(
+        self,
+        number: int,
+        name: str,
+        class_name: str,
+        digest: bytes,
+        arguments: bytes,
+        least: int,
+    ) -> Replica | None:
+        """The replica of that object from before this member joined again.
+
+        Its number may be another one, where this member saw things that the group never did.
+        """
+        same = [
+            each
+            for each in self._kept
+            if (each.name, each.class_name, each.digest) == (name, class_name, digest)
+            and (each.number == number or not each.has(DROPPED))
+        ]
+        same.sort(key=lambda each: each.number == number)
+        if not same:
+            return None
+        self._kept.remove(same[-1])
+        same[-1].renew(number, arguments, least)
+        return same[-1]
 
     def _take_object(
         self,
@@ -228,12 +279,20 @@ class Donor:
         if isinstance(pending, str):
             _log.error("%s: %r cannot be used here", pending, replica.name)
             replica.hold(UNDECLARED)
+        if state is not None and pending is None and replica.in_use:
+            _Renewal(lambda: self._renew(replica, state, tasks)).submit_for([replica])
+            return
         replica.hold(0)  # until its state is there
         replica.pending = pending if state is None else state
         for place, kind, *fields in tasks:
             self._take_task(replica, place, kind, fields, wait=state is not None)
         if not replica.has(UNDECLARED):
             manager.come_to_life(replica, self.runtime.manager.lookup(replica.class_name))
+
+    def _renew(self, replica: Replica, state: bytes, tasks: list[tuple[Any, ...]]) -> None:
+        self.set_state(replica, state)
+        for place, kind, *fields in tasks:
+            self._take_task(replica, place, kind, fields, wait=True)
 
     def _take_task(
         self, replica: Replica, place: tuple[int, int, int], kind: str, fields: Any, *, wait: bool
@@ -243,11 +302,12 @@ class Donor:
         if kind not in ("call", "atomic"):
             unpack_change(runtime, kind, *fields).at(*place).submit_for([replica])
             return
-        source, ticket, *what = fields
+        source, ticket, departed, *what = fields
         call = runtime.waiting.get((source, ticket))
         if call is None:
             call = self._atomic(*what) if kind == "atomic" else Call(runtime, None, *what)
             call.of(source, ticket, None).at(*place)
+            call.departed = departed
         if not wait:
             call.submit_for([replica])
             return

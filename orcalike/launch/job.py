@@ -141,7 +141,6 @@ class Job:
         parts = [
             f"{count} member{'s' if count > 1 else ''} on 1 host (local)",
             f"sequencer: {'witness' if self.options.sequencer == 'witness' else 'rank 0'}",
-            "resilience 0",
             f"seed {self.seed}",
         ]
         if self.options.keep_going:

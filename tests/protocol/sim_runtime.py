@@ -111,8 +111,14 @@ class Participant:
         self.gone = why
         self.runtime.fail_all(GroupClosed("left"))
 
-    def lost(self, member: Member, why: str) -> None:
+    def suspected(self, member: Member, why: str) -> None:
         self.faults.append(f"lost {member}: {why}")
+
+    def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
+        self.faults.append(f"blocked: {rule}")
+
+    def reset_failed(self, why: str) -> None:
+        self.faults.append(f"not reset: {why}")
 
     def join_failed(self, why: str) -> None:
         self.asked = False

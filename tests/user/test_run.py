@@ -68,7 +68,7 @@ def test_startup_and_closing_lines(cli: Cli) -> None:
     program = cli.write("")
     told = cli.run("-np", "2", "--seed", "9", program).stderr.splitlines()
     assert re.fullmatch(
-        r"\[orcalike\] 2 members on 1 host \(local\) · sequencer: rank 0 · resilience 0 · seed 9"
+        r"\[orcalike\] 2 members on 1 host \(local\) · sequencer: rank 0 · seed 9"
         r"( · OMP_NUM_THREADS \d+)?",
         told[0],
     )

@@ -15,6 +15,7 @@ cdef class Channel:
     cdef public str address         # whom it was made to, or ""
     cdef public bint connecting
     cdef public bint waits_for_room # EPOLLOUT is asked for
+    cdef public bint severed        # nothing comes or goes for now: a partition
     cdef bint dirty                 # something was queued since the last flush
     cdef readonly str why           # it is at its end because
     cdef int passes                 # the descriptor that the first byte takes along, or -1

@@ -27,6 +27,7 @@ cdef class Links(Driver):
     cdef readonly object heartbeat
     cdef uint64_t beats_version     # of all stacks
     cdef dict told                  # stack -> the version of its beats that the heartbeat has
+    cdef object severed             # addresses that this process is cut off from
     cdef readonly object log        # called with (level, text)
     cdef public object stack_for    # group name -> Stack or None, for greetings
 
@@ -37,6 +38,7 @@ cdef class Links(Driver):
     cdef accept(self, object listener)
     cdef connect(self, Stack stack, str address)
     cdef close(self, Channel channel, str why)
+    cdef set_severed(self, Channel channel, bint severed)
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1
     cdef int connected(self, Channel channel) except -1
     cdef greeted(self, Channel channel, bytes frame)

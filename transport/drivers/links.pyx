@@ -32,6 +32,7 @@ cdef extern from "<sys/epoll.h>" nogil:
     enum:
         EPOLL_CLOEXEC
         EPOLL_CTL_ADD
+        EPOLL_CTL_DEL
         EPOLL_CTL_MOD
         EPOLLIN
         EPOLLOUT
@@ -45,6 +46,8 @@ cdef enum:
     STRANGERS_MAX = 64
     LATE_MAX = 64               # processes that are watched on when their links are gone
     BEATS = 5                   # in a detection time
+
+CUT_OFF = "this process is cut off from it"
 
 
 cdef class Links(Driver):
@@ -63,6 +66,7 @@ cdef class Links(Driver):
         self.callbacks = []
         self.dirty = []
         self.told = {}
+        self.severed = frozenset()
         self.heartbeat = Heartbeat()
         self.log = log or (lambda level, text: None)
 
@@ -161,6 +165,9 @@ cdef class Links(Driver):
 
     cdef connect(self, Stack stack, str address):
         cdef Channel channel
+        if address in self.severed:
+            stack.connect_failed(address, CUT_OFF, monotonic())
+            return
         try:
             sock = sockets.connect(address)
         except (OSError, ValueError, OrcalikeError) as error:
@@ -190,6 +197,8 @@ cdef class Links(Driver):
         cdef Message frame
         cdef int64_t now
         cdef int got = 0
+        if channel.severed:
+            return 0
         if channel.connecting and events & ~<unsigned int>EPOLLIN:
             return self.connected(channel)
         if events & EPOLLOUT:
@@ -232,6 +241,8 @@ cdef class Links(Driver):
         try:
             group, address, _ = greeting_of(frame)
             stack = self.stack_for(group) if self.stack_for else self.stacks[0]
+            if address in self.severed:
+                raise ProtocolError(CUT_OFF)
             if stack is None:
                 raise ProtocolError(f"{address or 'a stranger'} asks for group {group!r}")
         except ProtocolError as error:
@@ -241,7 +252,8 @@ cdef class Links(Driver):
         stack.link_up(channel.link, "", monotonic())
 
     cdef refuse(self, Channel channel, str why):
-        self.log(logging.WARNING, f"connection {channel.address or channel.link} refused: {why}")
+        level = logging.INFO if why == CUT_OFF else logging.WARNING
+        self.log(level, f"connection {channel.address or channel.link} refused: {why}")
         self.close(channel, why)
 
     # What the stacks put out.
@@ -388,6 +400,48 @@ cdef class Links(Driver):
         peer = self.peer_of(channel)
         return peer is None or peer.incarnation == incarnation
 
+    # Partitions, for tests.
+
+    def sever(self, addresses):
+        """Be cut off from the endpoints at these addresses, and from no others, until told anew.
+
+        No beats go there, and none count. Links stay, as streams do in a partition that is not
+        too long: what is under way comes when it is over. None are made meanwhile.
+        """
+        cdef Channel channel
+        self.severed = frozenset(addresses)
+        for entry in list(self.slots):
+            if isinstance(entry, Channel):
+                channel = <Channel>entry
+                peer = self.peer_of(channel)
+                address = peer.address if peer is not None else channel.address
+                if channel.severed != (address in self.severed):
+                    self.set_severed(channel, not channel.severed)
+        self.told.clear()
+        self.beat()
+
+    cdef set_severed(self, Channel channel, bint severed):
+        channel.severed = severed
+        channel.waits_for_room = True   # so nothing is written
+        self.watch(channel.fd, channel.link, EPOLLIN | EPOLLOUT,
+                   EPOLL_CTL_DEL if severed else EPOLL_CTL_ADD)
+
+    def replace(self, Stack old, Stack new):
+        """Serve `new`, and `old` no more, whose links are closed; it is not told."""
+        cdef Channel channel
+        for slot, entry in enumerate(list(self.slots)):
+            if isinstance(entry, Channel) and (<Channel>entry).stack is old:
+                channel = <Channel>entry
+                channel.stack = None
+                self.close(channel, "")
+            elif isinstance(entry, Process) and entry.stack is old:
+                self.forget(slot, entry)
+        self.heartbeat.beat(old.me.incarnation, old.config.group, 1, ())
+        self.told.pop(old, None)
+        self.stacks.remove(old)
+        if new not in self.stacks:
+            self.stacks.append(new)
+
     # Heartbeats.
 
     cdef beat(self):
@@ -396,8 +450,9 @@ cdef class Links(Driver):
         for stack in self.stacks:
             if self.told.get(stack) != stack.beats_version:
                 self.told[stack] = stack.beats_version
+                members = [member for member in stack.beats if member.address not in self.severed]
                 self.heartbeat.beat(stack.me.incarnation, stack.config.group,
-                                    stack.config.detection // BEATS, stack.beats)
+                                    stack.config.detection // BEATS, members)
 
     cdef int expire(self, Stack stack, int64_t now) except -1:
         """A stack's deadline has come: first it hears who was heard."""
@@ -412,7 +467,7 @@ cdef class Links(Driver):
     def is_drained(self):
         """Whether all that was to be sent is with the kernel."""
         return not any(isinstance(entry, Channel) and (<Channel>entry).queued
-                       for entry in self.slots)
+                       and not (<Channel>entry).severed for entry in self.slots)
 
     cdef close_sockets(self):
         """Close every socket, and beat no more; the stacks are not told."""

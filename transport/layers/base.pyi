@@ -17,6 +17,7 @@ class Core:
     out: Outbox
     todo: list[Layer]
     me: Member
+    departed: tuple[Member, ...]
     def random(self) -> int: ...
     def again(self, layer: Layer) -> None: ...
 

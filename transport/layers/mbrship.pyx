@@ -124,7 +124,8 @@ cdef class Mbrship(Layer):
             return
         for place in failed:
             self.agreement.expelled.add(self.view.members[place].incarnation)
-        self.unsettle(None)
+        if failed or not self.agreement.unsettled:
+            self.unsettle(None)
 
     cpdef flush_ok(self, bytes report):
         self.agreement.report(report)
@@ -177,6 +178,7 @@ cdef class Mbrship(Layer):
                 self.suspicions()
                 for incarnation in back:
                     self.agreement.again(incarnation)
+            self.agreement.ask_again()
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:
@@ -206,9 +208,8 @@ cdef class Mbrship(Layer):
 
     def unsettle(self, incarnation):
         """Have the leader begin a new view."""
-        cdef bint known = self.agreement.unsettled
         self.settle()
-        if not known and self.agreement.leader != self.place:
+        if self.agreement.leader != self.place:
             self.tell(self.agreement.leader, ["LOST", incarnation or 0])
 
     cdef watch(self):
@@ -338,9 +339,17 @@ cdef class Mbrship(Layer):
     cpdef up_linked(self, object member):
         """A link stands again."""
         cdef Peer peer = member
-        if self.view is None or self.unlinked.pop(peer.incarnation, None) is None:
+        if self.view is None:
+            return
+        if peer.place < 0 and self.agreement.frozen and peer.address:
+            # Blocked here, and perhaps long gone on there.
+            held = self.above.up_held()
+            self.contact_with(peer.address, ["BEHIND", self.view.number, held])
+        if self.unlinked.pop(peer.incarnation, None) is None:
             return
         self.suspicions()
+        if self.agreement.unsettled:
+            self.unsettle(peer.incarnation)     # that word may have been lost with a link, too
         if peer.place >= 0:
             self.tell(peer.place, ["HERE"])     # whoever has gone on meanwhile says so
             self.agreement.again(peer.incarnation)
@@ -486,7 +495,7 @@ cdef class Mbrship(Layer):
         return self.above.up_has_state()
 
     def is_sure(self):
-        return not self.detector.doubt
+        return self.detector.is_sure(self.core.now)
 
     def degree_here(self):
         return self.least

@@ -172,7 +172,7 @@ cdef class Pack(Layer):
             self.above.up_system_error(f"member {packet.source}: a packet of {whole} bytes")
             return
         packet.ticket = load64(header)
-        count = load32(header + 8)
+        packet.count = count = load32(header + 8)
         p = packet.data()
         end = packet.base + packet.stop
         for i in range(count):

@@ -216,7 +216,8 @@ cdef class Stable(Layer):
         if header is NULL:
             self.complain(message, "a cast without a report")
             return
-        sender = self.senders[message.source]
+        # One who has left since is nobody's row: what it had seen does not count any more.
+        sender = self.senders[message.source] if message.source >= 0 else None
         self.matrix.deliver(message.seqno, sender, load32(header + 8))
         self.learn(sender, load64(header))
         self.above.up_cast(message)

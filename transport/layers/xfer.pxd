@@ -24,6 +24,7 @@ cdef class Xfer(Layer):
     cdef dict donors                # incarnation that waits for state -> its donor's incarnation
     cdef dict gifts                 # incarnation -> Gift, where this member is the donor
     cdef bint replays               # what was buffered is on its way up
+    cdef object blocked             # whom the view waits for, and why; None while it may go on
     cdef list kept                  # casts that wait until the state is complete
     cdef bint leaves                # the application left while gifts are under way
     # Joining.

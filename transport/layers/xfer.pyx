@@ -97,7 +97,8 @@ cdef class Xfer(Layer):
     cpdef up_cast(self, Message message):
         cdef unsigned char* kind
         if not self.complete:
-            self.buffered.append(message.copy())
+            # Until it is handed up, `core.departed` may have become another one.
+            self.buffered.append([message.copy(), self.core.departed])
             return
         kind = message.pop(1)
         if kind is NULL or kind[0] > COMPLETE:
@@ -125,7 +126,13 @@ cdef class Xfer(Layer):
         else:
             self.take(message.source, message)
 
+    cpdef up_blocked(self, object missing, str rule):
+        self.blocked = (missing, rule)      # said again to one that gets its state, and so a view
+        self.above.up_blocked(missing, rule)
+
     cpdef up_view(self, object view, bytes cut):
+        if not self.replays:
+            self.blocked = None
         if self.view is None:
             self.view = view
             self.epoch = view.number
@@ -268,6 +275,7 @@ cdef class Xfer(Layer):
         """The state is whole: hand it up, then what was buffered on top of it."""
         cdef Message done = Message.new(0)
         cdef Gift gift
+        cdef tuple departed = self.core.departed
         donors = unpack_waiting(waiting)
         pieces, self.pieces = self.pieces, []
         buffered, self.buffered = self.buffered, []
@@ -281,15 +289,20 @@ cdef class Xfer(Layer):
             if isinstance(event, tuple):
                 self.up_view(event[0], event[1])
             else:
-                self.up_cast(event)
+                self.core.departed = event[1]
+                self.up_cast(event[0])
+        self.core.departed = departed
         self.replays = False            # now the view is the one that messages are sent in
         for gift in self.gifts.values():
             self.give(gift)
         self.below.credit(True)
+        self.tell_incomplete()
         done.push(1)[0] = COMPLETE
         self.below.cast(done)
-        self.tell_incomplete()
         self.cast_kept()
+        if self.blocked is not None:
+            missing, rule = self.blocked
+            self.above.up_blocked(missing, rule)
 
     cpdef dict dump(self):
         return {"complete": self.complete, "waiting": len(self.donors),

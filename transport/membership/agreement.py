@@ -33,6 +33,9 @@ from orcalike.transport.view import (
     next_lineage,
 )
 
+UNDER_WAY = "the group is not blocked: a change of view is under way"
+"""Why a reset cannot be done now, and may be in a moment."""
+
 OLDEST_WATCHED = 4
 """So many of the oldest are watched by all: the next leader is known as soon as one fails."""
 
@@ -148,9 +151,14 @@ class Agreement:
     def ask_join(self, member: Member, options: dict[str, Any]) -> str | None:
         """Somebody asks to join; returns why not, or None. At the leader only."""
         assert self.view is not None
-        for name, value in options.items():
-            if value is not None and self.options.get(name) != value:
-                return f"config: the group has {name}={self.options.get(name)!r}, not {value!r}"
+        asked = {name: value for name, value in options.items() if value is not None}
+        known = {name: value for name, value in self.options.items() if value is not None}
+        for name, value in asked.items():
+            if known.get(name, value) != value:
+                return f"config: the group has {name}={known[name]!r}, not {value!r}"
+        self.options |= (
+            asked | known
+        )  # a witness has none of its own: the first joiner's are the group's
         coming = self._coming()
         if len(coming.members) + len(self.joining) >= MEMBERS_MAX:
             return f"the group is full: {MEMBERS_MAX} members"
@@ -228,6 +236,13 @@ class Agreement:
         assert self.attempt is not None
         self.port.tell(place, ["FLUSH", self.attempt.ballot, self.attempt.mark, list(self.dead)])
 
+    def ask_again(self) -> None:
+        """While the group is blocked: those who are missed may be there, and in another view."""
+        if self.attempt is not None and self.attempt.said is not None:
+            for place, member in enumerate(self.attempt.view.members):
+                if place not in self.attempt.reports and member.incarnation not in self.dead:
+                    self._ask(place)
+
     def again(self, incarnation: int) -> None:
         """A member can be reached anew: repeat to it what it may not have heard."""
         attempt = self.attempt
@@ -261,7 +276,8 @@ class Agreement:
         elif attempt.is_decided(self._dead_for_quorum()):
             self._decide()
         elif not any(
-            place not in attempt.accepts and not self.is_out(attempt.view.members[place].incarnation)
+            place not in attempt.accepts
+            and not self.is_out(attempt.view.members[place].incarnation)
             for place in attempt.reports
         ):
             self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))
@@ -310,7 +326,7 @@ class Agreement:
         staying = [view.members[place] for place in sorted(attempt.reports)]
         if all(member.incarnation in self.leaving for member in staying):
             self._turn_away()
-        gone = self.leaving | self.expelled | self.dead
+        gone = (self.leaving | self.expelled | self.dead) - self._last_with_state(attempt)
         members = [member for member in staying if member.incarnation not in gone]
         ranks = {member.rank for member in members}
         joining, self.leaving = list(self.joining.values()), set()
@@ -327,6 +343,19 @@ class Agreement:
             members.append(member)
         lineage = next_lineage(view.lineage, attempt.ballot) if attempt.reset else view.lineage
         return View(lineage, view.number + 1, attempt.ballot, tuple(members))
+
+    def _last_with_state(self, attempt: Attempt) -> set[int]:
+        """Who may not go yet, since nobody else has the state and somebody needs it."""
+        members = attempt.view.members
+        having = {
+            members[place].incarnation
+            for place, report in attempt.reports.items()
+            if report.state and not members[place].witness
+        }
+        if not having <= self.leaving | self.expelled:
+            return set()
+        joins = any(not member.witness for member in self.joining.values())
+        return having if joins else having - self.leaving
 
     def _turn_away(self) -> None:
         """All leave at once: nobody is left who could give a joiner its state."""
@@ -370,7 +399,7 @@ class Agreement:
         if self.view is None or self.leader != self.place or attempt is None:
             return "the group is not blocked"
         if attempt.said is None:
-            return "the group is not blocked: a change of view is under way"
+            return UNDER_WAY
         if len(attempt.reports) < minimum:
             return f"{len(attempt.reports)} members are there, {minimum} are asked for"
         if not any(report.state for report in attempt.reports.values()):
@@ -412,9 +441,7 @@ class Agreement:
         assert attempt is not None
         attempt.mark = held
         state, sure = State(self.port.has_state()), self.port.is_sure()
-        attempt.reports[place] = Report(
-            held, self.accepted, state, sure, self.port.degree_here()
-        )
+        attempt.reports[place] = Report(held, self.accepted, state, sure, self.port.degree_here())
         for other, member in enumerate(self.view.members):
             if other != place and member.incarnation not in self.dead:
                 self._ask(other)
@@ -469,7 +496,9 @@ class Agreement:
         self.dead &= present
         self.joining = {inc: who for inc, who in self.joining.items() if inc not in present}
         if before is not None and not leader and self.place == 0:
-            self.tell_joiners(before, value)  # the old leader may have ended before they had its word
+            self.tell_joiners(
+                before, value
+            )  # the old leader may have ended before they had its word
 
     def receive(self, place: int, message: list[Any]) -> None:
         """A control message of the member at `place`; raises ProtocolError where it makes none."""

@@ -53,9 +53,16 @@ class Detector:
         self._set_deadline(now)
         return self.silent != before
 
+    def is_sure(self, now: int) -> bool:
+        """Whether this process was never out of contact since it began to watch these."""
+        late = self.deadline is not None and now - self.deadline > self.detection // 2
+        return not self.doubt and not late
+
     def _set_deadline(self, now: int) -> None:
         """The first silence that is due; while somebody is silent, a return is looked for."""
-        dues = [last + self.detection for each, last in self._heard.items() if each not in self.silent]
+        dues = [
+            last + self.detection for each, last in self._heard.items() if each not in self.silent
+        ]
         if self.silent:
             dues.append(now + self.detection // 2)
         self.deadline = min(dues, default=None)
