@@ -1,10 +1,10 @@
-"""What each member of a measured group runs; `invocations.py` starts it by `orcalike run`.
+"""What each member of a measured group runs; `orcalike run` starts it for the measurements.
 
-    orcalike run -n 3 bench/member.py [--loop]
+    orcalike run -n 3 bench/member.py [--loop] [--resilience=R]
 
 Rank 0 answers each line of its input, `KIND COUNT`, with the seconds that one operation took. What
 all members do at once they learn from a shared object. With `--loop` the group lives on an
-event loop (uvloop), and coroutines wait; without, on a thread of its own.
+event loop (uvloop), and coroutines wait; without, on a thread of its own. R is the group's degree.
 """
 
 from __future__ import annotations
@@ -80,8 +80,16 @@ def alone(kind: str, count: int, shared: Shared) -> float | None:
     return (Timer(STATEMENTS[name], timer=clock, globals={"it": it}).timeit(count) - empty) / count
 
 
+def join() -> orca.group.Joining[orca.Group]:
+    """The group, with the degree that the command line asks for."""
+    found = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--resilience=")]
+    if not found:
+        return orca.join()
+    return orca.join(resilience="majority" if found[0] == "majority" else int(found[0]))
+
+
 def answer(seconds: float) -> None:
-    """One line for `invocations.py`."""
+    """One line for whoever measures."""
     print(repr(seconds), flush=True)
 
 
@@ -131,7 +139,7 @@ def direct(desk: Desk, shared: Shared) -> None:
 
 def run_in_threads() -> None:
     """A member whose calls wait in its main thread."""
-    with orca.join() as group:
+    with join() as group:
         desk = group.share(Desk, "desk")
         shared = group.share(Shared, "shared")
         for number in numbers():
@@ -182,7 +190,7 @@ async def direct_on_loop(desk: Desk, shared: Shared) -> None:
 
 async def run_on_loop() -> None:
     """A member whose coroutines wait."""
-    async with orca.join() as group:
+    async with join() as group:
         desk = await group.share.aio(Desk, "desk")
         shared = await group.share.aio(Shared, "shared")
         await group.barrier.aio()

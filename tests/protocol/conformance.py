@@ -32,10 +32,12 @@ DOWNCALLS: dict[str, tuple[Any, ...]] = {
     "stable": (Message(b"stable"),),
     "credit": (True,),
     "degree": (1,),
+    "incomplete": ((7,),),
     "leave": (),
     "flush": ([PEER],),
     "flush_ok": (b"report",),
     "holds": (),
+    "reset": (1,),
     "destroy": (),
 }
 """Table 1 of Horus, and arguments for each (H20 to H34; `focus` and `dump` end in a layer)."""
@@ -46,6 +48,10 @@ UPCALLS: dict[str, tuple[Any, ...]] = {
     "up_join_denied": ("why",),
     "up_flush": ([PEER],),
     "up_flush_ok": ({0: b"report"},),
+    "up_held": (),
+    "up_missing": (b"report", True),
+    "up_supply": (b"piece",),
+    "up_has_state": (),
     "up_cut": (b"cut",),
     "up_view": (VIEW, b"cut"),
     "up_cast": (Message(b"cast"),),
@@ -56,6 +62,9 @@ UPCALLS: dict[str, tuple[Any, ...]] = {
     "up_lost_message": ("why",),
     "up_stable": ({},),
     "up_problem": (PEER, "why"),
+    "up_linked": (PEER,),
+    "up_blocked": ((PEER,), "rule"),
+    "up_reset_failed": ("why",),
     "up_system_error": ("why",),
     "up_exit": ("why",),
     "up_give_state": (),
@@ -65,6 +74,9 @@ UPCALLS: dict[str, tuple[Any, ...]] = {
 
 RETURNS: dict[str, Any] = {
     "up_flush_ok": b"the cut",
+    "up_held": b"a report",
+    "up_missing": [b"piece"],
+    "up_has_state": 2,
     "up_cut": True,
     "up_may_leave": False,
     "up_give_state": iter(()),

@@ -18,15 +18,21 @@ from orcalike.transport.wire.message import Message
 from tests.protocol.conformance import DOWNCALLS, UPCALLS, check_headers, check_layer
 
 TRAFFIC = {"cast", "send", "up_cast", "up_send"}
-FLUSH = {"flush_ok", "holds", "up_flush", "up_flush_ok", "up_cut", "up_view"}
+FLUSH = {
+    *("flush_ok", "holds", "up_flush", "up_flush_ok", "up_cut", "up_view"),
+    *("up_held", "up_missing", "up_supply"),
+}
 
 CHANGES: dict[type[Layer], set[str]] = {
     Pack: {"cast", "up_cast", "up_view"},
     Stable: {*TRAFFIC, "ack", "up_view", "up_give_state", "up_take_state", "view"},
     # Views come from below XFER and TOTAL, so no `view` comes down through them.
-    Xfer: {*TRAFFIC, "leave", "up_may_leave", "up_view", "view"},
-    Total: {*TRAFFIC, *FLUSH, "credit", "view"},
-    Mbrship: {*TRAFFIC, *FLUSH, "join", "leave", "up_problem", "view"},
+    Xfer: {*TRAFFIC, "leave", "up_may_leave", "up_view", "view", "up_has_state", "up_blocked"},
+    Total: {*TRAFFIC, *FLUSH, "credit", "incomplete", "view"},
+    Mbrship: {
+        *(TRAFFIC | FLUSH),
+        *("join", "leave", "view", "flush", "degree", "reset", "up_problem", "up_linked"),
+    },
     Drop: {"up_cast", "up_send", "up_view", "up_flush"},
 }
 

@@ -7,16 +7,18 @@ from itertools import permutations
 
 import pytest
 
+from orcalike.testing.history import Violation
+from orcalike.testing.run import Run
+from orcalike.testing.swarm import draw
 from orcalike.transport.errors import StackError
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.total import Total
 from orcalike.transport.stacks import LayerSpec, layers, parse_stack
 from orcalike.transport.wire.message import Message
 from tests.protocol import hands as by_hand
-from tests.protocol.checkers import Installed, Unfinished
+from tests.protocol.checkers import Installed
 from tests.protocol.hands import STACK, Hands
-from tests.protocol.simulate import Simulation, run
-from tests.protocol.swarm import Swarm
+from tests.protocol.test_swarm import calm
 
 KNOWN = {info.name: info for info in layers()}
 LAYERS = ["PACK", "XFER", "TOTAL", "MBRSHIP", "DROP"]
@@ -148,9 +150,9 @@ def test_views_are_a_succession_of_numbered_lists() -> None:
     views = [event for event in hands["c"].history if isinstance(event, Installed)]
     assert [(view.identity, view.members) for view in views] == [
         ((1, 1, 0), (1,)),
-        ((1, 2, 1), (1, 2)),
-        ((1, 3, 1), (1, 2, 3)),
-        ((1, 4, 1), (1, 3)),
+        ((1, 2, 1 << 10), (1, 2)),
+        ((1, 3, 1 << 10), (1, 2, 3)),
+        ((1, 4, 1 << 10), (1, 3)),
     ]
 
 
@@ -194,6 +196,9 @@ def test_focus_and_dump() -> None:
     assert stack.dump()["COM"] == {"peers": {"sim:a": 0}, "refused": {}}
 
 
+STOPPED = ("I28", "E1")
+"""What is found where a group stands still, or says that something is wrong."""
+
 FAULTS = ["lose=5", "repeat=20", "reorder=20", "lose=2,repeat=10,reorder=10,delay=10"]
 
 
@@ -206,19 +211,20 @@ def test_safety_needs_no_luck(faults: str, where: str) -> None:
     so; none of them delivers another order than the others.
     """
     complaints = 0
-    for seed in range(60):
-        swarm = replace(Swarm.draw(seed), stack="PACK:XFER:TOTAL:" + where.format(faults))
-        simulation = Simulation(swarm)
+    for seed in range(30):
+        stack = "PACK:XFER:TOTAL:" + where.format(faults)
         try:
-            simulation.run()
-        except Unfinished:
+            Run(replace(calm(seed), stack=stack)).run()
+        except Violation as violation:
+            if violation.id not in STOPPED:
+                raise
             complaints += 1
-        complaints += any(end.application.errors for end in simulation.endpoints)
-    assert complaints
+    assert bool(complaints) is not faults.startswith("repeat"), "what is repeated does no harm"
 
 
 def test_one_seed_is_one_schedule() -> None:
     """The core is a function of its inputs: the same seed, the same trace (I33)."""
-    traces = [run(seed).trace for seed in range(20)]
-    assert traces == [run(seed).trace for seed in range(20)]
-    assert len(set(traces)) == 20
+    seeds = [seed for seed in range(20) if draw(seed).size > 1]
+    traces = [Run(draw(seed)).run().trace for seed in seeds]
+    assert traces == [Run(draw(seed)).run().trace for seed in seeds]
+    assert len(set(traces)) == len(seeds)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from orcalike.testing.run import Run
 from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from tests.protocol.conformance import check_headers, check_layer
 from tests.protocol.hands import Hands
-from tests.protocol.simulate import Simulation
-from tests.protocol.swarm import Swarm
+from tests.protocol.test_swarm import calm
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to-write-a-layer.md"
 STACK = "PACK:XFER:TOTAL:MBRSHIP:CHECK(salt=7):COM:sim"
@@ -43,7 +43,7 @@ def test_the_layer_conforms(page: dict[str, Any]) -> None:
 
 def test_groups_with_the_layer_keep_the_promises(page: dict[str, Any]) -> None:
     for seed in range(50):
-        Simulation(replace(Swarm.draw(seed), stack=STACK)).run()
+        Run(replace(calm(seed), stack=STACK)).run()
 
 
 def test_a_garbled_message_is_thrown_away(page: dict[str, Any]) -> None:

@@ -1,24 +1,46 @@
-"""The leader's part in the agreement on views, with a port that keeps what is sent."""
+"""The agreement on views, with a port that keeps what is sent and a network by hand."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
-from orcalike.transport.membership.agreement import Agreement
-from orcalike.transport.view import Member, View
+import pytest
 
-FIRST, SECOND, THIRD = (Member(f"sim:{name}", number, number) for number, name in enumerate("abc"))
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.membership.agreement import Agreement
+from orcalike.transport.membership.attempt import Attempt, Report, Value
+from orcalike.transport.membership.quorum import State
+from orcalike.transport.view import PLACE_BITS, Member, View
+
+A, B, C, D = (Member(f"sim:{name}", number, number) for number, name in enumerate("abcd"))
+ROUND = 1 << PLACE_BITS
 
 
 class Port:
-    """A layer that holds every cut, and forgets nothing."""
+    """A layer whose packets are numbers: it holds all below `held`."""
 
-    def __init__(self) -> None:
-        self.agreement = Agreement(self, FIRST, {})
-        self.agreement.installed(View(1, 1, 0, (FIRST, SECOND)))
-        self.told: list[tuple[int, list[Any]]] = []
+    def __init__(self, me: Member, view: View, held: int = 1, degree: int = 0) -> None:
+        self.me = me
+        self.held = held
+        self.degree = degree
+        self.state = State.WHOLE
+        self.sure = True
+        self.told: deque[tuple[int, list[Any]]] = deque()
         self.contacted: list[tuple[str, list[Any]]] = []
         self.views: list[View] = []
+        self.blocks: list[tuple[tuple[Member, ...], str]] = []
+        self.marks: list[str] = []
+        self.agreement = Agreement(self, me, {"size": 3})
+        self.agreement.installed(Value(view, b""))
+
+    def take(self, place: int, message: list[Any]) -> None:
+        """What arrives; a decision is for the layer itself."""
+        if message[0] == "INSTALL":
+            assert self.has_cut(message[2])
+            self.install(View.unpack(message[1]), message[2])
+        else:
+            self.agreement.receive(place, message)
 
     def tell(self, place: int, message: list[Any]) -> None:
         self.told.append((place, message))
@@ -27,44 +49,405 @@ class Port:
         self.contacted.append((address, message))
 
     def freeze(self) -> None:
-        self.agreement.report(b"")
+        self.agreement.report(bytes([self.held]))
+
+    def missing(self, report: bytes) -> list[bytes]:
+        return [bytes([number]) for number in range(report[0], self.held)]
+
+    def supply(self, piece: bytes) -> None:
+        if piece[0] == self.held:
+            self.held += 1
+            self.agreement.complete()
 
     def cut_of(self, reports: dict[int, bytes]) -> bytes:
-        return b"cut"
+        return max(reports.values())
 
     def has_cut(self, cut: bytes) -> bool:
-        return True
+        return self.held >= cut[0]
+
+    def has_state(self) -> int:
+        return self.state
+
+    def is_sure(self) -> bool:
+        return self.sure
+
+    def degree_here(self) -> int:
+        return self.degree
 
     def install(self, view: View, cut: bytes) -> None:
         self.views.append(view)
-        self.agreement.installed(view)
+        self.agreement.installed(Value(view, cut))
+
+    def blocked(self, missing: tuple[Member, ...], rule: str) -> None:
+        self.blocks.append((missing, rule))
+
+    def mark(self, step: str) -> None:
+        self.marks.append(step)
+
+    def is_broken(self, switch: str) -> bool:
+        return False
 
 
-def proposing() -> Port:
+class Group:
+    """Some members, in one view, and the messages between them."""
+
+    def __init__(self, *members: Member, degree: int = 0, **held: int) -> None:
+        self.view = View(1, 1, 0, members)
+        self.ports = {
+            name: Port(who, self.view, held.get(name, 1), degree)
+            for who in members
+            for name in who.address[-1]
+        }
+        self.gone: set[str] = set()
+
+    def __getitem__(self, name: str) -> Port:
+        return self.ports[name]
+
+    def crash(self, *names: str) -> None:
+        """These are gone; their own messages that were not passed on as well."""
+        self.gone |= set(names)
+
+    def suspect(self, by: str, *names: str) -> None:
+        """Members begin to suspect others, and no others than these."""
+        for each in by:
+            port = self[each]
+            port.agreement.suspect(self[name].me.incarnation for name in names)
+            port.agreement.proceed()
+
+    def pass_on(self, source: str, target: str = "", count: int = 99) -> int:
+        """Let messages of `source` arrive, in order; those to `target` alone, if it is given."""
+        port, passed = self[source], 0
+        rest: list[tuple[int, list[Any]]] = []
+        while port.told and passed < count and source not in self.gone:
+            view = port.agreement.view
+            assert view is not None
+            place, message = port.told.popleft()
+            name = self.view.members[place].address[-1]
+            if target and name != target:
+                rest.append((place, message))
+                continue
+            passed += 1
+            port_there = self[name]
+            if name not in self.gone and port_there.agreement.view == self.view:
+                port_there.take(self.view.place(port.me.incarnation), message)
+        port.told.extendleft(reversed(rest))
+        return passed
+
+    def settle(self) -> None:
+        """Let all arrive, in turn, until nothing is under way."""
+        while sum(self.pass_on(name) for name in self.ports):
+            pass
+
+    def live(self) -> list[Port]:
+        return [port for name, port in self.ports.items() if name not in self.gone]
+
+
+def proposing() -> Group:
     """A leader that has proposed the view that lets the third in and the second out."""
-    port = Port()
-    assert port.agreement.ask_join(THIRD, {}) is None
-    port.agreement.ask_leave(SECOND.incarnation)
-    port.agreement.begin()
-    port.agreement.receive(1, ["FLUSH_OK", 1, b""])
-    assert port.agreement.proposal is not None
-    return port
+    group = Group(A, B, D)
+    agreement = group["a"].agreement
+    assert agreement.ask_join(C, {}) is None
+    agreement.ask_leave(B.incarnation)
+    agreement.proceed()
+    for name in "abd":
+        group.pass_on(name)
+    assert agreement.attempt is not None
+    assert agreement.attempt.value is not None
+    return group
+
+
+# Joins and leaves.
+
+
+def test_joins_and_leaves_change_one_view() -> None:
+    group = proposing()
+    group.settle()
+    (view,) = group["a"].views
+    assert view.members == (A, D, C)
+    assert view.identity == (1, 2, ROUND)
+    assert group["b"].views == group["d"].views == [view]
+    assert ("sim:c", ["INSTALL", view.pack(), b"\x01"]) in group["a"].contacted
 
 
 def test_who_asks_again_while_it_is_let_in_joins_once() -> None:
-    port = proposing()
-    assert port.agreement.ask_join(THIRD, {}) is None
-    port.agreement.ask_leave(SECOND.incarnation)
-    port.agreement.receive(1, ["ACCEPT", 1])
-    assert [view.members for view in port.views] == [(FIRST, THIRD)]
-    port.told.clear()
-    port.agreement.begin()
-    assert port.told == [], "nobody asks for anything more"
+    group = proposing()
+    agreement = group["a"].agreement
+    assert agreement.ask_join(C, {}) is None
+    agreement.ask_leave(B.incarnation)
+    group.settle()
+    assert [view.members for view in group["a"].views] == [(A, D, C)]
+    agreement.proceed()
+    assert not group["a"].told, "nobody asks for anything more"
 
 
 def test_a_rank_that_is_about_to_be_taken_is_refused() -> None:
-    port = proposing()
-    again = Member("sim:d", 7, THIRD.rank)
-    assert port.agreement.ask_join(again, {}) == "rank 2 is in the group already"
-    other = Member("sim:e", 8, SECOND.rank)
-    assert port.agreement.ask_join(other, {}) is None, "its holder is about to be gone"
+    agreement = proposing()["a"].agreement
+    again = Member("sim:x", 7, C.rank)
+    assert agreement.ask_join(again, {}) == "rank 2 is in the group already"
+    other = Member("sim:y", 8, B.rank)
+    assert agreement.ask_join(other, {}) is None, "its holder is about to be gone"
+
+
+def test_another_configuration_is_refused() -> None:
+    agreement = Group(A)["a"].agreement
+    assert agreement.ask_join(B, {"size": 4}) == "config: the group has size=3, not 4"
+    assert agreement.ask_join(B, {"size": 3}) is None
+
+
+def test_who_has_no_rank_gets_one_that_is_free() -> None:
+    group = Group(A, C)
+    agreement = group["a"].agreement
+    for number in (7, 8):
+        assert agreement.ask_join(Member(f"sim:{number}", number), {}) is None
+    agreement.proceed()
+    group.settle()
+    assert [member.rank for member in group["a"].views[0].members] == [0, 2, 1, 3]
+
+
+def test_joiners_of_a_group_that_all_leave_are_denied() -> None:
+    group = Group(A)
+    agreement = group["a"].agreement
+    assert agreement.ask_join(C, {}) is None
+    agreement.ask_leave(A.incarnation)
+    agreement.proceed()
+    assert group["a"].contacted == [("sim:c", ["DENIED", "the group has ended"])]
+    assert [view.members for view in group["a"].views] == [()]
+
+
+# Crashes.
+
+
+def test_who_is_suspected_is_out_of_the_next_view_and_told() -> None:
+    group = Group(A, B, C)
+    group.crash("c")
+    group.suspect("ab", "c")
+    group.settle()
+    assert [port.views[-1].members for port in group.live()] == [(A, B)] * 2
+    assert [message[0] for _, message in group["a"].contacted] == ["EXPELLED"]
+
+
+def test_the_certainly_dead_are_not_asked() -> None:
+    group = Group(A, B)
+    group.crash("b")
+    group["a"].agreement.dead.add(B.incarnation)
+    group["a"].agreement.proceed()
+    assert [view.members for view in group["a"].views] == [(A,)]
+    assert not group["a"].told
+    assert not group["a"].contacted
+
+
+def test_a_suspect_that_answers_stays() -> None:
+    group = Group(A, B, C)
+    group.suspect("a", "c")
+    group.pass_on("a", "c")
+    group.pass_on("c")
+    group.settle()
+    assert group["a"].views[0].members == (A, B, C)
+
+
+def test_the_next_in_age_leads_when_the_oldest_is_gone() -> None:
+    group = Group(A, B, C)
+    group.crash("a")
+    group.suspect("bc", "a")
+    group.settle()
+    view = View(1, 2, ROUND | 1, (B, C))
+    assert [port.views for port in group.live()] == [[view]] * 2
+
+
+def test_packets_come_from_who_has_them_to_who_lacks_them() -> None:
+    """The flush: c has two packets of the dead sequencer that b lacks, and b leads (H62)."""
+    group = Group(A, B, C, D, c=3)
+    group.crash("a")
+    group.suspect("bcd", "a")
+    group.settle()
+    assert [port.held for port in group.live()] == [3, 3, 3]
+    assert [len(port.views) for port in group.live()] == [1, 1, 1]
+
+
+def test_nobody_accepts_without_the_packets() -> None:
+    """H12 b: the number of a view is no packet."""
+    group = Group(A, B)
+    agreement = group["b"].agreement
+    agreement.receive(0, ["FLUSH", ROUND, b"\x03", []])
+    agreement.receive(0, ["PROPOSE", ROUND, View(1, 2, ROUND, (A, B)).pack(), b"\x03"])
+    assert agreement.accepted is None
+    for number in (1, 2):
+        assert ["ACCEPT", ROUND] not in [message for _, message in group["b"].told]
+        agreement.receive(0, ["SHIP", bytes([number])])
+    assert agreement.accepted is not None
+    assert (0, ["ACCEPT", ROUND]) in group["b"].told
+
+
+def test_a_value_that_may_have_been_decided_is_carried_on() -> None:
+    """a lets d in, b accepts, and a dies; c never heard of it."""
+    group = Group(A, B, C)
+    group["a"].agreement.ask_join(D, {})
+    group["a"].agreement.proceed()
+    for name in "abac":
+        group.pass_on(name, "b" if name == "a" else "a")
+    group.pass_on("a", "c", count=1)
+    group.pass_on("c")
+    group.pass_on("a", "b")
+    assert group["b"].agreement.accepted is not None
+    group.crash("a")
+    group.suspect("bc", "a")
+    group.settle()
+    assert group["b"].views == group["c"].views
+    assert group["b"].views[0].members == (A, B, C, D), "as it was proposed"
+    assert ("sim:d", ["INSTALL", group["b"].views[0].pack(), b"\x01"]) in group["b"].contacted
+
+
+def test_the_highest_of_several_accepted_values_is_carried_on() -> None:
+    one, other = (Value(View(1, 2, ballot, (A, B)), b"") for ballot in (ROUND, ROUND | 1))
+    attempt = Attempt(2 * ROUND, View(1, 1, 0, (A, B)))
+    attempt.reports = {0: Report(b"", (ROUND, one)), 1: Report(b"", (ROUND | 1, other))}
+    assert attempt.bound_to() == other
+    attempt.reports = {0: Report(b"")}
+    assert attempt.bound_to() is None
+
+
+def test_a_leader_is_heeded_only_by_who_suspects_all_older_ones() -> None:
+    group = Group(A, B, C)
+    group.suspect("b", "a")
+    group.pass_on("b", "c")
+    assert group["c"].agreement.promised == 0
+    group.suspect("c", "a")
+    assert group["c"].agreement.promised == ROUND | 1
+
+
+def test_an_older_ballot_is_outbid() -> None:
+    group = Group(A, B, C)
+    group["c"].agreement.promise(1, 5 * ROUND | 1, b"\x01")
+    group["c"].told.clear()
+    group["a"].agreement.unsettled = True
+    group["a"].agreement.proceed()
+    group.settle()
+    assert group["a"].views[0].ballot > 5 * ROUND
+    assert group["a"].views == group["c"].views
+
+
+def test_a_proposal_under_another_ballot_than_promised_is_not_accepted() -> None:
+    group = Group(A, B, C)
+    agreement = group["c"].agreement
+    agreement.promise(1, 2 * ROUND | 1, b"\x01")
+    agreement.receive(0, ["PROPOSE", ROUND, View(1, 2, ROUND, (A, C)).pack(), b"\x01"])
+    assert agreement.accepted is None
+    assert (0, ["PROMISED", 2 * ROUND | 1]) in group["c"].told
+
+
+def test_leaders_fail_one_after_the_other() -> None:
+    """Each dies when it has proposed; the last one brings it to an end (V11)."""
+    members = [Member(f"sim:{name}", number, number) for number, name in enumerate("abcdefg")]
+    group = Group(*members)
+    gone = ""
+    for name in "abc":
+        gone += name
+        group.crash(name)
+        rest = "".join(each for each in "abcdefg" if each not in gone)
+        group.suspect(rest, *gone)
+        group.pass_on(rest[0])
+        for each in rest[1:]:
+            group.pass_on(each)
+    group.settle()
+    assert [len(port.views) for port in group.live()] == [1] * 4
+    assert len({port.views[0] for port in group.live()}) == 1
+
+
+# Too few, and reset.
+
+
+def test_too_few_are_blocked_and_say_whom_they_wait_for() -> None:
+    group = Group(A, B, C)
+    group.crash("a", "b")
+    group.suspect("c", "a", "b")
+    group.settle()
+    assert not group["c"].views
+    assert group["c"].blocks == [((A, B), "1 of 3 members are no majority")]
+
+
+def test_all_who_promised_are_told_that_the_group_is_blocked() -> None:
+    group = Group(A, B, C, D, degree=1)
+    group.crash("c", "d")
+    group.suspect("ab", "c", "d")
+    group.settle()
+    rule = "with resilience 1, 3 of 4 members must be there"
+    assert [port.blocks for port in group.live()] == [[((C, D), rule)]] * 2
+
+
+def test_a_blocked_group_goes_on_when_somebody_comes_back() -> None:
+    group = Group(A, B, C)
+    group.suspect("a", "b", "c")
+    group["a"].told.clear()
+    assert group["a"].blocks
+    group.suspect("a")
+    group["a"].agreement.again(B.incarnation)
+    group["a"].agreement.again(C.incarnation)
+    group.settle()
+    assert [port.views[-1].members for port in group.live()] == [(A, B, C)] * 3
+
+
+def test_a_reset_begins_a_new_lineage() -> None:
+    group = Group(A, B, C)
+    assert group["a"].agreement.reset(1) == "the group is not blocked"
+    group.crash("b", "c")
+    group.suspect("a", "b", "c")
+    group.settle()
+    assert group["a"].agreement.reset(2) == "1 members are there, 2 are asked for"
+    assert group["a"].agreement.reset(1) is None
+    (view,) = group["a"].views
+    assert view.members == (A,)
+    assert view.lineage > 1 << 24
+
+
+def test_a_reset_needs_somebody_with_the_state() -> None:
+    group = Group(A, B, C)
+    group["a"].state = State.NONE
+    group.crash("b", "c")
+    group.suspect("a", "b", "c")
+    assert group["a"].agreement.reset(1) == "nobody who is there has the whole state"
+    assert not group["a"].views
+
+
+def test_only_who_leads_resets() -> None:
+    group = Group(A, B, C)
+    group.crash("c")
+    group.suspect("ab", "c")
+    assert group["b"].agreement.reset(1) == "the group is not blocked"
+
+
+# Messages that make no sense.
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        [],
+        ["NONSENSE"],
+        ["FLUSH", ROUND | 1, b"", []],
+        ["FLUSH", 1 << 60, b"", []],
+        ["FLUSH_OK", ROUND, b"\x01"],
+        ["FLUSH_OK", ROUND, b"\x01", 7, [], 2, True, 0],
+        ["FLUSH_OK", ROUND, b"\x01", None, [], 3, True, 0],
+        ["PROMISED", 1 << 60],
+        ["PROPOSE", ROUND, [], b""],
+        ["PROPOSE", ROUND, View(1, 5, ROUND, (A, B)).pack(), b""],
+        ["PROPOSE", ROUND | 1, View(1, 2, ROUND | 1, (A, B)).pack(), b""],
+        ["ACCEPT", "much"],
+        ["BLOCKED", [], 7],
+    ],
+    ids=repr,
+)
+def test_what_makes_no_sense_is_refused(message: list[Any]) -> None:
+    group = Group(A, B)
+    with pytest.raises(ProtocolError):
+        group["b"].agreement.receive(0, message)
+    assert not group["b"].views
+
+
+def test_answers_to_a_ballot_that_is_over_change_nothing() -> None:
+    group = Group(A, B, C)
+    report = ["FLUSH_OK", ROUND, b"\x01", None, [], 2, True, 0]
+    group["a"].agreement.receive(1, report)
+    group["a"].agreement.receive(1, ["ACCEPT", ROUND])
+    assert not group["a"].views
+    assert not group["a"].told

@@ -16,6 +16,7 @@ from orcalike.transport.view import (
     MEMBERS_MAX,
     Member,
     View,
+    next_lineage,
 )
 
 A = Member("unix:/a", 1, None, witness=True)
@@ -67,6 +68,7 @@ BAD_VIEWS: list[Any] = [
     [1, 0, 0, [], True],
     [1, 2**32, 0, [], True],
     [-1, 2, 0, [], True],
+    [0, 2, 0, [], True],
     [LINEAGES_MAX << BALLOT_BITS, 2, 0, [], True],
     [1, 2, BALLOT_MAX + 1, [], True],
     [1, 2, -1, [], True],
@@ -85,6 +87,18 @@ def test_what_is_no_view_is_refused(data: Any) -> None:
 def test_a_view_of_what_is_no_member_is_refused() -> None:
     with pytest.raises(ProtocolError, match="not a member"):
         View.unpack([1, 2, 0, [7], True])
+
+
+def test_each_reset_begins_a_lineage_of_its_own() -> None:
+    one, other = next_lineage(1, 1025), next_lineage(1, 1026)
+    assert 1 < one < other < next_lineage(one, 0)
+    for lineage in (one, other):
+        assert View.unpack(View(lineage, 2, 0, ()).pack()).lineage == lineage
+
+
+def test_lineages_come_to_an_end() -> None:
+    with pytest.raises(OverflowError, match="make a new group"):
+        next_lineage(LINEAGES_MAX - 1 << BALLOT_BITS, 0)
 
 
 values = st.recursive(

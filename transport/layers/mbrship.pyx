@@ -124,7 +124,8 @@ cdef class Mbrship(Layer):
             return
         for place in failed:
             self.agreement.expelled.add(self.view.members[place].incarnation)
-        self.unsettle(None)
+        if failed or not self.agreement.unsettled:
+            self.unsettle(None)
 
     cpdef flush_ok(self, bytes report):
         self.agreement.report(report)
@@ -207,9 +208,8 @@ cdef class Mbrship(Layer):
 
     def unsettle(self, incarnation):
         """Have the leader begin a new view."""
-        cdef bint known = self.agreement.unsettled
         self.settle()
-        if not known and self.agreement.leader != self.place:
+        if self.agreement.leader != self.place:
             self.tell(self.agreement.leader, ["LOST", incarnation or 0])
 
     cdef watch(self):
@@ -348,6 +348,8 @@ cdef class Mbrship(Layer):
         if self.unlinked.pop(peer.incarnation, None) is None:
             return
         self.suspicions()
+        if self.agreement.unsettled:
+            self.unsettle(peer.incarnation)     # that word may have been lost with a link, too
         if peer.place >= 0:
             self.tell(peer.place, ["HERE"])     # whoever has gone on meanwhile says so
             self.agreement.again(peer.incarnation)

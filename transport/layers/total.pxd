@@ -31,7 +31,7 @@ cdef class Total(Layer):
     cdef readonly uint64_t next     # the seqno that is delivered next
     cdef readonly uint64_t held     # all packets below are held here
     cdef readonly uint64_t accepted # all packets below have r + 1 holders
-    cdef readonly uint64_t stable   # all members hold what is below
+    cdef readonly uint64_t stable_mark  # all members hold what is below
     cdef object history             # deque of Held: what is not stable, up to `held`
     cdef readonly Py_ssize_t kept   # bytes in there
     cdef uint64_t begun             # packets below were numbered before this view

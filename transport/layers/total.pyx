@@ -93,7 +93,7 @@ cdef class Total(Layer):
         self.last, self.expect, self.holds, self.whole = [], [], [], []
         self.lacking = frozenset()
         self.has_credit = True
-        self.next = self.held = self.accepted = self.stable = 1
+        self.next = self.held = self.accepted = self.stable_mark = 1
         self.acked = self.seqno = self.floor = self.announced = 1
 
     # Downcalls.
@@ -280,7 +280,7 @@ cdef class Total(Layer):
             store_header(message, ORDERED, degree, place, counter, seqno)
             store32(message.data() + 4, <uint32_t>(seqno + 1 - self.accepted))
             store64(message.data() + 24, self.stamp)
-            store64(message.data() + 32, self.stable)
+            store64(message.data() + 32, self.stable_mark)
             self.announced = self.accepted
             self.below.cast(message)
             self.core.mark("W5")
@@ -328,7 +328,7 @@ cdef class Total(Layer):
             if self.announces:
                 self.core.again(self)
             self.deliver_accepted()
-            self.trim(self.stable)
+            self.trim(self.stable_mark)
             if self.has_credit:
                 self.expect[0] = self.next
                 self.give_numbers()
@@ -342,7 +342,7 @@ cdef class Total(Layer):
             self.announces = self.accepted < self.held or bool(self.lacking)
             message = Message.new(0)
             store_header(message, ACCEPT, 0, 0, 0, self.accepted)
-            store64(message.data() + 32, self.stable)
+            store64(message.data() + 32, self.stable_mark)
             self.below.cast(message)
             self.core.mark("W10")
         return 0
@@ -398,9 +398,9 @@ cdef class Total(Layer):
     cdef int trim(self, uint64_t stable) except -1:
         """All members hold what is below `stable`: it is kept no longer."""
         cdef uint64_t floor
-        if stable > self.stable:
-            self.stable = stable
-        floor = min(self.stable, self.next)
+        if stable > self.stable_mark:
+            self.stable_mark = stable
+        floor = min(self.stable_mark, self.next)
         while self.history and (<Held>self.history[0]).seqno < floor:
             self.kept -= (<Held>self.history.popleft()).size
         return 0
@@ -719,7 +719,7 @@ cdef class Total(Layer):
             store_header(message, ORDERED, held.degree, held.place, held.counter, held.seqno)
         store32(message.data() + 4, <uint32_t>(held.seqno + 1 - self.accepted))
         store64(message.data() + 24, held.stamp)
-        store64(message.data() + 32, self.stable)
+        store64(message.data() + 32, self.stable_mark)
         return 0
 
     cdef complain(self, int place, str why):
@@ -727,7 +727,7 @@ cdef class Total(Layer):
 
     cpdef dict dump(self):
         return {"next": self.next, "held": self.held, "accepted": self.accepted,
-                "stable": self.stable, "unordered": len(self.unordered),
+                "stable": self.stable_mark, "unordered": len(self.unordered),
                 "history": len(self.history), "queue": len(self.queue), "unstable": self.unstable}
 
 

@@ -127,9 +127,8 @@ cdef class Xfer(Layer):
             self.take(message.source, message)
 
     cpdef up_blocked(self, object missing, str rule):
-        self.blocked = (missing, rule)      # one without state has no view yet to be blocked in
-        if self.complete:
-            self.above.up_blocked(missing, rule)
+        self.blocked = (missing, rule)      # said again to one that gets its state, and so a view
+        self.above.up_blocked(missing, rule)
 
     cpdef up_view(self, object view, bytes cut):
         if not self.replays:

@@ -326,7 +326,7 @@ class Agreement:
         staying = [view.members[place] for place in sorted(attempt.reports)]
         if all(member.incarnation in self.leaving for member in staying):
             self._turn_away()
-        gone = self.leaving | self.expelled | self.dead
+        gone = (self.leaving | self.expelled | self.dead) - self._last_with_state(attempt)
         members = [member for member in staying if member.incarnation not in gone]
         ranks = {member.rank for member in members}
         joining, self.leaving = list(self.joining.values()), set()
@@ -343,6 +343,19 @@ class Agreement:
             members.append(member)
         lineage = next_lineage(view.lineage, attempt.ballot) if attempt.reset else view.lineage
         return View(lineage, view.number + 1, attempt.ballot, tuple(members))
+
+    def _last_with_state(self, attempt: Attempt) -> set[int]:
+        """Who may not go yet, since nobody else has the state and somebody needs it."""
+        members = attempt.view.members
+        having = {
+            members[place].incarnation
+            for place, report in attempt.reports.items()
+            if report.state and not members[place].witness
+        }
+        if not having <= self.leaving | self.expelled:
+            return set()
+        joins = any(not member.witness for member in self.joining.values())
+        return having if joins else having - self.leaving
 
     def _turn_away(self) -> None:
         """All leave at once: nobody is left who could give a joiner its state."""
@@ -428,9 +441,7 @@ class Agreement:
         assert attempt is not None
         attempt.mark = held
         state, sure = State(self.port.has_state()), self.port.is_sure()
-        attempt.reports[place] = Report(
-            held, self.accepted, state, sure, self.port.degree_here()
-        )
+        attempt.reports[place] = Report(held, self.accepted, state, sure, self.port.degree_here())
         for other, member in enumerate(self.view.members):
             if other != place and member.incarnation not in self.dead:
                 self._ask(other)
@@ -458,9 +469,9 @@ class Agreement:
         """Phase 2: all of the proposed cut is here, so accept."""
         if self.proposal is None:
             return
-        if not self.port.has_cut(self.proposal[1].cut):
-            if not self.port.is_broken("accept-without-packets"):
-                return
+        blind = self.port.is_broken("accept-without-packets")
+        if not self.port.has_cut(self.proposal[1].cut) and not blind:
+            return
         self.accepted, self.proposal = self.proposal, None
         ballot, _ = self.accepted
         place = ballot & MEMBERS_MAX - 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ class Attempt:
     said: Ruling | None = None
     """Why it cannot go on, as the others were told."""
 
-    def ruling(self, places: Set[int], dead: Set[int]) -> Ruling:
+    def ruling(self, places: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
         """Whether the members at these places may form the next view."""
         members = self.view.members
         size = len(members)
@@ -68,7 +69,7 @@ class Attempt:
             sure=any(self.reports[place].sure for place in places),
         )
 
-    def loses_state(self, leaving: Set[int], dead: Set[int]) -> bool:
+    def loses_state(self, leaving: AbstractSet[int], dead: AbstractSet[int]) -> bool:
         """Whether all who have the state leave, while somebody else who has it may live."""
         for place, member in enumerate(self.view.members):
             report = self.reports.get(place)
@@ -84,7 +85,7 @@ class Attempt:
         accepted = [report.accepted for report in self.reports.values() if report.accepted]
         return max(accepted, key=_ballot_of)[1] if accepted else None
 
-    def may_propose(self, dead: Set[int]) -> Ruling:
+    def may_propose(self, dead: AbstractSet[int]) -> Ruling:
         """Whether enough have promised."""
         if not self.reset:
             return self.ruling(self.reports.keys(), dead)
@@ -92,7 +93,7 @@ class Attempt:
         whole = any(report.state for report in self.reports.values())
         return Ruling(enough and whole, f"reset asks for {self.reset} members, one with the state")
 
-    def is_decided(self, dead: Set[int]) -> bool:
+    def is_decided(self, dead: AbstractSet[int]) -> bool:
         """Whether enough have accepted: after a reset, all who promised."""
         if self.reset:
             return self.accepts >= self.reports.keys()

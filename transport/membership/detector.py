@@ -60,7 +60,9 @@ class Detector:
 
     def _set_deadline(self, now: int) -> None:
         """The first silence that is due; while somebody is silent, a return is looked for."""
-        dues = [last + self.detection for each, last in self._heard.items() if each not in self.silent]
+        dues = [
+            last + self.detection for each, last in self._heard.items() if each not in self.silent
+        ]
         if self.silent:
             dues.append(now + self.detection // 2)
         self.deadline = min(dues, default=None)

@@ -1,0 +1,182 @@
+"""Measures what resilience costs: writes of degree 0, 1, 2 and "majority", and the fast path before.
+
+The degrees take turns, each beside r = 0. With `--before` the fast path of r = 0 is measured
+beside that of another checkout, built in place: both run the same programs of this folder.
+What waits is pinned to one core; what does not wait has all cores.
+docs/resilience.md has the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness import BenchError, Program, take_turns, time_limit
+from invocations import Row, compare, machine, print_table, scaled
+
+HERE = Path(__file__).parent
+DEGREES = ("0", "1", "2", "majority")
+
+EXAMPLES = """\
+examples:
+  python bench/resilience.py                      the degrees; about a minute
+  python bench/resilience.py --quick              a look at all rows; the figures mean little
+  git worktree add /tmp/before COMMIT
+  (cd /tmp/before && python setup.py build_ext --inplace)
+  python bench/resilience.py --before /tmp/before
+"""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured. Many short turns: the machine's speed changes all the time."""
+
+    rounds: int
+    waits: int
+    bursts: int  # of each member, in one turn
+    calls: int
+
+
+FULL = Effort(rounds=25, waits=500, bursts=200_000, calls=300_000)
+QUICK = Effort(rounds=2, waits=50, bursts=3_000, calls=10_000)
+
+
+def start(stack: ExitStack, members: int, *arguments: str, checkout: Path | None = None) -> Program:
+    """A group that runs `member.py`, with the orcalike of another checkout where one is given."""
+    other = ["env", f"PYTHONPATH={checkout}"] if checkout else []
+    command = [*other, sys.executable, "-P", "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+    member = [str(HERE / "member.py"), *arguments]
+    program = stack.enter_context(Program([*command, "-n", str(members), *member]))
+    program.ask("wait 1")  # it is up
+    return program
+
+
+class Turns:
+    """Programs of one size of group that take turns; the samples are by their names."""
+
+    def __init__(self, members: int, effort: Effort, programs: dict[str, Program]) -> None:
+        self.members = members
+        self.effort = effort
+        self.programs = programs
+        self.cores = os.sched_getaffinity(0)
+
+    def alone(self, kind: str, count: int) -> dict[str, list[float]]:
+        """What rank 0 does alone, or waits for: pinned to one core."""
+        for program in self.programs.values():
+            program.run_on({max(self.cores)})
+        turns = {
+            name: lambda program=program: float(program.ask(f"{kind} {count}"))
+            for name, program in self.programs.items()
+        }
+        return take_turns(self.effort.rounds, turns)
+
+    def bursts(self) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+        """Writes a second of all members together, and core time of each at each member."""
+        core: dict[str, list[float]] = {name: [] for name in self.programs}
+        for program in self.programs.values():
+            program.run_on(self.cores)
+        turns = {
+            name: lambda name=name, program=program: self._burst(program, core[name])
+            for name, program in self.programs.items()
+        }
+        taken = take_turns(self.effort.rounds, turns)
+        rates = {name: [1 / seconds for seconds in samples] for name, samples in taken.items()}
+        return rates, {name: samples[-self.effort.rounds :] for name, samples in core.items()}
+
+    def _burst(self, program: Program, core: list[float]) -> float:
+        before = program.core_seconds()
+        seconds = float(program.ask(f"int {self.effort.bursts}"))
+        spent = program.core_seconds() - before
+        core.append(spent / (self.effort.bursts * self.members**2))
+        return seconds
+
+
+def degrees(members: int, effort: Effort, *, bursts: bool) -> list[Row]:
+    """Each degree beside r = 0."""
+    rows = []
+    with ExitStack() as stack:
+        programs = {it: start(stack, members, f"--resilience={it}") for it in DEGREES}
+        waits = Turns(members, effort, programs).alone("wait", effort.waits)
+        none = scaled(waits["0"], 1e6)
+        for it in DEGREES[1:]:
+            what, must = f"write that waits, r = {it}", "1.6x" if it == "1" else ""
+            rows.append(compare(what, members, "us", scaled(waits[it], 1e6), "r = 0", none, must))
+        if bursts:
+            both = {it: programs[it] for it in ("0", "1")}
+            rates, _ = Turns(members, effort, both).bursts()
+            what, must = "rate, no wait, r = 1", "0.85x or more"
+            rows.append(compare(what, members, "/s", rates["1"], "r = 0", rates["0"], must))
+    return rows
+
+
+def fast_path(members: int, effort: Effort, before: Path, *, bursts: bool) -> list[Row]:
+    """Now beside then, r = 0."""
+    rows = []
+    with ExitStack() as stack:
+        sides = {"now": None, "then": before}
+        programs = {
+            name: start(stack, members, checkout=checkout) for name, checkout in sides.items()
+        }
+        turns = Turns(members, effort, programs)
+
+        def row(what: str, unit: str, samples: dict[str, list[float]], factor: float) -> Row:
+            now, then = (scaled(samples[name], factor) for name in sides)
+            return compare(what, members, unit, now, "before", then, "1.10x")
+
+        rows.append(row("write that waits", "us", turns.alone("wait", effort.waits), 1e6))
+        if bursts:
+            rows.append(row("read", "ns", turns.alone("shared_read", effort.calls), 1e9))
+            _, core = turns.bursts()
+            rows.append(row("core time of a write, no wait", "ns", core, 1e9))
+    return rows
+
+
+def measure(effort: Effort, before: Path | None) -> list[Row]:
+    """All rows. The programs of one size of group run at a time."""
+    rows = degrees(3, effort, bursts=True) + degrees(5, effort, bursts=False)
+    if before is not None:
+        for members in (1, 3):
+            rows += fast_path(members, effort, before, bursts=members == 3)
+    return rows
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="few and short rounds")
+    parser.add_argument("--before", type=Path, metavar="DIR", help="a checkout to compare with")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples there")
+    parser.add_argument(
+        "--time-limit", type=int, default=300, metavar="S", help="seconds; default: %(default)s"
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the table; returns the exit code."""
+    options = parse(arguments)
+    try:
+        with time_limit(options.time_limit):
+            rows = measure(QUICK if options.quick else FULL, options.before)
+    except BenchError as error:
+        print(f"resilience: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print_table(rows)
+    if options.json:
+        result = {"machine": machine(), "rows": [asdict(row) for row in rows]}
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
