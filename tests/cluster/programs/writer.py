@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from typing import Any
 
 from common import MEETINGS, called, tell, wait_for
@@ -43,7 +44,7 @@ class Writing:
         self.number = 0
         self.who = group.me.incarnation
         self.paused = threading.Event()
-        self.thread = threading.Thread(target=self.run)
+        self.thread = threading.Thread(target=self.run, daemon=True)
 
     def run(self) -> None:
         """Write, now and then several at once, until it is enough."""
@@ -65,7 +66,8 @@ class Writing:
             self.number += 1
         for invocation in under_way:
             invocation.result()
-        tell(who=self.who, acked=self.number - 1)
+        tell(who=self.who, acked=self.number - 1, size=self.group.size)
+        time.sleep(0.002)
 
 
 def obey(group: orca.Group, log: Log, writing: Writing, word: str, *rest: str) -> None:
@@ -98,6 +100,7 @@ def serve() -> None:
             incarnation=group.me.incarnation,
             pid=os.getpid(),
         )
+        wait_for(lambda: called("all"), "all members")
         log, owned = group.share(Log, "log"), group.share(Owned, "owned")
         tell(ready=True)
         wait_for(lambda: called("begin"), "the beginning")
