@@ -42,7 +42,12 @@ switch("read-tentative", "the sequencer delivers what is tentative (H3)", *LOSS)
 switch("joiners-count", "a member counts as a holder before its state is complete (H9)", *LOSS)
 switch("number-twice", "a packet that is sent again is numbered again (H5)", "I3", "I6", "E1")
 switch("ack-after-promise", "a promiser acknowledges on to the old sequencer (H12 a)", *LOSS)
-switch("accept-without-packets", "a view is accepted by number, without its packets (H12 b)", *LOSS)
+switch(
+    "accept-without-packets",
+    "a view is accepted by number; packets come later (H12 b)",
+    "I28",
+    *LOSS,
+)
 switch("deliver-on-decision", "what is tentative is delivered with the view (H12 c)", *LOSS)
 switch("cut-at-mine", "the cut is the leader's own, not the longest reported", *LOSS)
 switch("return-nothing", "promisers do not send what the leader lacks", "I28", *LOSS)
@@ -50,6 +55,69 @@ switch("propose-without-packets", "members do not get what they lack of the cut"
 switch("forget-accepted", "a new leader forgets what may have been decided", "I13", "I15", *LOSS)
 switch("accept-any-ballot", "a member accepts under a ballot older than its promise", "I15", *LOSS)
 switch("suspected-is-dead", "a suspicion counts as a certain death (H13)", "I15", *LOSS)
+switch("dead-do-not-count", "the dead are not counted in n (H1)", "I15", *LOSS)
+switch("half-without-oldest", "any half of a view may go on (H1 a)", "I15", *LOSS)
+switch("no-majority", "any part of a view may go on (H1 a)", "I15", *LOSS)
+switch("forget-degree", "fewer than n - R members may go on (H1 b)", *LOSS)
+switch("no-state-needed", "members without the state may go on (H1 c)", "I28", *LOSS)
+switch("always-sure", "deaths help those as well who were out of contact (H1)", "I15", *LOSS)
+switch(
+    "forget-promise",
+    "a member promises a ballot older than its promise",
+    "I13",
+    "I15",
+    "I28",
+    *LOSS,
+)
+switch("frozen-for-good", "promisers wait for their leader, dead or not (H12 d)", "I28")
+switch("no-expel-notice", "nobody is told that it was expelled (I16)", "I28")
+switch("suspicion-never-ends", "who was silent once stays suspected", "I28", *LOSS)
+switch("silence-unnoticed", "who is silent is not suspected", "I28")
+switch("stale-view-accepted", "casts of an older view are taken (I16)", "E0", "E1", "I12", *LOSS)
+switch("install-any-number", "any view is installed, not the next alone", "E0", "I13", "I15", *LOSS)
+switch(
+    "gap-not-closed",
+    "a link that was made again counts as one that never broke",
+    "E1",
+    "I28",
+    *LOSS,
+)
+switch("mark-too-high", "a promiser says that all it holds is accepted", *LOSS)
+switch(
+    "forget-counters",
+    "the counters of what is ordered do not outlive the view (H5)",
+    "E1",
+    "I28",
+    *LOSS,
+)
+switch("resend-backwards", "what is not ordered is sent again, the last first", "E1", "I28", *LOSS)
+switch("no-resend", "what is not ordered is not sent again (H63)", "I4", "I28", *LOSS)
+switch("tentative-not-carried", "joiners do not get what is tentative", "I28", *LOSS)
+switch("keep-beyond-cut", "packets beyond the cut keep their numbers", "E1", *LOSS)
+switch(
+    "view-before-cut",
+    "a view comes before the packets of the one before it (H03)",
+    "E0",
+    "I12",
+    *LOSS,
+)
+switch(
+    "ignore-gap", "a packet is taken although one before it is missing", "E0", "E1", "I28", *LOSS
+)
+switch("deliver-own-at-once", "a sender delivers its own packet before others hold it", *LOSS)
+switch(
+    "trim-too-early", "packets are forgotten before all hold them (H63)", "E0", "E1", "I28", *LOSS
+)
+switch("joiner-without-state", "a joiner delivers before it has its state (I17)", "I28", *LOSS)
+switch("snapshot-late", "state is given as it is now, not as at the view (I17)", *LOSS)
+switch(
+    "forget-buffered",
+    "a joiner forgets what came while its state was under way",
+    "I4",
+    "I28",
+    *LOSS,
+)
+switch("donor-not-replaced", "who waits for the state of a dead member waits on", "I28")
 
 
 def caught(name: str, seeds: Iterable[int]) -> tuple[int, str] | None:
