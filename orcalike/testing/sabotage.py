@@ -34,7 +34,7 @@ def switch(name: str, breaks: str, *ids: str) -> None:
     SWITCHES[name] = Switch(name, breaks, frozenset(ids))
 
 
-LOSS = ("I1", "I2", "I3", "I6", "I8", "I9", "I10", "I11", "I16", "I17")
+LOSS = ("I1", "I2", "I3", "I6", "I8", "I9", "I10", "I11", "I14", "I16", "I17")
 """What is found where a packet that was delivered gets lost, or another gets its place."""
 
 switch("one-holder-less", "a packet is accepted with r holders, not r + 1", *LOSS)
@@ -58,8 +58,8 @@ switch("suspected-is-dead", "a suspicion counts as a certain death (H13)", "I15"
 switch("dead-do-not-count", "the dead are not counted in n (H1)", "I15", *LOSS)
 switch("half-without-oldest", "any half of a view may go on (H1 a)", "I15", *LOSS)
 switch("no-majority", "any part of a view may go on (H1 a)", "I15", *LOSS)
-switch("forget-degree", "fewer than n - R members may go on (H1 b)", *LOSS)
-switch("no-state-needed", "members without the state may go on (H1 c)", "I28", *LOSS)
+switch("forget-degree", "fewer than n - R members may go on (H1 b)", "I15", *LOSS)
+switch("no-state-needed", "members without the state may go on (H1 c)", "I15", "I28", *LOSS)
 switch("always-sure", "deaths help those as well who were out of contact (H1)", "I15", *LOSS)
 switch(
     "forget-promise",
@@ -109,7 +109,7 @@ switch(
     "trim-too-early", "packets are forgotten before all hold them (H63)", "E0", "E1", "I28", *LOSS
 )
 switch("joiner-without-state", "a joiner delivers before it has its state (I17)", "I28", *LOSS)
-switch("snapshot-late", "state is given as it is now, not as at the view (I17)", *LOSS)
+switch("snapshot-late", "state is given as it is now, not as at the view (I17)", "E0", *LOSS)
 switch(
     "forget-buffered",
     "a joiner forgets what came while its state was under way",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -55,7 +56,7 @@ class Attempt:
     is_broken: Callable[[str], bool] = lambda switch: False
     """Whether a detail is sabotaged."""
 
-    def ruling(self, places: Set[int], dead: Set[int]) -> Ruling:
+    def ruling(self, places: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
         """Whether the members at these places may form the next view."""
         members = self.view.members
         size = len(members)
@@ -74,7 +75,7 @@ class Attempt:
             sure=any(self.reports[place].sure for place in places) or self.is_broken("always-sure"),
         )
 
-    def _counted(self, present: Set[int], dead: Set[int]) -> View:
+    def _counted(self, present: AbstractSet[int], dead: AbstractSet[int]) -> View:
         """The view whose members the rule counts: another one only where that is sabotaged."""
         members = list(self.view.members)
         if self.is_broken("dead-do-not-count"):
@@ -85,7 +86,7 @@ class Attempt:
             members = [member for member in members if member.incarnation in present]
         return replace(self.view, members=tuple(members))
 
-    def loses_state(self, leaving: Set[int], dead: Set[int]) -> bool:
+    def loses_state(self, leaving: AbstractSet[int], dead: AbstractSet[int]) -> bool:
         """Whether all who have the state leave, while somebody else who has it may live."""
         for place, member in enumerate(self.view.members):
             report = self.reports.get(place)
@@ -101,7 +102,7 @@ class Attempt:
         accepted = [report.accepted for report in self.reports.values() if report.accepted]
         return max(accepted, key=_ballot_of)[1] if accepted else None
 
-    def may_propose(self, dead: Set[int]) -> Ruling:
+    def may_propose(self, dead: AbstractSet[int]) -> Ruling:
         """Whether enough have promised."""
         if not self.reset:
             return self.ruling(self.reports.keys(), dead)
@@ -109,7 +110,7 @@ class Attempt:
         whole = any(report.state for report in self.reports.values())
         return Ruling(enough and whole, f"reset asks for {self.reset} members, one with the state")
 
-    def is_decided(self, dead: Set[int]) -> bool:
+    def is_decided(self, dead: AbstractSet[int]) -> bool:
         """Whether enough have accepted: after a reset, all who promised."""
         if self.reset:
             return self.accepts >= self.reports.keys()

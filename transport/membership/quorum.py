@@ -6,7 +6,8 @@ and where writes have a degree, each such set meets every set of holders.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -35,8 +36,8 @@ class Ruling:
 
 def rule_on(
     view: View,
-    present: Set[int],
-    dead: Set[int],
+    present: AbstractSet[int],
+    dead: AbstractSet[int],
     degree: int,
     state: Mapping[int, State],
     *,
@@ -71,5 +72,5 @@ def rule_on(
     return Ruling(True)
 
 
-def _without(view: View, present: Set[int]) -> tuple[Member, ...]:
+def _without(view: View, present: AbstractSet[int]) -> tuple[Member, ...]:
     return tuple(member for member in view.members if member.incarnation not in present)
