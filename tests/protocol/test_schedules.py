@@ -24,18 +24,26 @@ STACK = "XFER:TOTAL:MBRSHIP:COM:sim"
 
 
 def scenario(
-    size: int, events: Iterable[Event], *, one_host: Iterable[int] = (), delay: int = MS // 10
+    size: int,
+    events: Iterable[Event],
+    *,
+    one_host: Iterable[int] = (),
+    delay: int = MS // 10,
+    more: int = 0,
 ) -> Scenario:
     """A group of so many, each frame taking the same time, and what happens from START on.
 
-    Members of `one_host` see each other die (H13), and nothing between them is cut.
+    Members of `one_host` see each other die (H13), and nothing between them is cut. So many `more`
+    processes join by events of their own.
     """
     joins = [Event("join", 2 * number * D, str(number)) for number in range(1, size)]
     near = set(one_host)
-    hosts = tuple(0 if number in near else number + 1 for number in range(size)) if near else ()
+    hosts = (
+        tuple(0 if number in near else number + 1 for number in range(size + more)) if near else ()
+    )
     return Scenario(
         seed=1,
-        size=size,
+        size=size + more,
         events=(*joins, *events),
         safety=START + 30 * D,
         stack=STACK,
@@ -142,12 +150,32 @@ def cut_off_with_all_holders() -> Scenario:
     )
 
 
+def away_while_the_others_died() -> Scenario:
+    """H1: 1 sleeps while 0 and 2 go on and let 3 in; then both die, which 1 sees when it wakes.
+
+    Nobody is missing whom 1 knows, but 3 is in a later view, and lives.
+    """
+    return scenario(
+        3,
+        [
+            *cuts(START, "1", "3"),
+            Event("pause", START, "1", span=8 * D),
+            Event("join", START + 3 * D, "3"),
+            Event("crash", START + 6 * D, "0"),
+            Event("crash", START + 6 * D, "2"),
+        ],
+        one_host=range(3),
+        more=1,
+    )
+
+
 SCHEDULES = {
     acknowledging_the_old_sequencer: ("ack-after-promise", {"I8", "I16"}),
     accepting_by_number: ("accept-without-packets", {"I14", "I28"}),
     delivering_with_the_view: ("deliver-on-decision", {"I8", "I10"}),
     frozen_by_a_dead_leader: ("frozen-for-good", {"I28"}),
     two_primaries: ("dead-do-not-count", {"I15"}),
+    away_while_the_others_died: ("always-sure", {"I15"}),
     cut_off_with_all_holders: ("forget-degree", {"I8", "I15"}),
 }
 """Each schedule: the detail that it needs (a switch of `orcalike.testing.sabotage`), and what is

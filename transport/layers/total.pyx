@@ -217,7 +217,7 @@ cdef class Total(Layer):
 
     cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1:
         """A packet to number: at once where there is credit, else in its turn."""
-        if counter <= <uint64_t>self.last[place] and not self.core.is_broken("number-twice"):
+        if counter <= <uint64_t>self.last[place]:
             return 0                    # numbered already
         if self.queue or not self.has_room():
             self.queue.append((place, counter, degree, message))
@@ -262,7 +262,7 @@ cdef class Total(Layer):
         cdef Py_ssize_t size = message.size()
         cdef uint64_t seqno = self.seqno
         cdef bint settled = self.accepted == seqno and (degree == 0 or self.needed(degree) == 0)
-        if counter != <uint64_t>self.last[place] + 1 and not self.core.is_broken("number-twice"):
+        if counter != <uint64_t>self.last[place] + 1:
             self.complain(place, f"it sent its packet {counter} after {self.last[place]}")
             return 0
         self.core.mark("W3")
@@ -438,7 +438,7 @@ cdef class Total(Layer):
         cdef Message kept
         if seqno < self.held:
             return 0                    # it came by another way
-        if seqno > self.held and not self.core.is_broken("ignore-gap"):
+        if seqno > self.held:
             self.below.flush(())        # a link broke, and what was cast meanwhile is lost
             return 0
         if place == GONE:
@@ -488,8 +488,6 @@ cdef class Total(Layer):
         if self.held < self.begun:
             return None                 # from before the view, and so counted already
         if counter != <uint64_t>self.last[place] + 1:
-            if self.core.is_broken("number-twice"):
-                return None
             return f"packet {counter} of member {place} after {self.last[place]}"
         if place == self.place and (not self.unordered
                                     or (<Sent>self.unordered[0]).counter != counter):
