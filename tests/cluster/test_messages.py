@@ -17,7 +17,6 @@ from orcalike.errors import (
     GroupClosed,
     InvocationTimeout,
     JoinFailed,
-    NotPrimary,
 )
 from orcalike.messages import (
     Data,

@@ -110,6 +110,7 @@ def test_who_claims_the_address_of_a_member_does_not_take_its_place() -> None:
     link = stranger(hands, "a")
     hands.inject("a", link, hello("group", "sim:b", 9))
     peer = hands.endpoints["a"].stack.bottom.peer_at(link)
+    assert peer is not None
     assert (peer.address, peer.incarnation, peer.place) == ("sim:b", 9, -1)
     works(hands, "a", "b", "c")
 

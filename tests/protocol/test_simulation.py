@@ -22,6 +22,7 @@ from orcalike.testing.story import Story
 from orcalike.testing.swarm import FAMILIES, draw
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.stacks import register
+from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
 
 CHUNK = 25
@@ -141,9 +142,9 @@ class Lose(Layer):
         self.seen = self.place = 0
         self.armed = False
 
-    def up_view(self, view: object, cut: bytes) -> None:
-        self.place = view.place(self.core.me.incarnation)  # type: ignore[attr-defined]
-        self.armed |= len(view.members) == 3  # type: ignore[attr-defined]
+    def up_view(self, view: View, cut: bytes) -> None:
+        self.place = view.place(self.core.me.incarnation)
+        self.armed |= len(view.members) == 3
         self.above.up_view(view, cut)
 
     def up_cast(self, message: Message) -> None:
