@@ -77,7 +77,6 @@ class Endpoint:
         self.on_view: list[Callable[[View], None]] = []
         self._is_in = False
         self._blocked: tuple[tuple[Member, ...], str] | None = None
-        self._blocked_since = 0.0
         self._reset_refused: str | None = None
         self._watch = Watch()
         self._thread: threading.Thread | None = None
@@ -349,10 +348,6 @@ class Endpoint:
         """Whom the group waits for, and by which rule; None while it may write."""
         return self._blocked
 
-    def blocked_for(self) -> float:
-        """For how many seconds it has been blocked; 0 while it may write."""
-        return time.monotonic() - self._blocked_since if self._blocked is not None else 0.0
-
     def reset(self, minimum: int, timeout: float | None) -> View:
         """Rebuild a blocked group of `minimum` members or more; raises NotPrimary."""
         before = self.view
@@ -468,8 +463,6 @@ class Endpoint:
 
     def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
         """No primary view can be formed without these members, by this rule."""
-        if self._blocked is None:
-            self._blocked_since = time.monotonic()
         self._blocked = missing, rule
         text = f"the group {self.plan.name!r} is blocked: {self._say_blocked()}"
         _log.warning("%s", text)

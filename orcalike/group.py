@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from queue import SimpleQueue
@@ -30,6 +31,7 @@ from orcalike.runtime.manager import Code
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.layers.stable import Stable
+from orcalike.transport.layers.total import Total
 from orcalike.transport.stability import Stability
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
@@ -38,8 +40,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _log = logging.getLogger("orcalike")
-
-LEFT_BLOCKED = "left with calls under way: the group %r is blocked"
 
 _groups: weakref.WeakSet[Group] = weakref.WeakSet()
 
@@ -292,25 +292,43 @@ class Group:
         self._end()
 
     def _wait_for_own(self) -> None:
-        """What this member has invoked is ordered and applied; a blocked group is not waited for."""
+        """Wait until what this member has invoked is ordered and applied, where it can be."""
         try:
-            fence = self.fence.nowait()
-            while self._endpoint.blocked_for() < LEAVE_WITHIN:
+            fence = self._fence_for_leaving()
+            patience = Patience(self._is_stuck)
+            while patience.lasts():
                 with contextlib.suppress(TimeoutError):
-                    return fence.result(timeout=LEAVE_WITHIN / 10)
-            _log.warning(LEFT_BLOCKED, self.name)
+                    return fence.result(timeout=Patience.STEP)
+            self._say_left_behind()
         except OrcalikeError as error:
             _log.warning("left without an answer: %s", error)
 
     async def _wait_for_own_on_loop(self) -> None:
         try:
-            fence = asyncio.ensure_future(self.fence.aio())
-            while self._endpoint.blocked_for() < LEAVE_WITHIN:
-                if (await asyncio.wait({fence}, timeout=LEAVE_WITHIN / 10))[0]:
+            fence = asyncio.ensure_future(self._fence_for_leaving())
+            patience = Patience(self._is_stuck)
+            while patience.lasts():
+                if (await asyncio.wait({fence}, timeout=Patience.STEP))[0]:
                     return fence.result()
-            _log.warning(LEFT_BLOCKED, self.name)
+            self._say_left_behind()
         except OrcalikeError as error:
             _log.warning("left without an answer: %s", error)
+
+    def _fence_for_leaving(self) -> Invocation[None]:
+        """A fence that waits for what was invoked here before, and for no members besides."""
+        invocation: Invocation[None] = self._runtime.invoke_group(Code.FENCE, (), "fence", degree=0)
+        return invocation
+
+    def _is_stuck(self) -> bool:
+        return self._endpoint.blocked is not None or self._lacks_members()
+
+    def _lacks_members(self) -> bool:
+        total = self._endpoint.stack.focus("TOTAL")
+        return isinstance(total, Total) and total.lacks_members()
+
+    def _say_left_behind(self) -> None:
+        why = "it is blocked" if self._endpoint.blocked else "the view has too few members for them"
+        _log.warning("the group %r was left with calls under way: %s", self.name, why)
 
     def _withdraw_own(self) -> None:
         """What still waits for a guard is withdrawn when the member leaves."""
@@ -343,6 +361,25 @@ class Group:
     def __repr__(self) -> str:
         view = self._endpoint.view
         return f"<Group {self.name!r}: {view or 'not joined'}>"
+
+
+class Patience:
+    """How long somebody who leaves waits for calls that cannot go on: those that can, may take long."""
+
+    STEP = LEAVE_WITHIN / 10
+    """Seconds between two looks."""
+
+    def __init__(self, is_stuck: Callable[[], bool]) -> None:
+        self._is_stuck = is_stuck
+        self._since: float | None = None
+
+    def lasts(self) -> bool:
+        """Whether to wait for another step."""
+        if not self._is_stuck():
+            self._since = None
+        elif self._since is None:
+            self._since = time.monotonic()
+        return self._since is None or time.monotonic() - self._since < LEAVE_WITHIN
 
 
 class Share:

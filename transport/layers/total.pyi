@@ -14,6 +14,7 @@ class Total(Layer):
     unstable: int
     window_packets: int
     window_bytes: int
+    def lacks_members(self) -> bool: ...
     def __init__(
         self,
         core: Core,

@@ -157,6 +157,14 @@ cdef class Total(Layer):
         """Whether a cast of this degree would be ordered in this view, or wait for members."""
         return self.is_acceptable(degree)
 
+    def lacks_members(self):
+        """Whether what was cast here waits until there are more members with replicas (H2)."""
+        cdef Sent sent
+        for sent in self.unordered:
+            if sent.counter > self.submitted:
+                return self.place >= 0 and not self.is_acceptable(sent.degree)
+        return False
+
     cpdef incomplete(self, object members):
         self.lacking = frozenset(members)
         if self.place < 0:

@@ -8,6 +8,7 @@ have. What the file `do.PID` says it does at once: `reset MINIMUM`, `rejoin`, `w
 from __future__ import annotations
 
 import ast
+import faulthandler
 import logging
 import os
 import sys
@@ -20,6 +21,7 @@ from objects import Log, Owned
 import orcalike as orca
 
 logging.basicConfig(format="%(message)s")
+faulthandler.register(10)
 HOW, WHERE, DEGREE, OPTIONS = sys.argv[1:]
 ORDER = MEETINGS / f"do.{os.getpid()}"
 
