@@ -134,6 +134,11 @@ cdef class Links(Driver):
             raise OSError(errno, os.strerror(errno))
         return 0
 
+    cdef void unwatch(self, int fd) noexcept:
+        """Take a descriptor out of the set; closing does not, while another process has it too."""
+        cdef epoll_event event
+        epoll_ctl(self.epoll, EPOLL_CTL_DEL, fd, &event)
+
     cdef Channel open(self, object sock, unsigned int events):
         cdef int slot = self.slot(None)
         cdef bint local = sock.family == socket.AF_UNIX
@@ -183,7 +188,8 @@ cdef class Links(Driver):
         sock = self.sockets.pop(channel.fd, None)
         if sock is None:
             return
-        sock.close()                    # which takes it out of the epoll set
+        self.unwatch(channel.fd)
+        sock.close()
         self.slots[channel.link] = None
         if channel.stack is not None:
             if channel.connecting:
@@ -357,6 +363,7 @@ cdef class Links(Driver):
 
     cdef forget(self, Py_ssize_t slot, object process):
         """Watch a process no more."""
+        self.unwatch(process.fd)
         process.close()
         del self.processes[process.incarnation]
         self.slots[slot] = None

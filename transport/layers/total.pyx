@@ -296,19 +296,20 @@ cdef class Total(Layer):
 
     cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1:
         """A member says what it expects and what it holds."""
-        cdef bint more = holds > <uint64_t>self.holds[place]
+        cdef uint64_t held = self.holds[place]
+        cdef uint64_t expected = self.expect[place]
         if expect > self.seqno or holds > self.seqno:
             self.complain(place, f"it knows of {max(expect, holds)}; {self.seqno} is not given yet")
             return 0
-        if more:
+        if holds > held:
             self.holds[place] = holds
-            self.trim(min(self.holds))
-        if expect > <uint64_t>self.expect[place]:
+            if held <= self.stable_mark:    # it may have been the only one so far behind
+                self.trim(min(self.holds))
+        if expect > expected:
             self.expect[place] = expect
+        if self.queue or expect > expected and expected <= self.floor:
             self.give_numbers()
-        elif more and self.queue:
-            self.give_numbers()
-        if more and self.accepted < self.held:
+        if holds > held and self.accepted < self.held:
             self.accept_more()
         return 0
 

@@ -166,3 +166,30 @@ class Tally:
     def total(self) -> int:
         """How many all have written."""
         return sum(self.counts.values())
+
+
+@orca.shared
+class Owned:
+    """A thing that one member has, until it gives it back or dies."""
+
+    def __init__(self) -> None:
+        self.rank = -1
+
+    @orca.write
+    def take(self, rank: int) -> None:
+        """Have it, as soon as nobody else does."""
+        self.rank = rank
+
+    @take.when
+    def _(self, rank: int) -> bool:
+        return self.rank < 0
+
+    @orca.read
+    def owner(self) -> int:
+        """Who has it; -1 for nobody."""
+        return self.rank
+
+    def member_left(self, member: orca.Member) -> None:
+        """Who is dead has nothing."""
+        if member.rank == self.rank:
+            self.rank = -1

@@ -1,0 +1,331 @@
+"""Members that nobody launched crash, stand still and are expelled: the others go on (H1, H4, H5, I16).
+
+Each member writes numbers to one log and says which it knows to be written. In the end all that are
+left must have the same log, with each number at most once and in its writer's order, and none that a
+writer knew of missing.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from queue import Empty, Queue
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cluster.conftest import DEADLINE
+
+if TYPE_CHECKING:
+    from tests.cluster.conftest import Facts, Process, Programs
+
+MEDIA = pytest.mark.parametrize("medium", ["unix", "tcp"])
+
+
+class Writer:
+    """A member under way, and what it has said."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.facts: Facts = process.hear()
+        self.acked: dict[int, int] = {}
+        """By incarnation, the last number that it knew to be written."""
+        self.errors: list[Facts] = []
+        self.said: Queue[Facts] = Queue()
+        self.dead = False
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        """Take all that it says, until its end."""
+        while True:
+            try:
+                fact = self.process.hear()
+            except (AssertionError, ValueError):  # it says no more, perhaps in the middle of a line
+                return
+            if "acked" in fact:
+                self.acked[fact["who"]] = fact["acked"]
+            elif "error" in fact and "done" not in fact:
+                self.errors.append(fact)
+            else:
+                self.said.put(fact)
+
+    def hear(self, what: str) -> Facts:
+        """The next fact of that kind."""
+        try:
+            while what not in (fact := self.said.get(timeout=DEADLINE)):
+                pass
+        except Empty:
+            raise AssertionError(f"never {what}: {self.process.said()}") from None
+        return fact
+
+    @property
+    def newest(self) -> int:
+        return sum(self.acked.values())
+
+    def kill(self) -> None:
+        """Kill it; what it knows is complete then."""
+        self.process.process.send_signal(signal.SIGKILL)
+        self.dead = True
+
+
+class Crew:
+    """The members of one group."""
+
+    def __init__(self, programs: Programs) -> None:
+        self.programs = programs
+        self.writers: list[Writer] = []
+
+    def start(self, count: int, degree: object, medium: str = "unix", **options: Any) -> None:
+        """Have so many members, which write from now on."""
+        at = f"unix:{self.programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
+        options = {"size": count} | options
+        for number in range(count):
+            how = "make" if number == 0 else "join"
+            unmet = options | ({"size": None} if number == 0 else {"size": number + 1})
+            arguments = ("writer.py", how, at, str(degree), repr(unmet))
+            self.writers.append(Writer(self.programs.start(*arguments)))
+            at = str(self.writers[0].facts["address"])
+        for writer in self.writers:
+            writer.hear("ready")
+
+    def begin(self) -> None:
+        """Let them write."""
+        self.programs.call("begin")
+        self.go_on()
+
+    @property
+    def left(self) -> list[Writer]:
+        return [writer for writer in self.writers if not writer.dead]
+
+    def go_on(self, *writers: Writer) -> None:
+        """Wait until each of those who are left has written some more."""
+        for writer in writers or self.left:
+            more = writer.newest + 20
+            self.programs.until(
+                lambda writer=writer, more=more: writer.newest >= more,
+                f"more from {writer.facts}: {writer.errors} {writer.process.said()}",
+            )
+
+    def order(self, writer: Writer, *words: str) -> Facts:
+        """Have a member do something; returns what it says of it."""
+        place = self.programs.directory / f"do.{writer.facts['pid']}"
+        (place.parent / "do").write_text(",".join(words))
+        (place.parent / "do").rename(place)
+        return writer.hear("done")
+
+    def end(self, *, lost: bool = False, alone: bool = False) -> list[Facts]:
+        """Stop; compare what all have that are left, and what they knew."""
+        if alone:
+            self.programs.call("alone")
+        self.programs.call("stop")
+        ends = [writer.hear("end") for writer in self.left]
+        for end in ends:
+            assert end["disorder"] == []
+            assert end["fingerprint"] == ends[0]["fingerprint"]
+        for writer in self.writers:
+            if writer.dead:
+                writer.reader.join(DEADLINE)
+            for who, acked in writer.acked.items():
+                numbers = ends[0]["numbers"].get(str(who), [])
+                assert numbers == list(range(len(numbers)))
+                assert lost or len(numbers) > acked, f"lost of {writer.facts}"
+        for writer in self.left:
+            writer.hear("left")
+            assert writer.process.end() == 0
+        return ends
+
+    def check_untroubled(self) -> None:
+        """No writer that is left has seen an error."""
+        assert [error for writer in self.left for error in writer.errors] == []
+
+
+@pytest.fixture
+def crew(programs: Programs) -> Iterator[Crew]:
+    """A crew, with a short detection time: what is silent is dead, as deaths are seen at once."""
+    programs.environment["ORCALIKE_DETECTION"] = "0.2"
+    return Crew(programs)
+
+
+@MEDIA
+@pytest.mark.parametrize(
+    ("count", "degree", "victims"),
+    [
+        (3, 0, [0]),
+        (3, 0, [2]),
+        (3, 1, [0]),
+        (3, 1, [1]),
+        (3, "majority", [0]),
+        (5, 1, [0]),
+        (5, 2, [0, 1]),
+        (5, 2, [0, 4]),
+        (5, 2, [2, 3]),
+        (5, "majority", [0, 3]),
+    ],
+)
+def test_the_others_go_on(
+    crew: Crew, medium: str, count: int, degree: object, victims: list[int]
+) -> None:
+    """No writer that is left sees an error, and with r crashes nothing that was known is lost."""
+    crew.start(count, degree, medium)
+    crew.begin()
+    for victim in victims:
+        crew.writers[victim].kill()
+    crew.go_on()
+    crew.check_untroubled()
+    ends = crew.end(lost=degree == 0)
+    assert {end["size"] for end in ends} == {count - len(victims)}
+    assert {end["lineage"] for end in ends} == {1}
+
+
+def test_one_after_the_other(crew: Crew) -> None:
+    """The sequencer dies, and the next one, and the next: each time the rest is a majority."""
+    crew.start(5, 1)
+    crew.begin()
+    for victim in crew.writers[:3]:
+        victim.kill()
+        crew.go_on()
+    crew.check_untroubled()
+    assert {end["size"] for end in crew.end()} == {2}
+
+
+@MEDIA
+def test_a_dead_owner_has_nothing(crew: Crew, medium: str) -> None:
+    """`member_left` runs at the place in the order where the owner is gone; who waits goes on."""
+    crew.start(3, 1, medium)
+    for writer in (crew.writers[0], crew.writers[1]):
+        crew.programs.call(f"own.{writer.facts['pid']}")
+    crew.programs.call("begin")  # both want it, one has it, and writes; the other one waits
+    crew.programs.until(
+        lambda: any(writer.newest > 20 for writer in crew.writers[:2]), "somebody owns it"
+    )
+    owner, waits = sorted(crew.writers[:2], key=lambda writer: -writer.newest)
+    assert waits.newest == 0
+    owner.kill()
+    crew.go_on()
+    crew.check_untroubled()
+    assert {end["owner"] for end in crew.end()} == {waits.facts["rank"]}
+
+
+@MEDIA
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("which", [0, 2])
+def test_who_stood_still_is_out_until_it_joins_again(
+    crew: Crew, medium: str, degree: int, which: int
+) -> None:
+    """It gets Expelled for what was under way, none of its late writes is anywhere (I16)."""
+    crew.start(3, degree, medium)
+    crew.begin()
+    standing = crew.writers[which]
+    others = [writer for writer in crew.writers if writer is not standing]
+    crew.programs.stop(standing.process)
+    crew.go_on(*others)
+    crew.programs.go_on(standing.process)
+    crew.programs.until(lambda: standing.errors, "it is told")
+    (error,) = standing.errors
+    assert error["error"] == "Expelled"
+    assert "rejoin" in error["text"]
+    known = standing.acked[standing.facts["incarnation"]]
+    again = crew.order(standing, "rejoin")
+    assert "error" not in again, again
+    assert again["rank"] == standing.facts["rank"]
+    assert again["before"] > 0  # meanwhile it has shown its last state
+    crew.go_on()
+    ends = crew.end(lost=degree == 0)
+    numbers = ends[0]["numbers"][str(standing.facts["incarnation"])]
+    assert degree == 0 or known < len(numbers)
+    assert len(numbers) <= error["after"]
+    assert {end["size"] for end in ends} == {3}
+    assert all(writer.errors == [] for writer in others)
+
+
+def test_reset_goes_on_with_too_few(crew: Crew) -> None:
+    """With r = 1, of three members two must be there; `reset` goes on with one (A05, A14, I9)."""
+    crew.start(3, 1)
+    crew.begin()
+    last, *victims = crew.writers
+    for victim in victims:
+        victim.kill()
+    crew.programs.until(lambda: "with resilience 1, 2 of 3" in last.process.said(), "it is blocked")
+    assert "is blocked: it waits for rank 1" in last.process.said()
+    refused = crew.order(last, "reset", "2")
+    assert refused["error"] == "NotPrimary"
+    assert "2 are asked for" in refused["text"]
+    assert last.errors == []  # calls wait
+    done = crew.order(last, "reset", "1")
+    assert (done["done"], done["size"]) == ("reset", 1)
+    assert done["lineage"] > 1
+    crew.programs.until(lambda: last.errors, "it is told that data may be lost")
+    assert [error["error"] for error in last.errors] == ["DataLossPossible"]
+    assert "CRITICAL" not in last.process.said()
+    crew.order(last, "go on")
+    crew.go_on()
+    assert len(last.errors) == 1
+    ends = crew.end(lost=True, alone=True)
+    assert [end["lineage"] for end in ends] == [done["lineage"]]
+
+
+def test_who_is_left_behind_by_a_reset_is_expelled(crew: Crew) -> None:
+    """Two lineages meet: the higher one goes on, and the members of the other are out (H1)."""
+    crew.start(3, 1)
+    crew.begin()
+    last, *others = crew.writers
+    for other in others:
+        crew.programs.stop(other.process)
+    crew.programs.until(lambda: "is blocked" in last.process.said(), "it is blocked")
+    assert "error" not in crew.order(last, "reset", "1")
+    crew.programs.until(lambda: last.errors, "it is told that data may be lost")
+    crew.order(last, "go on")
+    # With r = 1 nothing is written by a member alone, so this one waits for company.
+    for other in others:
+        crew.programs.go_on(other.process)
+        crew.programs.until(lambda other=other: other.errors, "it is told")
+        assert [error["error"] for error in other.errors] == ["Expelled"]
+        assert "error" not in crew.order(other, "rejoin")
+    crew.go_on()
+    ends = crew.end(lost=True)
+    assert {end["size"] for end in ends} == {3}
+    assert len({end["lineage"] for end in ends}) == 1
+
+
+def test_calls_raise_while_the_group_is_blocked(crew: Crew) -> None:
+    """As it was asked to: those under way, and new ones, until there is a view again."""
+    crew.start(3, 1, blocked="raise")
+    crew.begin()
+    first, *others = crew.writers
+    for other in others:
+        crew.programs.stop(other.process)
+    crew.programs.until(lambda: first.errors, "the call under way ends")
+    assert first.errors[0]["error"] == "NotPrimary"
+    assert "it waits for rank 1" in first.errors[0]["text"]
+    late = crew.order(first, "write", "1")
+    assert late["error"] == "NotPrimary"
+    for other in others:
+        crew.programs.go_on(other.process)
+    crew.programs.until(lambda: "goes on: view" in first.process.said(), "there is a view")
+    crew.order(first, "go on")
+    crew.go_on(first)
+    for other in others:  # one of them may have been late
+        if other.errors:
+            assert "error" not in crew.order(other, "rejoin" if expelled(other) else "go on")
+    crew.go_on()
+    crew.end(lost=True)
+
+
+def expelled(writer: Writer) -> bool:
+    """Whether it was told so."""
+    return any(error["error"] == "Expelled" for error in writer.errors)
+
+
+def test_leaving_a_blocked_group_takes_no_longer_than_it_may(crew: Crew) -> None:
+    """Nobody is there who could let it go."""
+    crew.start(3, 1)
+    crew.begin()
+    last, *victims = crew.writers
+    for victim in victims:
+        victim.kill()
+    crew.programs.until(lambda: "is blocked" in last.process.said(), "it is blocked")
+    last.process.process.send_signal(signal.SIGINT)
+    assert last.process.end() != 0
+    assert "was left without its answer: it is blocked" in last.process.said()
