@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -219,7 +220,7 @@ def measure_storm(scale: Scale) -> list[Figure]:
         if len(inside) + coming <= 5 or (len(inside) + coming < 12 and dice.random() < 0.5):
             crew.start()
         elif dice.random() < 0.2:
-            dice.choice(inside).signal(9)
+            dice.choice(inside).signal(signal.SIGKILL)
         else:
             gone = dice.choice(inside)
             gone.tell("stop")
