@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit bench clean help
+.PHONY: build demo test check unit campaign bench clean help
 
 help:            ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -33,6 +33,10 @@ unit: build      ## the tests alone
 	$(BIN)/python -m pytest -q
 
 test: check unit ## everything that must pass
+
+TIER ?= 1
+campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.md; TIER=2: hours
+	$(BIN)/python -m tests.campaign --tier $(TIER)
 
 bench: build     ## the first measurements, as ratios
 	$(BIN)/python bench/invocations.py

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from orcalike.transport.degree import Resilience
 from orcalike.transport.layers.total import Total
 from orcalike.transport.stack import Stack
-from orcalike.transport.view import Member, View
+from orcalike.transport.view import BALLOT_BITS, Member, View
 
 
 class Blocked(NamedTuple):
@@ -60,7 +60,7 @@ class GroupInfo:
     @property
     def lineage(self) -> int:
         """How often the group was begun: 1, and 1 more for each `reset`, which may lose data."""
-        return self.view.lineage
+        return (self.view.lineage >> BALLOT_BITS) + 1
 
 
 def next_seqno_of(stack: Stack) -> int:

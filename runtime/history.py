@@ -124,6 +124,8 @@ class Recorder:
             if call.source is None:
                 given = [*call.args, call.named] if call.named else call.args
                 gseq = call.runtime.place_of()[0]
+                if gseq == 0:
+                    return  # nothing was delivered here yet: it shows what came with the state
                 self._write(
                     "read", object=names[0], operation=operation, args=given, **outcome, gseq=gseq
                 )

@@ -24,6 +24,11 @@ class Switch:
     ids: frozenset[str]
     """The invariants one of which must then be found broken."""
 
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds that have shown it, as long as seeds stand for what they stood for then."""
+        return SEEDS.get(self.name, ())
+
 
 SWITCHES: dict[str, Switch] = {}
 """All switches, by name."""
@@ -34,15 +39,19 @@ def switch(name: str, breaks: str, *ids: str) -> None:
     SWITCHES[name] = Switch(name, breaks, frozenset(ids))
 
 
-LOSS = ("I1", "I2", "I3", "I6", "I8", "I9", "I10", "I11", "I16", "I17")
+LOSS = ("I1", "I2", "I3", "I6", "I8", "I9", "I10", "I11", "I14", "I16", "I17")
 """What is found where a packet that was delivered gets lost, or another gets its place."""
 
 switch("one-holder-less", "a packet is accepted with r holders, not r + 1", *LOSS)
 switch("read-tentative", "the sequencer delivers what is tentative (H3)", *LOSS)
 switch("joiners-count", "a member counts as a holder before its state is complete (H9)", *LOSS)
-switch("number-twice", "a packet that is sent again is numbered again (H5)", "I3", "I6", "E1")
 switch("ack-after-promise", "a promiser acknowledges on to the old sequencer (H12 a)", *LOSS)
-switch("accept-without-packets", "a view is accepted by number, without its packets (H12 b)", *LOSS)
+switch(
+    "accept-without-packets",
+    "a view is accepted by number; packets come later (H12 b)",
+    "I28",
+    *LOSS,
+)
 switch("deliver-on-decision", "what is tentative is delivered with the view (H12 c)", *LOSS)
 switch("cut-at-mine", "the cut is the leader's own, not the longest reported", *LOSS)
 switch("return-nothing", "promisers do not send what the leader lacks", "I28", *LOSS)
@@ -50,6 +59,107 @@ switch("propose-without-packets", "members do not get what they lack of the cut"
 switch("forget-accepted", "a new leader forgets what may have been decided", "I13", "I15", *LOSS)
 switch("accept-any-ballot", "a member accepts under a ballot older than its promise", "I15", *LOSS)
 switch("suspected-is-dead", "a suspicion counts as a certain death (H13)", "I15", *LOSS)
+switch("dead-do-not-count", "the dead are not counted in n (H1)", "I15", *LOSS)
+switch("half-without-oldest", "any half of a view may go on (H1 a)", "I15", *LOSS)
+switch("no-majority", "any part of a view may go on (H1 a)", "I15", *LOSS)
+switch("forget-degree", "fewer than n - R members may go on (H1 b)", "I15", *LOSS)
+switch("no-state-needed", "members without the state may go on (H1 c)", "I15", "I28", *LOSS)
+switch("always-sure", "deaths help those as well who were out of contact (H1)", "I15", *LOSS)
+switch(
+    "forget-promise",
+    "a member promises a ballot older than its promise",
+    "I13",
+    "I15",
+    "I28",
+    *LOSS,
+)
+switch("frozen-for-good", "promisers wait for their leader, dead or not (H12 d)", "I28")
+switch("no-expel-notice", "nobody is told that it was expelled (I16)", "I28")
+switch("suspicion-never-ends", "who was silent once stays suspected", "I28", *LOSS)
+switch("silence-unnoticed", "who is silent is not suspected", "I28")
+switch("stale-view-accepted", "casts of an older view are taken (I16)", "E0", "E1", "I12", *LOSS)
+switch("install-any-number", "any view is installed, not the next alone", "E0", "I13", "I15", *LOSS)
+switch(
+    "gap-not-closed",
+    "a link that was made again counts as one that never broke",
+    "E1",
+    "I28",
+    *LOSS,
+)
+switch("mark-too-high", "a promiser says that all it holds is accepted", *LOSS)
+switch(
+    "forget-counters",
+    "the counters of what is ordered do not outlive the view (H5)",
+    "E1",
+    "I28",
+    *LOSS,
+)
+switch("resend-backwards", "what is not ordered is sent again, the last first", "E1", "I28", *LOSS)
+switch("no-resend", "what is not ordered is not sent again (H63)", "I4", "I28", *LOSS)
+switch("tentative-not-carried", "joiners do not get what is tentative", "I28", *LOSS)
+switch("keep-beyond-cut", "packets beyond the cut keep their numbers", "E1", *LOSS)
+switch(
+    "view-before-cut",
+    "a view comes before the packets of the one before it (H03)",
+    "E0",
+    "I12",
+    *LOSS,
+)
+switch("deliver-own-at-once", "a sender delivers its own packet before others hold it", *LOSS)
+switch(
+    "trim-too-early", "packets are forgotten before all hold them (H63)", "E0", "E1", "I28", *LOSS
+)
+switch("joiner-without-state", "a joiner delivers before it has its state (I17)", "I28", *LOSS)
+switch("snapshot-late", "state is given as it is now, not as at the view (I17)", "E0", *LOSS)
+switch(
+    "forget-buffered",
+    "a joiner forgets what came while its state was under way",
+    "I4",
+    "I28",
+    *LOSS,
+)
+switch("donor-not-replaced", "who waits for the state of a dead member waits on", "I28")
+
+
+SEEDS: dict[str, tuple[int, ...]] = {
+    "one-holder-less": (0, 5),
+    "read-tentative": (0, 5),
+    "joiners-count": (564, 641),
+    "deliver-on-decision": (5, 9),
+    "cut-at-mine": (5, 9),
+    "return-nothing": (483, 840, 1300),
+    "propose-without-packets": (21, 126),
+    "forget-accepted": (1300,),
+    "accept-any-ballot": (95, 1300),
+    "suspected-is-dead": (1, 68),
+    "dead-do-not-count": (14, 68),
+    "half-without-oldest": (1, 5),
+    "no-majority": (1, 4),
+    "forget-degree": (8, 14),
+    "no-state-needed": (220, 357),
+    "forget-promise": (1891, 1982),
+    "frozen-for-good": (1, 4),
+    "no-expel-notice": (3, 4),
+    "suspicion-never-ends": (2685,),
+    "silence-unnoticed": (42, 109),
+    "stale-view-accepted": (18, 92),
+    "install-any-number": (78, 455),
+    "gap-not-closed": (198, 221),
+    "mark-too-high": (5, 9),
+    "forget-counters": (0, 1),
+    "resend-backwards": (1, 5),
+    "no-resend": (0, 1),
+    "tentative-not-carried": (270, 1061),
+    "keep-beyond-cut": (110, 1534),
+    "view-before-cut": (9, 13),
+    "deliver-own-at-once": (6, 17),
+    "trim-too-early": (21, 126),
+    "joiner-without-state": (4, 0),
+    "snapshot-late": (37, 66),
+    "forget-buffered": (90, 19),
+    "donor-not-replaced": (6, 9),
+}
+"""What makes looking short: seeds by switch."""
 
 
 def caught(name: str, seeds: Iterable[int]) -> tuple[int, str] | None:

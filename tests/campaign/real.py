@@ -26,7 +26,7 @@ from tests.campaign.crew import Crew, Member, Settings, Stuck
 from tests.histories.judge import Verdict, judge_histories
 from tests.histories.records import History, Violation, load
 
-STOPS = (0.5, 1.5, 10.0)
+STOPS = (0.5, 1.5, 3.0, 10.0)
 """How long a member is stopped, in multiples of the detection time."""
 
 NEVER = 1 << 62
@@ -51,7 +51,7 @@ class Strike:
     """ns, monotonic."""
     fault: str
     gone: list[str] = field(default_factory=list)
-    """The incarnations that were killed."""
+    """The incarnations that were killed, or stopped."""
 
 
 @dataclass
@@ -146,6 +146,7 @@ class Run:
             for member in targets:
                 member.process.wait()
         elif what == "stop":
+            strike.gone = [targets[0].incarnation]  # its own pause says nothing
             self._stop(targets[0], float(times) * self.detection)
         else:
             targets[0].tell("cut")

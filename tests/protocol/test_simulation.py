@@ -26,7 +26,7 @@ from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
 
 CHUNK = 25
-SEEDS = 500
+SEEDS = 250
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))

@@ -155,6 +155,8 @@ cdef class Mbrship(Layer):
 
     def heard(self, incarnation, when):
         """A member was heard at the time `when`."""
+        if incarnation in self.detector.silent and self.is_broken("suspicion-never-ends"):
+            return
         self.detector.heard(incarnation, when)
 
     def died(self, incarnation):
@@ -169,6 +171,8 @@ cdef class Mbrship(Layer):
 
     cpdef expire(self):
         now = self.core.now
+        if self.is_broken("silence-unnoticed"):
+            self.detector.watch((), now)
         if self.detector.deadline is not None and now >= self.detector.deadline:
             silent = set(self.detector.silent)
             if self.detector.check(now):
@@ -263,6 +267,9 @@ cdef class Mbrship(Layer):
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast):
         """A message of another view: too old is dropped, too new waits."""
+        if key < self.key and is_cast and self.is_broken("stale-view-accepted"):
+            self.above.up_cast(message)
+            return
         if key & ~CONTROL <= self.key or (self.view is None and not self.seed):
             self.stale += 1
             if self.view is not None and (message.source < 0 or key & CONTROL):
@@ -324,6 +331,8 @@ cdef class Mbrship(Layer):
             return
         gone = self.view.members[peer.place]
         if gone.incarnation != peer.incarnation or gone.incarnation in self.unlinked:
+            return
+        if self.is_broken("gap-not-closed") and peer.link >= 0:
             return
         if peer.link >= 0:                      # there is another link; what went by this one is lost
             self.unsettle(gone.incarnation)
@@ -434,7 +443,8 @@ cdef class Mbrship(Layer):
                 self.above.up_cut(cut)          # raises where it cannot be read
                 self.mark("J2")
                 self.install(view, cut)
-        elif view.number != self.view.number + 1 or view.lineage < self.view.lineage:
+        elif (view.number != self.view.number + 1 or view.lineage < self.view.lineage) and not (
+                self.is_broken("install-any-number") and view != self.view):
             self.stale += 1
         elif self.above.up_cut(cut):
             self.install(view, cut)
@@ -468,6 +478,8 @@ cdef class Mbrship(Layer):
 
     def contact_with(self, address, message):
         cdef Message control
+        if message[0] == "EXPELLED" and self.is_broken("no-expel-notice"):
+            return
         if address:
             control = Message(msgpack.packb(message))
             store64(control.push(HEADER), CONTROL)

@@ -130,8 +130,11 @@ cdef class Total(Layer):
     cdef int submit_more(self) except -1:
         """Send what waits, in order, as far as the view can accept it (H2)."""
         cdef Sent sent
-        for sent in list(self.unordered):
-            if sent.counter > self.submitted:
+        waiting = list(self.unordered)
+        if self.core.is_broken("resend-backwards"):
+            waiting.reverse()
+        for sent in waiting:
+            if sent.counter > self.submitted or self.core.is_broken("resend-backwards"):
                 if not self.is_acceptable(sent.degree):
                     break
                 self.submit(sent, body_of(sent.message, sent.size).copy())
@@ -222,7 +225,7 @@ cdef class Total(Layer):
 
     cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1:
         """A packet to number: at once where there is credit, else in its turn."""
-        if counter <= <uint64_t>self.last[place] and not self.core.is_broken("number-twice"):
+        if counter <= <uint64_t>self.last[place]:
             return 0                    # numbered already
         if self.queue or not self.has_room():
             self.queue.append((place, counter, degree, message))
@@ -267,7 +270,7 @@ cdef class Total(Layer):
         cdef Py_ssize_t size = message.size()
         cdef uint64_t seqno = self.seqno
         cdef bint settled = self.accepted == seqno and (degree == 0 or self.needed(degree) == 0)
-        if counter != <uint64_t>self.last[place] + 1 and not self.core.is_broken("number-twice"):
+        if counter != <uint64_t>self.last[place] + 1:
             self.complain(place, f"it sent its packet {counter} after {self.last[place]}")
             return 0
         self.core.mark("W3")
@@ -301,19 +304,20 @@ cdef class Total(Layer):
 
     cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1:
         """A member says what it expects and what it holds."""
-        cdef bint more = holds > <uint64_t>self.holds[place]
+        cdef uint64_t held = self.holds[place]
+        cdef uint64_t expected = self.expect[place]
         if expect > self.seqno or holds > self.seqno:
             self.complain(place, f"it knows of {max(expect, holds)}; {self.seqno} is not given yet")
             return 0
-        if more:
+        if holds > held:
             self.holds[place] = holds
-            self.trim(min(self.holds))
-        if expect > <uint64_t>self.expect[place]:
+            if held <= self.stable_mark:    # it may have been the only one so far behind
+                self.trim(min(self.holds))
+        if expect > expected:
             self.expect[place] = expect
+        if self.queue or expect > expected and expected <= self.floor:
             self.give_numbers()
-        elif more and self.queue:
-            self.give_numbers()
-        if more and self.accepted < self.held:
+        if holds > held and self.accepted < self.held:
             self.accept_more()
         return 0
 
@@ -465,9 +469,17 @@ cdef class Total(Layer):
             self.accepted = known
         if self.frozen:
             self.check_cut()
+            if self.core.is_broken("ack-after-promise"):
+                self.owes = True
+                self.core.again(self)
             return 0
         if self.accepted == seqno and self.needed(degree) <= <int>self.whole[self.place]:
             self.accepted = seqno + 1   # the sequencer holds it, and this member does
+        if self.core.broken is not None:
+            if place == self.place and self.core.is_broken("deliver-own-at-once"):
+                self.accepted = seqno + 1
+            if self.core.is_broken("trim-too-early"):
+                stable = self.held
         if degree or known <= seqno:
             self.owes = True
             self.core.again(self)
@@ -485,8 +497,6 @@ cdef class Total(Layer):
         if self.held < self.begun:
             return None                 # from before the view, and so counted already
         if counter != <uint64_t>self.last[place] + 1:
-            if self.core.is_broken("number-twice"):
-                return None
             return f"packet {counter} of member {place} after {self.last[place]}"
         if place == self.place and (not self.unordered
                                     or (<Sent>self.unordered[0]).counter != counter):
@@ -528,6 +538,8 @@ cdef class Total(Layer):
         self.below.flush_ok(self.up_held())
 
     cpdef bytes up_held(self):
+        if self.core.is_broken("mark-too-high"):
+            return msgpack.packb([self.held, self.held])
         return msgpack.packb([self.held, self.accepted])
 
     cpdef list up_missing(self, bytes report, bint before):
@@ -628,16 +640,20 @@ cdef class Total(Layer):
                 self.stamp, self.counters = stamp, counters
                 self.core.departed = senders
             else:
-                self.fall_back_to(last)
+                if not self.core.is_broken("keep-beyond-cut"):
+                    self.fall_back_to(last)
                 self.accepted = mark
-                self.deliver_accepted()
-                self.counters = counters
+                if not self.core.is_broken("view-before-cut"):
+                    self.deliver_accepted()
+                self.counters = {} if self.core.is_broken("forget-counters") else counters
         self.view = view
         self.place = view.place(self.me.incarnation)
         if self.place < 0:
             return
         self.settle_in(before, view)
         self.above.up_view(view, cut)
+        if self.core.is_broken("view-before-cut"):
+            self.deliver_accepted()
         self.resume(before)
 
     cdef int fall_back_to(self, uint64_t last) except -1:
@@ -710,13 +726,14 @@ cdef class Total(Layer):
             new = tuple([place for place, member in enumerate(self.view.members)
                          if place and (before is None or before.place(member.incarnation) < 0)])
             for held in self.history:
-                if held.seqno >= self.next and new:
+                if held.seqno >= self.next and new and not self.core.is_broken("tentative-not-carried"):
                     message = body_of(held.message, held.size).copy()
                     self.store_ordered(message, held)
                     self.below.send(message, new)
             if len(self.last) == 1:
                 self.accept_more()
-        self.submit_more()
+        if not self.core.is_broken("no-resend"):
+            self.submit_more()
         return 0
 
     cdef int store_ordered(self, Message message, Held held) except -1:

@@ -136,7 +136,8 @@ cdef class Xfer(Layer):
         if self.view is None:
             self.view = view
             self.epoch = view.number
-            self.complete = len(view.members) == 1 or self.core.me.witness
+            self.complete = (len(view.members) == 1 or self.core.me.witness
+                             or self.core.is_broken("joiner-without-state"))
             if not self.complete:
                 self.below.credit(False)
         elif self.complete:
@@ -183,6 +184,8 @@ cdef class Xfer(Layer):
                  if not member.witness and self.view.place(member.incarnation) >= 0]
         giver = able[0] if able else oldest
         self.view = view
+        if self.core.is_broken("donor-not-replaced"):
+            present |= set(self.donors.values())
         self.donors = {joiner: donor if donor in present else giver if giver != joiner else oldest
                        for joiner, donor in self.donors.items() if joiner in present}
         self.gifts = {joiner: gift for joiner, gift in self.gifts.items() if joiner in present}
@@ -236,6 +239,8 @@ cdef class Xfer(Layer):
         wanted = load32(message.data() + 5)
         while gift.sent and gift.sent[0][0] < wanted:
             gift.sent.popleft()
+        if wanted == 1 and self.core.is_broken("snapshot-late"):
+            gift.pieces = self.above.up_give_state()
         self.give(gift)
 
     # The joiner.
@@ -279,6 +284,8 @@ cdef class Xfer(Layer):
         donors = unpack_waiting(waiting)
         pieces, self.pieces = self.pieces, []
         buffered, self.buffered = self.buffered, []
+        if self.core.is_broken("forget-buffered"):
+            buffered = [event for event in buffered if isinstance(event, tuple)]
         self.complete = self.replays = True
         self.donors = donors
         for piece in pieces:

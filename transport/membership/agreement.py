@@ -207,6 +207,8 @@ class Agreement:
             self.promise(place, ballot, mark)
         if self.leader != self.place:
             return
+        if self.promised and self.attempt is None and self.port.is_broken("frozen-for-good"):
+            return
         if self.attempt is None and self._has_reason():
             self._begin()
         elif self.attempt is not None:
@@ -227,7 +229,8 @@ class Agreement:
         ballot = round_ << PLACE_BITS | self.place
         if ballot > BALLOT_MAX:
             raise ProtocolError("no ballot is left for this view")
-        self.attempt = Attempt(ballot, self.view, reset=reset)
+        broken = self.port.is_broken
+        self.attempt = Attempt(ballot, self.view, reset=reset, is_broken=broken)
         self.proposal = None
         self.promised = ballot
         self.port.freeze()  # and `report` sends FLUSH
@@ -315,11 +318,18 @@ class Agreement:
         attempt = self.attempt
         assert attempt is not None
         assert attempt.value is not None
+        if not self.port.is_broken("accept-without-packets"):
+            self._ship_to(place)
+        view, cut = attempt.value
+        self.port.tell(place, ["PROPOSE", attempt.ballot, view.pack(), cut])
+
+    def _ship_to(self, place: int) -> None:
+        """Send what that member lacks of the cut."""
+        attempt = self.attempt
+        assert attempt is not None
         if not self.port.is_broken("propose-without-packets"):
             for piece in self.port.missing(attempt.reports[place].held):
                 self.port.tell(place, ["SHIP", piece])
-        view, cut = attempt.value
-        self.port.tell(place, ["PROPOSE", attempt.ballot, view.pack(), cut])
 
     def _next_view(self, attempt: Attempt) -> View:
         view = attempt.view
@@ -372,6 +382,8 @@ class Agreement:
         self._tell_dropped(view)
         for place in attempt.reports:
             if place != self.place:
+                if self.port.is_broken("accept-without-packets"):
+                    self._ship_to(place)
                 self.port.tell(place, ["INSTALL", view.pack(), cut])
         self.tell_joiners(attempt.view, attempt.value)
         self.port.mark("V8")
@@ -420,10 +432,10 @@ class Agreement:
 
     def promise(self, place: int, ballot: int, mark: bytes) -> None:
         """Phase 1: freeze under this ballot; what is held follows."""
-        if ballot < self.promised:
+        if ballot < self.promised and not self.port.is_broken("forget-promise"):
             self.port.tell(place, ["PROMISED", self.promised])
             return
-        if ballot > self.promised:
+        if ballot != self.promised:
             self.attempt = None
             self.proposal = None
         self.promised = ballot

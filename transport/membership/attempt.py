@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from orcalike.transport.degree import ALL, MAJORITY
@@ -53,6 +53,8 @@ class Attempt:
     """The program has said to go on with so many members (A05); 0 where it has not."""
     said: Ruling | None = None
     """Why it cannot go on, as the others were told."""
+    is_broken: Callable[[str], bool] = lambda switch: False
+    """Whether a detail is sabotaged."""
 
     def ruling(self, places: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
         """Whether the members at these places may form the next view."""
@@ -60,14 +62,29 @@ class Attempt:
         size = len(members)
         meaning = {MAJORITY: size // 2, ALL: size - 1}
         degrees = [meaning.get(it.degree, it.degree) for it in self.reports.values() if it.degree]
+        present = {members[place].incarnation for place in places}
+        states = {members[place].incarnation: it.state for place, it in self.reports.items()}
+        if self.is_broken("no-state-needed"):
+            states = dict.fromkeys(states, State.WHOLE)
         return rule_on(
-            self.view,
-            {members[place].incarnation for place in places},
+            self._counted(present, dead),
+            present,
             dead,
-            min(degrees, default=0),
-            {members[place].incarnation: it.state for place, it in self.reports.items()},
-            sure=any(self.reports[place].sure for place in places),
+            0 if self.is_broken("forget-degree") else min(degrees, default=0),
+            states,
+            sure=any(self.reports[place].sure for place in places) or self.is_broken("always-sure"),
         )
+
+    def _counted(self, present: AbstractSet[int], dead: AbstractSet[int]) -> View:
+        """The view whose members the rule counts: another one only where that is sabotaged."""
+        members = list(self.view.members)
+        if self.is_broken("dead-do-not-count"):
+            members = [member for member in members if member.incarnation not in dead]
+        if self.is_broken("half-without-oldest"):
+            members.sort(key=lambda member: member.incarnation not in present)
+        if self.is_broken("no-majority"):
+            members = [member for member in members if member.incarnation in present]
+        return replace(self.view, members=tuple(members))
 
     def loses_state(self, leaving: AbstractSet[int], dead: AbstractSet[int]) -> bool:
         """Whether all who have the state leave, while somebody else who has it may live."""
@@ -75,7 +92,7 @@ class Attempt:
             report = self.reports.get(place)
             if report is not None and report.state and member.incarnation not in leaving:
                 return False
-        return not self.reset and any(
+        return not (self.reset or self.is_broken("no-state-needed")) and any(
             place not in self.reports and not member.witness and member.incarnation not in dead
             for place, member in enumerate(self.view.members)
         )

@@ -89,10 +89,23 @@ class OnePrimary(Checker):
                 living = self.facts.members_of(other)
                 if living:
                     self.fail(member, f"{view.identity} while {living[0]:x} is in {other}")
+        if view.identity not in self.facts.views:
+            self._check_followers(member, view)
         seen = self.facts.seen.get(member)
         before = seen.view if seen is not None else None
         if before is not None and before.lineage == view.lineage:
             self._check_quorum(member, before, view)
+
+    def _check_followers(self, member: int, view: Installed) -> None:
+        """What comes after a view that nobody had installed comes after another one."""
+        facts = self.facts
+        if facts.latest.get(view.lineage, 0) <= view.number:
+            return
+        for later in facts.views:
+            if later[0] == view.lineage and later[1] > view.number:
+                living = facts.members_of(later)
+                if living:
+                    self.fail(member, f"{view.identity} while {living[0]:x} is in {later}")
 
     def _check_quorum(self, member: int, before: Installed, view: Installed) -> None:
         """H1: who can have agreed to this view, and are they enough?"""

@@ -1,0 +1,255 @@
+"""The bars that real processes answer for: G7 to G9, G11 to G14, G16, G25.
+
+G9 cuts connections; partitions that last are the simulator's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import signal
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.campaign.bars import Bar, Figure, Scale, percentile
+from tests.campaign.crew import Crew, Settings, Stuck
+from tests.campaign.real import Run, Strike, pauses
+from tests.histories.judge import judge_histories
+from tests.histories.records import load
+
+DETECTION = 500.0
+"""D, in ms, as it is by default."""
+
+
+@dataclass
+class Campaign:
+    """What some runs came to."""
+
+    cycles: int = 0
+    acknowledged: int = 0
+    delivered: int = 0
+    lost: int = 0
+    wrong: list[str] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+
+    @property
+    def shown(self) -> str:
+        """The writers' pauses, in ms and in multiples of D."""
+        parts = [(name, percentile(self.pauses, part)) for name, part in PARTS]
+        return ", ".join(f"{name} {ms:.0f} ms = {ms / DETECTION:.2f} D" for name, ms in parts)
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The same for the record."""
+        return {f"pause {name} ms": percentile(self.pauses, part) for name, part in PARTS}
+
+
+PARTS = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+
+JUDGED = Campaign()
+"""All that was judged so far, for G11."""
+
+
+def options(**given: object) -> argparse.Namespace:
+    """What `tests.campaign.real` takes, as a campaign needs it."""
+    usual = {
+        "n": 5,
+        "r": 2,
+        "fault": ["none"],
+        "failpoints": "",
+        "rate": 1_000,
+        "objects": 2,
+        "between": 0.5,
+        "detection": DETECTION,
+        "black_box": 10_000,
+        "per_run": 5,
+    }
+    return argparse.Namespace(**{**usual, **given})
+
+
+def torment(cycles: int, seed: int, **given: object) -> Campaign:
+    """So many faults, a few in each group; what fails is kept with its folder."""
+    campaign = Campaign()
+    chosen = options(**given)
+    while campaign.cycles < cycles:
+        folder = Path(tempfile.mkdtemp(prefix="orcalike-"))
+        some = min(chosen.per_run, cycles - campaign.cycles)
+        outcome = Run(folder, chosen, seed).go(some)
+        verdict = outcome.verdict
+        for each in (campaign, JUDGED):
+            each.cycles += some
+            each.acknowledged += verdict.acknowledged
+            each.delivered += verdict.delivered
+            each.lost += verdict.lost
+        campaign.pauses += outcome.pauses
+        if verdict.violations:
+            campaign.wrong.append(f"{folder}, seed {seed}: {verdict.violations[0]}")
+        else:
+            shutil.rmtree(folder)
+        seed += 1
+    return campaign
+
+
+def measure_kills(scale: Scale) -> list[Figure]:
+    """G7: the sequencer and one more are killed at once, 1,000 writes a second, n=5, r=2."""
+    it = torment(scale.of(100, 300), 7_000, fault=["kill-sequencer+1"])
+    text = f"{it.cycles} cycles, {it.acknowledged} acknowledged, {len(it.wrong)} runs wrong; {it.shown}"
+    return [Figure("G7", text, not it.wrong, it.wrong, it.figures)]
+
+
+def measure_stops(scale: Scale) -> list[Figure]:
+    """G8 and G13: the sequencer stands still for 3 D, and for 10 D."""
+    short = torment(scale.of(20, 150), 8_000, fault=["stop-sequencer-3"])
+    long = torment(scale.of(5, 50), 8_500, fault=["stop-sequencer-10"])
+    both = Campaign(pauses=short.pauses + long.pauses)
+    wrong = short.wrong + long.wrong
+    text = f"{short.cycles} at 3 D, {long.cycles} at 10 D, {len(wrong)} runs wrong"
+    p50, p99, most = (percentile(both.pauses, part) for _, part in PARTS)
+    met = p50 <= 1.2 * DETECTION and p99 <= 2 * DETECTION + 50 and most <= 3 * DETECTION
+    return [
+        Figure("G8", text, not wrong, wrong),
+        Figure("G13", both.shown, met and bool(both.pauses), figures=both.figures),
+    ]
+
+
+def measure_cuts(scale: Scale) -> list[Figure]:
+    """G9: the sequencer's connections, or somebody's, break."""
+    it = torment(scale.of(20, 60), 9_000, fault=["cut-sequencer", "cut-random"])
+    text = f"{it.cycles} cuts, {len(it.wrong)} runs wrong; {it.shown}"
+    return [Figure("G9", text, not it.wrong, it.wrong, it.figures)]
+
+
+def measure_fail_over(scale: Scale) -> list[Figure]:
+    """G12: the sequencer is killed, and its connections say so."""
+    it = torment(scale.of(20, 100), 12_000, fault=["kill-sequencer"], r=1)
+    p50, p99, most = (percentile(it.pauses, part) for _, part in PARTS)
+    met = p50 <= 30 and p99 <= 250 and most <= 1_000 and not it.wrong and bool(it.pauses)
+    return [Figure("G12", it.shown, met, it.wrong, it.figures)]
+
+
+def measure_judged(scale: Scale) -> list[Figure]:
+    """G11: how much of all this was judged."""
+    searched = JUDGED.cycles and 10_000
+    text = f"{JUDGED.delivered} by the order, {searched} calls a run by the search"
+    return [Figure("G11", text, JUDGED.delivered >= scale.of(200_000, 1_000_000))]
+
+
+def started(folder: Path, settings: Settings, seed: int, size: int) -> Crew:
+    """A group of that size, all in one view."""
+    crew = Crew(folder, settings, seed)
+    for _ in range(size):
+        member = crew.start()
+        crew.until(lambda member=member: member.view or not member.runs, "a member joins")  # type: ignore[misc]
+    crew.until(crew.agreed, "all in one view")
+    return crew
+
+
+def end(crew: Crew, degree: int) -> list[str]:
+    """All leave, and their histories are judged."""
+    stuck: list[str] = []
+    try:
+        crew.finish()
+    except Stuck as why:
+        stuck.append(str(why))
+    finally:
+        crew.end()
+    histories = load(crew.folder / "history")
+    verdict = judge_histories(histories, degree)
+    for each in verdict.violations[:3]:
+        stuck.append(f"{crew.folder}: {each}")
+    JUDGED.delivered += verdict.delivered
+    if not stuck:
+        shutil.rmtree(crew.folder)
+    return stuck
+
+
+def measure_false_suspicion(scale: Scale) -> list[Figure]:
+    """G14: five members that write as fast as they can, on all there is of the machine."""
+    seconds = scale.of(300, 3_600)
+    crew = started(
+        Path(tempfile.mkdtemp(prefix="orcalike-")), Settings(degree=1, interval=0.02), 14, 5
+    )
+    before = crew.inside()[0].view
+    time.sleep(seconds)
+    after = [member.view for member in crew.inside()]
+    changes = max(view[1] for view in after) - before[1]
+    wrong = end(crew, 1)
+    return [Figure("G14", f"{changes} changes in {seconds} s", not changes and not wrong, wrong)]
+
+
+def measure_flush(scale: Scale) -> list[Figure]:
+    """G16: members leave a group that writes; for how long does it stand still?"""
+    crew = started(Path(tempfile.mkdtemp(prefix="orcalike-")), Settings(interval=0.0), 16, 6)
+    strikes = []
+    for _ in range(scale.of(10, 30)):
+        time.sleep(0.3)
+        youngest = crew.by_age()[-1]
+        youngest.tell("stop")
+        crew.until(lambda who=youngest: who.stopped or not who.runs, "the youngest stops")  # type: ignore[misc]
+        time.sleep(0.1)
+        strikes.append(Strike(time.monotonic_ns(), "leave", [youngest.incarnation]))
+        youngest.tell("leave")
+        crew.until(lambda who=youngest: not who.runs, "the youngest leaves")  # type: ignore[misc]
+        time.sleep(0.2)
+        strikes.append(Strike(time.monotonic_ns(), "none"))
+        crew.start()
+        crew.until(lambda: len(crew.inside()) == 6 and crew.agreed(), "six again")
+    folder = crew.folder
+    kept = folder.with_name(folder.name + "-kept")
+    shutil.copytree(folder / "history", kept)
+    wrong = end(crew, 0)
+    found = pauses(load(kept), [strike for strike in strikes if strike.fault == "leave"])
+    shutil.rmtree(kept)
+    p50 = percentile(found, 0.5)
+    return [Figure("G16", f"p50 {p50:.1f} ms of {len(found)}", p50 <= 10 and not wrong, wrong)]
+
+
+def measure_storm(scale: Scale) -> list[Figure]:
+    """G25: members come and go, 100 changes a minute; now and then one is killed."""
+    seconds, degree = scale.of(120, 600), 1
+    dice = random.Random(25)
+    settings = Settings(degree=degree, interval=5 * 2 / 200)
+    crew = started(Path(tempfile.mkdtemp(prefix="orcalike-")), settings, 25, 4)
+    start, changes = time.monotonic(), 0
+    while time.monotonic() - start < seconds:
+        inside = crew.by_age()
+        coming = sum(member.runs for member in crew.members) - len(inside)
+        if len(inside) + coming <= 5 or (len(inside) + coming < 12 and dice.random() < 0.5):
+            crew.start()
+        elif dice.random() < 0.2:
+            dice.choice(inside).signal(signal.SIGKILL)
+        else:
+            gone = dice.choice(inside)
+            gone.tell("stop")
+            gone.tell("leave")
+        changes += 1
+        time.sleep(max(0.0, start + changes * 0.6 - time.monotonic()))
+    came = time.monotonic()
+    wrong: list[str] = []
+    try:
+        crew.until(lambda: crew.inside() and crew.agreed(), "one view after the storm")
+    except Stuck as why:
+        wrong.append(str(why))
+    rest = time.monotonic() - came
+    wrong += end(crew, degree)
+    text = f"{changes} changes, one view after {rest:.1f} s, {len(wrong)} wrong"
+    return [Figure("G25", text, not wrong and rest <= 5, wrong)]
+
+
+BARS = [
+    Bar(("G7",), {"G7": "100 kills of two, 0 lost or doubled"}, measure_kills),
+    Bar(
+        ("G8", "G13"),
+        {"G8": "20 at 3 D, 5 at 10 D, 0 stale", "G13": "p50 1.2 D, p99 2 D + 50 ms, max 3 D"},
+        measure_stops,
+    ),
+    Bar(("G9",), {"G9": "20 cuts, 0 dual primaries"}, measure_cuts),
+    Bar(("G12",), {"G12": "p50 30 ms, p99 250 ms, max 1 s"}, measure_fail_over),
+    Bar(("G14",), {"G14": "0 view changes in 5 min of load"}, measure_false_suspicion),
+    Bar(("G16",), {"G16": "n=5: <= 10 ms"}, measure_flush),
+    Bar(("G25",), {"G25": "100 changes/min, 2 min, one view in 5 s"}, measure_storm),
+    Bar(("G11",), {"G11": "200 k by the order, 10 k by the search"}, measure_judged),
+]

@@ -1,0 +1,261 @@
+"""The bars that the simulator answers for: G1 to G6, G26, G27, G29, G30."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import count
+
+from orcalike.testing.cells import Cell, cells, try_cell
+from orcalike.testing.history import Violation
+from orcalike.testing.run import Run
+from orcalike.testing.sabotage import SWITCHES
+from orcalike.testing.scenario import Event, Scenario
+from orcalike.testing.shrink import shrink, violation_of
+from orcalike.testing.smallscope import explore
+from orcalike.testing.story import Story
+from orcalike.testing.swarm import draw
+from tests.campaign.bars import Bar, Figure, Scale, percentile
+from tests.protocol.test_sabotage import DIRECTED, found
+
+WORKERS = 2
+HOUR = 3_600 * 10**9
+
+TRACES = """
+from orcalike.testing.run import Run
+from orcalike.testing.swarm import draw
+for seed in range({first}, {last}):
+    run = Run(draw(seed))
+    try:
+        run.run()
+    except AssertionError:
+        pass
+    print(run.world.trace)
+"""
+
+
+@dataclass
+class Volume:
+    """What a worker's seeds came to."""
+
+    seeds: int = 0
+    steps: int = 0
+    simulated: int = 0
+    seconds: float = 0.0
+    broken: tuple[str, ...] = ()
+    late: int = 0
+    """Seeds that did not come right after the faults."""
+
+
+def seeds_of(first: int, seeds: int, steps: int) -> Volume:
+    """Every second seed from `first` on, until there are enough of both."""
+    volume = Volume()
+    start = time.process_time()
+    for seed in count(first, WORKERS):
+        if volume.seeds >= seeds and volume.steps >= steps:
+            break
+        run = Run(draw(seed))
+        try:
+            run.run()
+        except Violation as violation:
+            volume.broken += (f"orcalike simulate --seed {seed}: {violation}",)
+            volume.late += violation.id == "I28"
+        volume.seeds += 1
+        volume.steps += run.world.steps
+        volume.simulated += run.world.now
+    volume.seconds = time.process_time() - start
+    return volume
+
+
+def measure_volume(scale: Scale) -> list[Figure]:
+    """G1, G2, G3 and G29: many seeds, on both cores."""
+    seeds, steps = scale.of(5_000, 20_000), scale.of(20_000_000, 100_000_000)
+    start = time.monotonic()
+    with ProcessPoolExecutor(WORKERS) as pool:
+        parts = [
+            pool.submit(seeds_of, first, seeds // WORKERS, steps // WORKERS)
+            for first in range(WORKERS)
+        ]
+        volumes = [part.result() for part in parts]
+    minutes = (time.monotonic() - start) / 60
+    done, total = sum(each.seeds for each in volumes), sum(each.steps for each in volumes)
+    speed = total / sum(each.seconds for each in volumes)
+    hours = sum(each.simulated for each in volumes) / HOUR / minutes
+    broken = [line for each in volumes for line in each.broken]
+    late = sum(each.late for each in volumes)
+    many = f"{total / 1e6:.1f} M steps, {done} seeds, {len(broken)} broken"
+    enough = done >= seeds // WORKERS * WORKERS and total >= steps // WORKERS * WORKERS
+    return [
+        Figure("G1", f"{speed / 1e3:.1f} k/s", speed >= 25_000, figures={"steps/s": speed}),
+        Figure("G2", many, enough and not broken, broken),
+        Figure("G3", f"{hours:.1f} h", hours >= 1),
+        Figure("G29", f"{late} of {done} seeds late", not late),
+    ]
+
+
+def measure_determinism(scale: Scale) -> list[Figure]:
+    """G4: the same seeds in two processes whose hashes differ."""
+    seeds = scale.of(200, 1_000)
+    outputs = []
+    for hash_seed in ("0", "1"):
+        outputs.append(
+            subprocess.run(
+                [sys.executable, "-c", TRACES.format(first=0, last=seeds)],
+                env={**os.environ, "PYTHONHASHSEED": hash_seed},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.split()
+        )
+    same = sum(one == other for one, other in zip(*outputs, strict=True))
+    return [Figure("G4", f"{same} of {seeds}", same == seeds)]
+
+
+def one_cell(cell: Cell) -> tuple[Cell, str]:
+    """ "fired", "never", or what it broke."""
+    try:
+        return cell, "fired" if try_cell(cell, range(40)) is not None else "never"
+    except Violation as violation:
+        return cell, str(violation)
+
+
+def measure_cells(scale: Scale) -> list[Figure]:
+    """G5: each fault at each step, once."""
+    every = list(cells())
+    with ProcessPoolExecutor(WORKERS) as pool:
+        results = list(pool.map(one_cell, every, chunksize=8))
+    fired = sum(came == "fired" for _, came in results)
+    notes = [f"{cell}: {came}" for cell, came in results if came != "fired"]
+    return [Figure("G5", f"{fired} of {len(every)} cells", fired == len(every), notes)]
+
+
+def measure_small_scope(scale: Scale) -> list[Figure]:
+    """G6: every order of one write and one crash."""
+    start = time.monotonic()
+    try:
+        explored = explore(
+            3, (Event("cast", 0, "1", degree=1),), 1, runs_max=scale.of(60_000, 10**7)
+        )
+    except Violation as violation:
+        notes = [str(violation), *getattr(violation, "__notes__", [])]
+        return [Figure("G6", "an invariant is broken", False, notes)]
+    seconds = time.monotonic() - start
+    how = "complete" if explored.whole else "not complete"
+    text = f"{how}: {explored.runs} orders, {explored.states} states, {seconds:.0f} s"
+    return [Figure("G6", text, explored.whole and seconds < 600)]
+
+
+def try_switch(name: str) -> tuple[str, tuple[int, str] | None, float]:
+    """How long it takes until somebody notices."""
+    start = time.process_time()
+    return name, found(name, 1_000), time.process_time() - start
+
+
+def measure_sabotage(scale: Scale) -> list[Figure]:
+    """G26: each detail taken out."""
+    with ProcessPoolExecutor(WORKERS) as pool:
+        results = list(pool.map(try_switch, sorted(SWITCHES)))
+    caught = [seconds for _, what, seconds in results if what is not None]
+    notes = [f"nobody notices {name}" for name, what, _ in results if what is None]
+    median, most = percentile(caught, 0.5), max(caught, default=0.0)
+    text = f"{len(caught)} of {len(results)}, median {median:.1f} s, max {most:.1f} s"
+    met = not notes and len(results) >= 25 and median <= 30 and most <= 300
+    return [Figure("G26", text, met, notes)]
+
+
+def failing(most: int) -> Iterator[Scenario]:
+    """Scenarios that fail, as sabotage makes them."""
+    names = [name for name, each in sorted(SWITCHES.items()) if each.seeds and name not in DIRECTED]
+    for name in names[:most]:
+        for seed in SWITCHES[name].seeds:
+            yield replace(draw(seed), sabotage=(name,))
+            break
+
+
+def measure_shrinking(scale: Scale) -> list[Figure]:
+    """G27: what fails is made small."""
+    small = tried = 0
+    notes = []
+    for scenario in failing(scale.of(10, 30)):
+        violation = violation_of(scenario)
+        if violation is None:
+            continue
+        start = time.monotonic()
+        smallest = shrink(scenario, violation.id)
+        seconds = time.monotonic() - start
+        events = sum(event.do not in ("join", "lag") for event in smallest.events)
+        tried += 1
+        if events <= 15 and seconds <= 120:
+            small += 1
+        else:
+            notes.append(f"{scenario.sabotage[0]}: {events} events after {seconds:.0f} s")
+    text = f"{small} of {tried} to 15 events or less"
+    return [Figure("G27", text, tried > 0 and small >= 0.9 * tried, notes)]
+
+
+class Pairs(Story):
+    """Which message came in which state of its receiver."""
+
+    def __init__(self, run: Run, seen: set[tuple[str, str]]) -> None:
+        super().__init__(run)
+        self.seen = seen
+
+    def _add(self, who: str, what: str, source: str = "") -> None:
+        if source:
+            application = self.run.current[who]
+            agreement = application.membership.agreement
+            if agreement.view is None:
+                state = "outside"
+            elif agreement.attempt is not None:
+                state = "leads" if agreement.attempt.value is None else "proposes"
+            else:
+                state = "frozen" if agreement.promised else "normal"
+            words = what.split()
+            kind = words[1] if words[0].startswith("v") and len(words) > 1 else words[0]
+            self.seen.add((state, kind))
+
+
+def measure_pairs(scale: Scale) -> list[Figure]:
+    """G30: what can be counted of it, the kinds of messages that came in each state."""
+    seen: set[tuple[str, str]] = set()
+    for seed in range(scale.of(400, 4_000)):
+        run = Run(draw(seed))
+        Pairs(run, seen)
+        try:
+            run.run()
+        except Violation:
+            continue  # G2 tells of it
+    states, kinds = {state for state, _ in seen}, {kind for _, kind in seen}
+    never = sorted(
+        f"{kind} never came when {state}"
+        for state in states
+        for kind in kinds
+        if (state, kind) not in seen
+    )
+    text = f"{len(seen)} of {len(states) * len(kinds)} pairs, {len(kinds)} kinds"
+    return [Figure("G30", text, len(states) == 5 and len(kinds) >= 15, never)]
+
+
+BARS = [
+    Bar(
+        ("G1", "G2", "G3", "G29"),
+        {
+            "G1": ">= 25 k steps/s/core",
+            "G2": "20 M steps, 5,000 seeds, 0 broken",
+            "G3": ">= 1 h simulated a minute",
+            "G29": "100 % right within 10 D",
+        },
+        measure_volume,
+    ),
+    Bar(("G4",), {"G4": "200 seeds, equal traces"}, measure_determinism),
+    Bar(("G5",), {"G5": "each cell once"}, measure_cells),
+    Bar(("G6",), {"G6": "1 write, 1 crash, complete in 10 min"}, measure_small_scope),
+    Bar(("G26",), {"G26": ">= 25 switches, all caught"}, measure_sabotage),
+    Bar(("G27",), {"G27": "<= 15 events in 2 min for 90 %"}, measure_shrinking),
+    Bar(("G30",), {"G30": "each kind of message counted by state"}, measure_pairs),
+]

@@ -1,0 +1,40 @@
+"""Processes are killed while they write: what was acknowledged stays, once (G7 in its short form)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("size", "degree", "fault", "cycles", "seed"),
+    [(5, 2, "kill-sequencer+1", 15, 1), (3, 1, "kill-random", 15, 2)],
+)
+def test_nothing_acknowledged_is_lost(
+    size: int, degree: int, fault: str, cycles: int, seed: int
+) -> None:
+    options = {
+        "--n": size,
+        "--r": degree,
+        "--fault": fault,
+        "--cycles": cycles,
+        "--seed": seed,
+        "--between": 0.2,
+        "--black-box": 3_000,
+    }
+    told = [str(part) for option in options.items() for part in option]
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.campaign.real", *told],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert f"{cycles} cycles, 0 runs wrong" in ended.stdout

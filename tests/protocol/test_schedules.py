@@ -1,0 +1,197 @@
+"""Schedules by name: each breaks a group whose core lacks one detail, and only such a group.
+
+Four of them lose an acknowledged write, or the whole group, where a detail of H12 is missing; two
+make two primaries, or forget what was acknowledged, where one of H1 is (RELIABILITY, section 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from orcalike.testing.run import Run
+from orcalike.testing.scenario import MS, Event, Scenario
+from orcalike.testing.shrink import violation_of
+from orcalike.transport.drivers.sim import Delays
+
+D = 100 * MS
+START = 20 * D
+"""All have joined by then."""
+STACK = "XFER:TOTAL:MBRSHIP:COM:sim"
+
+
+def scenario(
+    size: int,
+    events: Iterable[Event],
+    *,
+    one_host: Iterable[int] = (),
+    delay: int = MS // 10,
+    more: int = 0,
+) -> Scenario:
+    """A group of so many, each frame taking the same time, and what happens from START on.
+
+    Members of `one_host` see each other die (H13), and nothing between them is cut. So many `more`
+    processes join by events of their own.
+    """
+    joins = [Event("join", 2 * number * D, str(number)) for number in range(1, size)]
+    near = set(one_host)
+    hosts = (
+        tuple(0 if number in near else number + 1 for number in range(size + more)) if near else ()
+    )
+    return Scenario(
+        seed=1,
+        size=size + more,
+        events=(*joins, *events),
+        safety=START + 30 * D,
+        stack=STACK,
+        hosts=hosts,
+        delays=Delays(delay, 0, delay, 0, D),
+        detection=D,
+    )
+
+
+def cuts(at: int, side: str, other: str) -> list[Event]:
+    """Nothing gets from one side to the other, either way."""
+    pairs = [pair for one in side for two in other for pair in ((one, two), (two, one))]
+    return [Event("cut", at, source, target) for source, target in pairs]
+
+
+def acknowledging_the_old_sequencer() -> Scenario:
+    """H12 a: 0 sleeps for D. 2 has promised 1 when it hears 0 again, which asks for a holder.
+
+    If 2 says that it holds the cast, it is accepted by 0, and in no view after that.
+    """
+    return scenario(
+        3,
+        [
+            Event("cut", START, "0", "1"),
+            Event("lag", START, "1", "0", 120 * MS),
+            Event("pause", START + 1, "0", span=D * 155 // 100),
+            Event("cast", START + D * 156 // 100, "0", degree=1),
+        ],
+        delay=20 * MS,
+    )
+
+
+def accepting_by_number() -> Scenario:
+    """H12 b: the cast that 0 died of reached 1 alone. 1 lets 2 accept the view, and dies as well.
+
+    If 2 had no need of the cast to accept, it cannot have the cut of what was decided.
+    """
+    return scenario(
+        3,
+        [
+            Event("crash", START, "0", keep=1),
+            Event("cast", START + 1, "0"),
+            Event("crash", START + 1, mark="V7", keep=0),
+        ],
+        one_host=range(3),
+    )
+
+
+def delivering_with_the_view() -> Scenario:
+    """H12 c: n=4, r=2; 3 is dead, and the cast of 0 reaches 1, but not 2, whose link has broken.
+
+    0 and 1 decide the next view. If that is reason enough to deliver the cast, two hold what three
+    must; both die then, and 2 knows nothing of it.
+    """
+    return scenario(
+        4,
+        [
+            Event("crash", START, "3"),
+            Event("break", START + 1, "0", "2"),
+            Event("cast", START + 2, "0", degree=2),
+            Event("crash", START, "0", mark="V8", keep=1),
+            Event("crash", START, "1", mark="V9", keep=0),
+        ],
+    )
+
+
+def frozen_by_a_dead_leader() -> Scenario:
+    """H12 d: 4 dies; 0 has asked all others to promise, and dies before it proposes.
+
+    If they wait for 0, they wait for good.
+    """
+    return scenario(
+        5,
+        [
+            Event("crash", START, "4"),
+            Event("crash", START, "0", mark="V4", keep=0),
+            Event("cast", START + 2 * D, "2", degree=1),
+        ],
+    )
+
+
+def two_primaries() -> Scenario:
+    """H1: 0 and 2 go on without 1, then 0 dies, which 1 sees. 2 is primary, so 1 must not be."""
+    return scenario(
+        3,
+        [
+            *cuts(START, "1", "2"),
+            Event("pause", START, "1", span=4 * D),
+            Event("crash", START + 3 * D, "0"),
+        ],
+        one_host=(0, 1),
+    )
+
+
+def cut_off_with_all_holders() -> Scenario:
+    """H1: n=5, r=1. 0 and 1 hold a write, and are cut off from the others; nobody dies."""
+    return scenario(
+        5,
+        [
+            *cuts(START, "01", "234"),
+            Event("cast", START + MS, "0", degree=1),
+            Event("cast", START + 4 * D, "2", degree=1),
+        ],
+    )
+
+
+def away_while_the_others_died() -> Scenario:
+    """H1: 1 sleeps while 0 and 2 go on and let 3 in; then both die, which 1 sees when it wakes.
+
+    Nobody is missing whom 1 knows, but 3 is in a later view, and lives.
+    """
+    return scenario(
+        3,
+        [
+            *cuts(START, "1", "3"),
+            Event("pause", START, "1", span=8 * D),
+            Event("join", START + 3 * D, "3"),
+            Event("crash", START + 6 * D, "0"),
+            Event("crash", START + 6 * D, "2"),
+        ],
+        one_host=range(3),
+        more=1,
+    )
+
+
+SCHEDULES = {
+    acknowledging_the_old_sequencer: ("ack-after-promise", {"I8", "I16"}),
+    accepting_by_number: ("accept-without-packets", {"I14", "I28"}),
+    delivering_with_the_view: ("deliver-on-decision", {"I8", "I10"}),
+    frozen_by_a_dead_leader: ("frozen-for-good", {"I28"}),
+    two_primaries: ("dead-do-not-count", {"I15"}),
+    away_while_the_others_died: ("always-sure", {"I15"}),
+    cut_off_with_all_holders: ("forget-degree", {"I8", "I15"}),
+}
+"""Each schedule: the detail that it needs (a switch of `orcalike.testing.sabotage`), and what is
+found where that is missing."""
+
+
+@pytest.mark.parametrize("make", SCHEDULES, ids=lambda make: make.__name__)
+def test_the_core_survives_it(make: partial[Scenario]) -> None:
+    result = Run(make()).run()
+    marked = [event for event in make().events if event.mark]
+    assert len(result.fired) == len(marked), "every fault at a step really happened"
+
+
+@pytest.mark.parametrize("make", SCHEDULES, ids=lambda make: make.__name__)
+def test_without_its_detail_it_does_not(make: partial[Scenario]) -> None:
+    switch, ids = SCHEDULES[make]
+    violation = violation_of(replace(make(), sabotage=(switch,)))
+    assert violation is not None
+    assert violation.id in ids, violation
