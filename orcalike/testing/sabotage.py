@@ -86,7 +86,6 @@ switch(
     "I28",
     *LOSS,
 )
-switch("mark-too-high", "a promiser says that all it holds is accepted", *LOSS)
 switch(
     "forget-counters",
     "the counters of what is ordered do not outlive the view (H5)",
@@ -94,17 +93,9 @@ switch(
     "I28",
     *LOSS,
 )
-switch("resend-backwards", "what is not ordered is sent again, the last first", "E1", "I28", *LOSS)
 switch("no-resend", "what is not ordered is not sent again (H63)", "I4", "I28", *LOSS)
 switch("tentative-not-carried", "joiners do not get what is tentative", "I28", *LOSS)
 switch("keep-beyond-cut", "packets beyond the cut keep their numbers", "E1", *LOSS)
-switch(
-    "view-before-cut",
-    "a view comes before the packets of the one before it (H03)",
-    "E0",
-    "I12",
-    *LOSS,
-)
 switch("deliver-own-at-once", "a sender delivers its own packet before others hold it", *LOSS)
 switch(
     "trim-too-early", "packets are forgotten before all hold them (H63)", "E0", "E1", "I28", *LOSS
@@ -145,13 +136,10 @@ SEEDS: dict[str, tuple[int, ...]] = {
     "stale-view-accepted": (18, 92),
     "install-any-number": (78, 455),
     "gap-not-closed": (198, 221),
-    "mark-too-high": (5, 9),
     "forget-counters": (0, 1),
-    "resend-backwards": (1, 5),
     "no-resend": (0, 1),
     "tentative-not-carried": (270, 1061),
     "keep-beyond-cut": (110, 1534),
-    "view-before-cut": (9, 13),
     "deliver-own-at-once": (6, 17),
     "trim-too-early": (21, 126),
     "joiner-without-state": (4, 0),

@@ -130,11 +130,8 @@ cdef class Total(Layer):
     cdef int submit_more(self) except -1:
         """Send what waits, in order, as far as the view can accept it (H2)."""
         cdef Sent sent
-        waiting = list(self.unordered)
-        if self.core.is_broken("resend-backwards"):
-            waiting.reverse()
-        for sent in waiting:
-            if sent.counter > self.submitted or self.core.is_broken("resend-backwards"):
+        for sent in list(self.unordered):
+            if sent.counter > self.submitted:
                 if not self.is_acceptable(sent.degree):
                     break
                 self.submit(sent, body_of(sent.message, sent.size).copy())
@@ -538,8 +535,6 @@ cdef class Total(Layer):
         self.below.flush_ok(self.up_held())
 
     cpdef bytes up_held(self):
-        if self.core.is_broken("mark-too-high"):
-            return msgpack.packb([self.held, self.held])
         return msgpack.packb([self.held, self.accepted])
 
     cpdef list up_missing(self, bytes report, bint before):
@@ -643,8 +638,7 @@ cdef class Total(Layer):
                 if not self.core.is_broken("keep-beyond-cut"):
                     self.fall_back_to(last)
                 self.accepted = mark
-                if not self.core.is_broken("view-before-cut"):
-                    self.deliver_accepted()
+                self.deliver_accepted()
                 self.counters = {} if self.core.is_broken("forget-counters") else counters
         self.view = view
         self.place = view.place(self.me.incarnation)
@@ -652,8 +646,6 @@ cdef class Total(Layer):
             return
         self.settle_in(before, view)
         self.above.up_view(view, cut)
-        if self.core.is_broken("view-before-cut"):
-            self.deliver_accepted()
         self.resume(before)
 
     cdef int fall_back_to(self, uint64_t last) except -1:
