@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from functools import partial
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,11 @@ class Writer:
         self.dead = True
 
 
+def has_written(writer: Writer, count: int) -> bool:
+    """Whether its newest write is that one, or a later one."""
+    return writer.newest >= count
+
+
 class Crew:
     """The members of one group."""
 
@@ -107,7 +112,7 @@ class Crew:
         for writer in writers or self.left:
             more = writer.newest + 20
             self.programs.until(
-                lambda writer=writer, more=more: writer.newest >= more,
+                partial(has_written, writer, more),
                 f"more from {writer.facts}: {writer.errors} {writer.process.said()}",
             )
 
@@ -145,7 +150,7 @@ class Crew:
 
 
 @pytest.fixture
-def crew(programs: Programs) -> Iterator[Crew]:
+def crew(programs: Programs) -> Crew:
     """A crew, with a short detection time: what is silent is dead, as deaths are seen at once."""
     programs.environment["ORCALIKE_DETECTION"] = "0.2"
     return Crew(programs)
@@ -288,7 +293,7 @@ def test_who_is_left_behind_by_a_reset_is_expelled(crew: Crew) -> None:
     crew.go_on(first, second)
     for other in others:
         crew.programs.go_on(other.process)
-        crew.programs.until(lambda other=other: other.errors, "it is told")
+        crew.programs.until(partial(getattr, other, "errors"), "it is told")
         assert [error["error"] for error in other.errors] == ["Expelled"]
         assert "error" not in crew.order(other, "rejoin")
     crew.go_on()
