@@ -34,6 +34,7 @@ from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.layers.total import Total
 from orcalike.transport.membership.agreement import UNDER_WAY
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
@@ -76,6 +77,7 @@ class Endpoint:
         self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
         self.on_view: list[Callable[[View], None]] = []
         self._is_in = False
+        self._lost: dict[int | None, Member] = {}
         self._blocked: tuple[tuple[Member, ...], str] | None = None
         self._reset_refused: str | None = None
         self._watch = Watch()
@@ -348,6 +350,14 @@ class Endpoint:
         """Whom the group waits for, and by which rule; None while it may write."""
         return self._blocked
 
+    def lacks_members(self) -> bool:
+        """Whether what was invoked here waits until the view has more members (H2)."""
+        total = self.stack.focus("TOTAL")
+        found: list[bool] = []
+        if isinstance(total, Total):
+            self.pump.call(lambda now: found.append(total.lacks_members()))
+        return any(found)
+
     def reset(self, minimum: int, timeout: float | None) -> View:
         """Rebuild a blocked group of `minimum` members or more; raises NotPrimary."""
         before = self.view
@@ -431,6 +441,7 @@ class Endpoint:
     def viewed(self, view: View) -> None:
         """A view was installed."""
         before, self.view = self.view, view
+        self._note_lost(before, view)
         self.me = view.members[view.place(self._incarnation)]
         again, self.expelled = self.expelled is not None, None
         self.exit_reason = None
@@ -447,6 +458,13 @@ class Endpoint:
         for listener in list(self.on_view):
             listener(view)
         self._watch.notify()
+
+    def _note_lost(self, before: View | None, view: View) -> None:
+        """Remember who was in the group, and is not: by rank, and nobody whose place is taken."""
+        for member in before.members if before is not None else ():
+            self._lost[member.rank] = member
+        for member in view.members:
+            self._lost.pop(member.rank, None)
 
     def _tell_loss(self, view: View) -> None:
         """Somebody has reset the group, and this member was in it before (I9)."""
@@ -515,3 +533,6 @@ class Endpoint:
         """A call has been waiting for another 10 s: say so where the group is the reason."""
         if self._blocked is not None:
             _log.warning("%s waits: the group is blocked: %s", what, self._say_blocked())
+        elif self._line is not None and self.lacks_members():
+            # The launcher knows whether any of them can come back.
+            self._line.blocked(tuple(self._lost.values()), "the view has too few members")

@@ -31,7 +31,6 @@ from orcalike.runtime.manager import Code
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.layers.stable import Stable
-from orcalike.transport.layers.total import Total
 from orcalike.transport.stability import Stability
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
@@ -320,11 +319,7 @@ class Group:
         return invocation
 
     def _is_stuck(self) -> bool:
-        return self._endpoint.blocked is not None or self._lacks_members()
-
-    def _lacks_members(self) -> bool:
-        total = self._endpoint.stack.focus("TOTAL")
-        return isinstance(total, Total) and total.lacks_members()
+        return self._endpoint.blocked is not None or self._endpoint.lacks_members()
 
     def _say_left_behind(self) -> None:
         why = "it is blocked" if self._endpoint.blocked else "the view has too few members for them"

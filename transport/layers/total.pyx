@@ -150,17 +150,10 @@ cdef class Total(Layer):
             return (others + 1) // 2
         return others if degree == ALL else degree
 
-    def can_accept(self, int degree):
-        """Whether a cast of this degree would be ordered in this view, or wait for members."""
-        return self.is_acceptable(degree)
-
     def lacks_members(self):
-        """Whether what was cast here waits until there are more members with replicas (H2)."""
-        cdef Sent sent
-        for sent in self.unordered:
-            if sent.counter > self.submitted:
-                return self.place >= 0 and not self.is_acceptable(sent.degree)
-        return False
+        """Whether what was cast here waits until the view has more members with replicas (H2)."""
+        degrees = [(<Sent>sent).degree for sent in self.unordered]
+        return self.place >= 0 and not all([self.is_acceptable(degree) for degree in degrees])
 
     cpdef incomplete(self, object members):
         self.lacking = frozenset(members)
