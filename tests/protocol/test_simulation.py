@@ -152,9 +152,9 @@ class Lose(Layer):
             self.above.up_cast(message)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def lose(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stack strings know the layer, in this test."""
+    """Stack strings know the layer, in these tests."""
     monkeypatch.setattr(stacks, "_LAYERS", dict(stacks._LAYERS))
     stacks.register(Lose)
 
@@ -169,7 +169,6 @@ def losing(seed: int) -> Scenario:
     return Scenario(seed, 6, tuple(events), 3_000 * MS, stack=stack)
 
 
-@pytest.mark.usefixtures("lose")
 def test_a_bug_is_shrunk_to_what_it_needs() -> None:
     scenario = losing(1)
     violation = violation_of(scenario)
