@@ -186,7 +186,8 @@ cdef class Mbrship(Layer):
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:
-                self.ask()
+                self.ask()                      # and perhaps somebody else is asked, too
+                self.above.up_join_failed(f"{self.seed} does not answer")
         if self.frozen_at != NEVER and now >= self.frozen_at + self.slow:
             self.frozen_at = now
             self.agreement.expel_awaited()
