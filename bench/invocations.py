@@ -306,14 +306,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and print the table; returns the exit code."""
-    options = parse(arguments)
+def report(name: str, options: argparse.Namespace, measure: Callable[[], list[Row]]) -> int:
+    """Measure within the time limit, print the table, keep the samples; returns the exit code."""
     try:
         with time_limit(options.time_limit):
-            rows = measure(options.members, QUICK if options.quick else FULL)
+            rows = measure()
     except BenchError as error:
-        print(f"invocations: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -328,6 +327,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result = {"machine": machine(), "rows": [asdict(row) for row in rows]}
         options.json.write_text(json.dumps(result, indent=1) + "\n")
     return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the table; returns the exit code."""
+    options = parse(arguments)
+    effort = QUICK if options.quick else FULL
+    return report("invocations", options, lambda: measure(options.members, effort))
 
 
 if __name__ == "__main__":

@@ -9,16 +9,15 @@ docs/resilience.md has the figures.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness import BenchError, Program, take_turns, time_limit
-from invocations import Row, compare, machine, print_table, scaled
+from harness import Program, take_turns
+from invocations import Row, compare, report, scaled
 
 HERE = Path(__file__).parent
 DEGREES = ("0", "1", "2", "majority")
@@ -163,19 +162,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the table; returns the exit code."""
     options = parse(arguments)
-    try:
-        with time_limit(options.time_limit):
-            rows = measure(QUICK if options.quick else FULL, options.before)
-    except BenchError as error:
-        print(f"resilience: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    print_table(rows)
-    if options.json:
-        result = {"machine": machine(), "rows": [asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
-    return 0
+    effort = QUICK if options.quick else FULL
+    return report("resilience", options, lambda: measure(effort, options.before))
 
 
 if __name__ == "__main__":

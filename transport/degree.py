@@ -46,10 +46,14 @@ def least_of(degrees: Iterable[int]) -> int:
     return min((degree for degree in degrees if degree > 0), default=0)
 
 
+def number_of(degree: int, members: int) -> int:
+    """How many beside the sequencer must hold a cast of this degree, in a view of so many members."""
+    return {MAJORITY: members // 2, ALL: members - 1}.get(degree, degree)
+
+
 def largest_of(degrees: Iterable[int], members: int) -> int:
-    """The degree that covers all of these in a view of so many members."""
+    """The degree that covers all of these in a view of so many members.
 
-    def number(degree: int) -> tuple[int, int]:
-        return {MAJORITY: members // 2, ALL: members}.get(degree, degree), degree
-
-    return max(degrees, key=number)
+    All of the view covers a number that the view has no room for by one.
+    """
+    return max(degrees, key=lambda degree: (number_of(degree, members) + (degree == ALL), degree))

@@ -6,6 +6,7 @@ its casts, from 1 on; its body says both, so that nothing else can pass for it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -128,6 +129,13 @@ class Facts:
             and not seen.dead
             and seen.exited is None
         ]
+
+    def served_by(self, live: list[int], blocked: bool) -> Iterator[tuple[int, Seen, Installed]]:
+        """The live members with replicas, and what they have seen; none where the group is blocked."""
+        for member in [] if blocked else live:
+            seen = self.seen[member]
+            if seen.view is not None and member not in seen.view.witnesses:
+                yield member, seen, seen.view
 
 
 class Checker:

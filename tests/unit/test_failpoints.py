@@ -195,9 +195,6 @@ def test_a_part_of_the_frames_leaves_first(tmp_path: Path) -> None:
 def test_install_asks_for_marks() -> None:
     done: list[Failpoint] = []
     with orca.join() as group:
-        stack = group._endpoint.stack
-        if not hasattr(stack, "on_mark"):
-            pytest.skip("this core passes no marks")
-        install(parse("W4:kill"), stack, group._endpoint.pump, None, done.append)
+        install(parse("W4:kill"), group._endpoint.stack, group._endpoint.pump, None, done.append)
         group.fence()
     assert [point.step for point in done] == ["W4"]

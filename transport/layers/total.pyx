@@ -30,6 +30,7 @@ from collections import deque
 
 import msgpack
 
+from orcalike.transport.degree import NUMBER_MAX, number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member
 
@@ -52,18 +53,20 @@ cdef enum:
     # from a member, whether its state is complete.
     HEADER = 40
     GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
-    MAJORITY = 254      # as a degree: most of the view
-    ALL = 255           # all of the view
 
+cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond, the view counts
 cdef uint64_t SEQNO_MAX = 1ull << 63
 cdef uint64_t FAR = SEQNO_MAX
 
 
+# Neither can be part of a cycle: a message refers to nothing.
+@cython.no_gc
 @cython.freelist(64)
 cdef class Sent:
     """A packet of this member that it has not seen numbered yet (D13)."""
 
 
+@cython.no_gc
 @cython.freelist(256)
 cdef class Held:
     """A packet with its seqno, kept until it is stable."""
@@ -139,16 +142,13 @@ cdef class Total(Layer):
 
     cdef bint is_acceptable(self, int degree) except -1:
         """Whether this view has enough members with replicas for a degree (H2)."""
-        return degree == 0 or degree >= MAJORITY or self.replicas > degree
+        return degree == 0 or degree > NUMBERS or self.replicas > degree
 
     cdef int needed(self, int degree) except -1:
         """How many members beside the sequencer must hold a packet of this degree."""
-        cdef int others = <int>len(self.last) - 1
         if self.core.broken is not None and self.core.is_broken("one-holder-less"):
-            degree = degree - 1 if 0 < degree < MAJORITY else degree
-        if degree == MAJORITY:
-            return (others + 1) // 2
-        return others if degree == ALL else degree
+            degree = degree - 1 if 0 < degree <= NUMBERS else degree
+        return degree if degree <= NUMBERS else number_of(degree, len(self.last))
 
     def lacks_members(self):
         """Whether what was cast here waits until the view has more members with replicas (H2)."""

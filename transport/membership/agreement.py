@@ -156,9 +156,8 @@ class Agreement:
         for name, value in asked.items():
             if known.get(name, value) != value:
                 return f"config: the group has {name}={known[name]!r}, not {value!r}"
-        self.options |= (
-            asked | known
-        )  # a witness has none of its own: the first joiner's are the group's
+        # A witness has no options of its own: the first joiner's are the group's.
+        self.options |= asked | known
         coming = self._coming()
         if len(coming.members) + len(self.joining) >= MEMBERS_MAX:
             return f"the group is full: {MEMBERS_MAX} members"
@@ -229,8 +228,7 @@ class Agreement:
         ballot = round_ << PLACE_BITS | self.place
         if ballot > BALLOT_MAX:
             raise ProtocolError("no ballot is left for this view")
-        broken = self.port.is_broken
-        self.attempt = Attempt(ballot, self.view, reset=reset, is_broken=broken)
+        self.attempt = Attempt(ballot, self.view, reset=reset, is_broken=self.port.is_broken)
         self.proposal = None
         self.promised = ballot
         self.port.freeze()  # and `report` sends FLUSH
@@ -508,9 +506,8 @@ class Agreement:
         self.dead &= present
         self.joining = {inc: who for inc, who in self.joining.items() if inc not in present}
         if before is not None and not leader and self.place == 0:
-            self.tell_joiners(
-                before, value
-            )  # the old leader may have ended before they had its word
+            # The old leader may have ended before they had its word.
+            self.tell_joiners(before, value)
 
     def receive(self, place: int, message: list[Any]) -> None:
         """A control message of the member at `place`; raises ProtocolError where it makes none."""

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from orcalike.transport.degree import ALL, MAJORITY
+from orcalike.transport.degree import number_of
 from orcalike.transport.membership.quorum import Ruling, State, rule_on
 from orcalike.transport.view import View
 
@@ -59,9 +59,7 @@ class Attempt:
     def ruling(self, places: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
         """Whether the members at these places may form the next view."""
         members = self.view.members
-        size = len(members)
-        meaning = {MAJORITY: size // 2, ALL: size - 1}
-        degrees = [meaning.get(it.degree, it.degree) for it in self.reports.values() if it.degree]
+        degrees = [number_of(it.degree, len(members)) for it in self.reports.values() if it.degree]
         present = {members[place].incarnation for place in places}
         states = {members[place].incarnation: it.state for place, it in self.reports.items()}
         if self.is_broken("no-state-needed"):

@@ -75,15 +75,10 @@ class NoSilentLoss(Checker):
     id = "I9"
 
     def finish(self, live: list[int], blocked: bool) -> None:
-        if blocked:
-            return
-        for member in live:
-            seen = self.facts.seen[member]
-            if seen.view is None or member in seen.view.witnesses:
-                continue
+        for member, seen, view in self.facts.served_by(live, blocked):
             for (source, number), (lineage, key) in self.facts.acked.items():
                 degree = self.facts.casts[source, number].degree
-                if degree and lineage == seen.view.lineage and number > seen.sources.get(source, 0):
+                if degree and lineage == view.lineage and number > seen.sources.get(source, 0):
                     self.fail(
                         member, f"it lacks cast {number} of {source:x}, acknowledged at {key}"
                     )

@@ -92,12 +92,7 @@ class ExactlyOnce(Checker):
     id = "I4"
 
     def finish(self, live: list[int], blocked: bool) -> None:
-        if blocked:
-            return
-        for member in live:
-            seen = self.facts.seen[member]
-            if seen.view is None or member in seen.view.witnesses:
-                continue
+        for member, seen, _ in self.facts.served_by(live, blocked):
             for source in live:
                 had, sent = seen.sources.get(source, 0), self.facts.sent.get(source, 0)
                 if had != sent:
