@@ -27,6 +27,7 @@ from orcalike.runtime.errors import (
 )
 from orcalike.runtime.invocation import name_of, resolve
 from orcalike.runtime.receipts import NO_STABLE
+from orcalike.transport.degree import NUMBER_MAX
 from orcalike.transport.errors import NotEnoughMembers, StackError
 
 from orcalike.runtime.invocation cimport (
@@ -57,7 +58,6 @@ cdef enum:
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
     FENCE = 5               # as `manager.Code` has it
-    NUMBER_MAX = 253        # degrees above are a majority and all, as in `transport.degree`
 
 
 _log = logging.getLogger("orcalike")
@@ -282,8 +282,13 @@ cdef class Caller(Invoker):
 
     def mark(self):
         """Put a fence into the order that nobody waits for; returns its ticket."""
-        self.commit(0, FENCE << 1, self.codec.encode_slow((), "a mark"),
-                    self.effective_degree)
+        cdef bytes body = self.codec.encode_slow((), "a mark")
+        if self.history is None:
+            self.commit(0, FENCE << 1, body, self.effective_degree)
+        else:
+            with self.history.lock:
+                self.history.invoked(self.pack.ticket, None, "a mark", (), body)
+                self.commit(0, FENCE << 1, body, self.effective_degree)
         self.driver.kick()
         return self.pack.ticket - 1
 

@@ -67,6 +67,20 @@ def test_a_write_is_invoked_delivered_applied_and_told(
     assert len(deliver["chain"]) == 32
 
 
+def test_a_mark_in_the_order_is_on_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that its guard let run later is followed by a mark of its own (`options(stable=k)`)."""
+    monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path / "histories"))
+    with orca.join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix") as group:
+        counter = group.share(Counter, "c")
+        taken = counter.take.options(stable=1).nowait(1)
+        counter.add(1)
+        assert taken.result(timeout=30) == 0
+    tickets = {
+        kind: {r["ticket"] for r in records(tmp_path, kind)} for kind in ("invoke", "deliver")
+    }
+    assert tickets["deliver"] == tickets["invoke"]
+
+
 def test_exceptions_guards_and_withdrawals(recorded: orca.Group, tmp_path: Path) -> None:
     counter = recorded.share(Counter, "c")
     with pytest.raises(ValueError, match="no"):
