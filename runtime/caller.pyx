@@ -197,6 +197,7 @@ cdef class Caller(Invoker):
         cdef uint32_t number = 0 if replica is None else replica.number
         while True:
             with self.history.lock:
+                self.check(replica)     # while this thread waited for the lock the group may have gone
                 if not self.pack.is_full():
                     self.history.invoked(self.pack.ticket, replica, name_of(operation), args, body)
                     self.commit(number, code, body, degree)

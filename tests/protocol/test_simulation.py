@@ -20,8 +20,8 @@ from orcalike.testing.shrink import shrink, violation_of
 from orcalike.testing.smallscope import explore
 from orcalike.testing.story import Story
 from orcalike.testing.swarm import FAMILIES, draw
+from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
-from orcalike.transport.stacks import register
 from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
 
@@ -131,7 +131,6 @@ def test_one_fault_less_leaves_the_rest_as_it_was() -> None:
 # The shrinker, on a bug of its own.
 
 
-@register
 class Lose(Layer):
     """Loses the third cast of each second member, once its view has had three members."""
 
@@ -153,6 +152,13 @@ class Lose(Layer):
             self.above.up_cast(message)
 
 
+@pytest.fixture
+def lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stack strings know the layer, in this test."""
+    monkeypatch.setattr(stacks, "_LAYERS", dict(stacks._LAYERS))
+    stacks.register(Lose)
+
+
 def losing(seed: int) -> Scenario:
     """A busy group of six whose stack has the bug."""
     events = [Event("join", number * MS, str(number)) for number in range(1, 6)]
@@ -163,6 +169,7 @@ def losing(seed: int) -> Scenario:
     return Scenario(seed, 6, tuple(events), 3_000 * MS, stack=stack)
 
 
+@pytest.mark.usefixtures("lose")
 def test_a_bug_is_shrunk_to_what_it_needs() -> None:
     scenario = losing(1)
     violation = violation_of(scenario)
