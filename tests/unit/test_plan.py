@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orcalike.errors import OrcalikeError
-from orcalike.plan import find_formed, find_launch, find_seeds
+from orcalike.plan import find_detection, find_formed, find_launch, find_seeds
 
 ADDRESSES = ("unix:/run/r0", "unix:/run/r1", "unix:/run/r2")
 
@@ -79,3 +79,15 @@ def test_half_of_a_launch_is_an_error(name: str) -> None:
     with pytest.raises(OrcalikeError, match=f"ORCALIKE_RANK is set, but {name} is not"):
         find_launch(incomplete)
     assert find_launch({}) is None
+
+
+def test_detection_times() -> None:
+    assert find_detection({}) == (500_000_000, 60_000_000_000)
+    given = {"ORCALIKE_DETECTION": "0.1", "ORCALIKE_SLOW_TIMEOUT": "5"}
+    assert find_detection(given) == (100_000_000, 5_000_000_000)
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "100000"])
+def test_what_is_no_detection_time(text: str) -> None:
+    with pytest.raises(ValueError, match=f"ORCALIKE_DETECTION={text}: seconds, from 0.01 to 86400"):
+        find_detection({"ORCALIKE_DETECTION": text})

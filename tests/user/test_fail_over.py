@@ -326,6 +326,21 @@ def test_more_losses_than_the_degree_covers_end_the_run(counting: Counting, tmp_
         assert "blocked for good: the group waits for rank 1 and rank 2, which have ended" in last
 
 
+def test_too_few_for_the_degree_end_the_run(counting: Counting) -> None:
+    """One after the other the group may go on without them; but a write needs two members."""
+    flags = ("-n3", "--keep-going", "--sequencer", "rank")
+    with counting.run(*flags, options="(resilience=1)") as run:
+        run.ready(0, 1, 2)
+        counting.chaos("kill", "1")
+        run.go_on(0, 2)
+        counting.chaos("kill", "2")
+        assert run.process.stderr
+        errors = run.process.stderr.read()
+        assert run.process.wait(counting.cli.deadline) == 74, errors
+        last = errors.splitlines()[-1]
+        assert "blocked for good: the group waits for rank 1 and rank 2, which have ended" in last
+
+
 def test_all_lost_and_started_again_is_lost(counting: Counting) -> None:
     """Both were killed at once: those in their places find nobody who has the state."""
     with counting.run("-n2", "--restart", "3", "--sequencer", "rank") as run:

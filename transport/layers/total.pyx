@@ -151,8 +151,10 @@ cdef class Total(Layer):
         return degree if degree <= NUMBERS else number_of(degree, len(self.last))
 
     def lacks_members(self):
-        """Whether what was cast here waits until the view has more members with replicas (H2)."""
+        """Whether what was cast waits until the view has more members with replicas (H2)."""
         degrees = [(<Sent>sent).degree for sent in self.unordered]
+        degrees += [(<Held>held).degree for held in self.history
+                    if (<Held>held).seqno >= self.accepted]
         return self.place >= 0 and not all([self.is_acceptable(degree) for degree in degrees])
 
     cpdef incomplete(self, object members):
