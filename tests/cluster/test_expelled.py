@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import orcalike as orca
+from orcalike.transport.drivers.pump import Pump
 from tests.cluster.conftest import DEADLINE
 from tests.zoo import Counter, Journal
 
@@ -23,12 +25,17 @@ def until(holds: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
+def sever(pump: Pump, whom: list[str], now: int) -> None:
+    """Be cut off from these addresses."""
+    pump.sever(whom)
+
+
 def cut(first: orca.Group, second: orca.Group, *, apart: bool) -> None:
     """Cut two members apart, or connect them again."""
     for one, other in ((first, second), (second, first)):
         whom = [other.address] if apart else []
         pump = one._endpoint.pump
-        pump.call(lambda now, pump=pump, whom=whom: pump.sever(whom))
+        pump.call(partial(sever, pump, whom))
 
 
 def expel(first: orca.Group, second: orca.Group) -> None:
