@@ -84,8 +84,6 @@ class Endpoint:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loops_thread = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._deadline: int | None = None
         self._listener, self.address = self._listen()
         try:
             self.stack = self._make_stack(self.plan.rank)
@@ -195,9 +193,7 @@ class Endpoint:
         """Join on the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._loops_thread = threading.get_ident()
-        self.pump.rearm = self._rearm
-        if self.plan.how != "alone":
-            self._loop.add_reader(self.pump.fileno(), self.pump.handle)
+        self._loop.add_reader(self.pump.fileno(), self.pump.handle)
         try:
             self._begin()
             if not await self._watch.wait_on_loop(self._step_join, self.plan.timeout):
@@ -308,13 +304,10 @@ class Endpoint:
             self._line.forget()
         if self._loop is not None:
             self._loop.remove_reader(self.pump.fileno())
-            if self._timer is not None:
-                self._timer.cancel()
         self.pump.stopped = True
         if self._thread is not None:
             self.pump.ring()
             self._thread.join(LEAVE_WITHIN)
-        self.pump.rearm = None
         self.pump.drain(clock() + 1_000_000_000)
         self.pump.close_all()
         self._stop_listening()
@@ -325,23 +318,6 @@ class Endpoint:
         if self._line is not None:
             self._line.forget()
         self.pump.close_all()
-
-    def _rearm(self, deadline: int | None) -> None:
-        assert self._loop is not None
-        self._deadline = deadline
-        if threading.get_ident() == self._loops_thread:
-            self._set_timer()
-        else:
-            self._loop.call_soon_threadsafe(self._set_timer)
-
-    def _set_timer(self) -> None:
-        assert self._loop is not None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._deadline is not None and not self.pump.stopped:
-            delay = max(self._deadline - clock(), 0) / 1e9
-            self._timer = self._loop.call_later(delay, self.pump.handle)
 
     # A group that is blocked.
 

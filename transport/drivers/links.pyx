@@ -42,6 +42,7 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef enum:
     SLOTS_MAX = 4096
+    PUMPS_SLOTS = 2             # the first are the pump's own
     GREETING_MAX = 2048         # bytes before a stranger has said who it is
     STRANGERS_MAX = 64
     LATE_MAX = 64               # processes that are watched on when their links are gone
@@ -58,7 +59,7 @@ cdef class Links(Driver):
         self.epoll = epoll_create1(EPOLL_CLOEXEC)
         if self.epoll < 0:
             raise OSError(errno, os.strerror(errno))
-        self.slots = [None]             # the first is the pump's own
+        self.slots = [None] * PUMPS_SLOTS
         self.free_slots = []
         self.stacks = []
         self.sockets = {}
@@ -485,4 +486,4 @@ cdef class Links(Driver):
         for slot in self.processes.values():
             self.slots[slot].close()
         self.processes.clear()
-        self.slots = [None]
+        self.slots = [None] * PUMPS_SLOTS

@@ -13,13 +13,11 @@ cdef class Pump(Links):
     cdef bint polled                # somebody sleeps in, or handles, the epoll set
     cdef bint asleep                # whoever polls sleeps
     cdef bint kicked                # PACK has something to cast
-    cdef int64_t thread_sleeps_until    # when the pump's own thread does
-    cdef int64_t sleeps_until       # when whoever polls wakes up by itself
+    cdef int timer                  # a timerfd that wakes whoever polls for a deadline
+    cdef int64_t timer_at           # when; NEVER where it has told
     cdef public bint stopped
     cdef readonly object failure    # the exception that ended it
     cdef public object on_failure   # called with it
-    cdef public object rearm        # an event loop's: called with the new deadline
-    cdef int64_t armed
 
     cdef int enter(self) except -1
     cdef int leave(self) except -1

@@ -10,7 +10,6 @@ class Pump(Links):
 
     stopped: bool
     on_failure: Callable[[Exception], object] | None
-    rearm: Callable[[int | None], object] | None
     def __new__(cls, log: Callable[[int, str], object] | None = None) -> Self: ...
     @property
     def failure(self) -> Exception | None: ...

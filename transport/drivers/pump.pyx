@@ -14,6 +14,10 @@ triggered), so that no second thread is woken for what it handles.
 
 A thread that only hands something over (`kick`) never waits for the lock: who holds it casts
 what is ready before letting go.
+
+The stacks' next deadline is a timer in the set, so that all three sleep without a time limit of
+their own. It is set anew only for an earlier one: most deadlines move on before they come, and a
+limit at each sleep, or a timer at each move, costs each waiting write a microsecond.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -53,13 +57,32 @@ cdef extern from "<sys/eventfd.h>" nogil:
         EFD_CLOEXEC
         EFD_NONBLOCK
 
+cdef extern from "<time.h>" nogil:
+    enum:
+        CLOCK_MONOTONIC
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+
+cdef extern from "<sys/timerfd.h>" nogil:
+    struct itimerspec:
+        timespec it_interval
+        timespec it_value
+    int timerfd_create(int clock, int flags)
+    int timerfd_settime(int fd, int flags, const itimerspec* new, itimerspec* old)
+    enum:
+        TFD_CLOEXEC
+        TFD_NONBLOCK
+        TFD_TIMER_ABSTIME
+
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
     ssize_t read(int fd, void* buffer, size_t size)
     ssize_t write(int fd, const void* buffer, size_t size)
 
 cdef enum:
-    ALARM = 0                   # the alarm's slot
+    ALARM = 0                   # slots: the alarm's
+    TIMER = 1                   # and the timer's
     EVENTS = 64
 
 
@@ -67,21 +90,19 @@ cdef class Pump(Links):
     """Drives stacks and their links. `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None):
-        cdef epoll_event event
-        self.alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
-        self.outer = -1
+        self.alarm = self.timer = self.outer = -1
         self.lock = PyThread_allocate_lock()
-        if self.alarm < 0 or self.lock is NULL:
+        self.alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+        self.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)
+        if self.alarm < 0 or self.timer < 0 or self.lock is NULL:
             raise OSError(errno, os.strerror(errno))
-        event.events = EPOLLIN
-        event.data.u64 = ALARM
-        epoll_ctl(self.epoll, EPOLL_CTL_ADD, self.alarm, &event)
-        self.sleeps_until = NEVER
-        self.armed = NEVER
+        self.watch(self.alarm, ALARM, EPOLLIN)
+        self.watch(self.timer, TIMER, EPOLLIN)
+        self.timer_at = NEVER
 
     def __dealloc__(self):
         cdef int fd
-        for fd in (self.alarm, self.outer):
+        for fd in (self.alarm, self.timer, self.outer):
             if fd >= 0:
                 close(fd)               # not Python's, which may be gone when the process ends
         if self.lock is not NULL:
@@ -150,14 +171,16 @@ cdef class Pump(Links):
         return 0
 
     cdef int wind(self) except -1:
-        """Wake whoever polls too late for the next deadline."""
+        """See to it that whoever polls wakes up for the next deadline."""
         cdef int64_t deadline = self.next_deadline()
-        if self.rearm is not None:
-            if deadline != self.armed:
-                self.armed = deadline
-                self.rearm(None if deadline == NEVER else deadline)
-        elif deadline < self.sleeps_until:
-            self.ring()
+        cdef itimerspec at
+        if deadline < self.timer_at:
+            self.timer_at = deadline
+            deadline = max(deadline, 1)     # 0 is no time at all
+            at.it_interval.tv_sec = at.it_interval.tv_nsec = 0
+            at.it_value.tv_sec = deadline // 1000000000
+            at.it_value.tv_nsec = deadline % 1000000000
+            timerfd_settime(self.timer, TFD_TIMER_ABSTIME, &at, NULL)
         return 0
 
     cdef int64_t next_deadline(self):
@@ -175,15 +198,13 @@ cdef class Pump(Links):
     # Polling.
 
     cdef int poll(self, int64_t until) except -1:
-        """Sleep until something comes, or a deadline, or `until`; then handle it.
+        """Sleep until something comes, a deadline too, or `until`; then handle it.
 
         The caller has the role. Raises what Python's signal handlers raise, between inputs.
         """
         cdef epoll_event events[EVENTS]
-        cdef int count, timeout
-        cdef int64_t wake_at = min(until, self.next_deadline())
-        timeout = milliseconds(wake_at)
-        self.sleeps_until = wake_at
+        cdef int count
+        cdef int timeout = milliseconds(until)
         if timeout == 0:
             count = epoll_wait(self.epoll, events, EVENTS, 0)
         else:
@@ -191,7 +212,6 @@ cdef class Pump(Links):
             with nogil:
                 count = epoll_wait(self.epoll, events, EVENTS, timeout)
             self.asleep = False
-        self.sleeps_until = 0           # awake: it looks at the deadlines before it sleeps again
         if count < 0:
             if errno != EINTR:
                 raise OSError(errno, os.strerror(errno))
@@ -227,6 +247,9 @@ cdef class Pump(Links):
         for i in range(count):
             if events[i].data.u64 == ALARM:
                 read(self.alarm, &value, 8)
+            elif events[i].data.u64 == TIMER:
+                read(self.timer, &value, 8)
+                self.timer_at = NEVER
             else:
                 self.handle_slot(events[i].data.u64, events[i].events)
         now = monotonic()
@@ -247,17 +270,11 @@ cdef class Pump(Links):
     def run(self):
         """Be the pump's own thread, until `stopped`."""
         cdef epoll_event event
-        cdef int timeout
         self.outer = epoll_create1(EPOLL_CLOEXEC)
         self.show(EPOLLIN, EPOLL_CTL_ADD)
         while not self.stopped:
-            # The deadline of a moment ago will do: whoever sets an earlier one rings.
-            self.thread_sleeps_until = self.next_deadline()
-            if not self.polled:
-                self.sleeps_until = self.thread_sleeps_until
-            timeout = milliseconds(self.thread_sleeps_until)
             with nogil:
-                epoll_wait(self.outer, &event, 1, timeout)
+                epoll_wait(self.outer, &event, 1, -1)
             self.handle()
 
     def run_alone(self, until=None):
@@ -298,9 +315,7 @@ cdef class Pump(Links):
             finally:
                 self.polled = False
                 waitable.roused = None
-                self.sleeps_until = self.thread_sleeps_until
                 self.show(EPOLLIN, EPOLL_CTL_MOD)
-                self.wind()
         return True
 
     # The end.
