@@ -39,7 +39,7 @@ campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.m
 	$(BIN)/python -m tests.campaign --tier $(TIER)
 
 bench: build     ## the first measurements, as ratios
-	$(BIN)/python bench/invocations.py
+	$(BIN)/python -m orcalike.bench.invocations
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)

@@ -9,20 +9,18 @@ docs/performance.md says what each figure means.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from harness import BenchError, Program, Spread, ratios, take_turns, time_limit
+from orcalike.bench.harness import BenchError, Program, take_turns
+from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 
 HERE = Path(__file__).parent
 FRAME = 73
@@ -30,10 +28,10 @@ FRAME = 73
 
 EXAMPLES = """\
 examples:
-  python bench/invocations.py                     the whole table; some minutes
-  python bench/invocations.py --quick             a look at all rows; the figures mean little
-  python bench/invocations.py --members 1 3       these sizes of group only
-  python bench/invocations.py --json now.json     with all samples, for a later comparison
+  python -m orcalike.bench.invocations                     the whole table; some minutes
+  python -m orcalike.bench.invocations --quick             a look at all rows; the figures mean little
+  python -m orcalike.bench.invocations --members 1 3       these sizes of group only
+  python -m orcalike.bench.invocations --json now.json     with all samples, for a later comparison
 """
 
 
@@ -48,53 +46,13 @@ class Effort:
 
 
 FULL = Effort(rounds=9, calls=1_000_000, waits=3000, bursts=200_000)
+BURST_BARS = {
+    "int": Bar(6, 3),
+    "str_int": Bar(0.4, 0.55, at_least=True),
+    "uvloop": Bar(0.6, 0.85, at_least=True),
+}
+
 QUICK = Effort(rounds=2, calls=20_000, waits=100, bursts=5_000)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: a figure, its limit, and the ratio of both, round by round."""
-
-    what: str
-    members: int
-    unit: str
-    ours: Spread
-    beside: str
-    theirs: Spread
-    ratio: Spread
-    must: str
-    rate: Spread | None  # writes a second, of all members together
-    samples: dict[str, list[float]]
-
-
-def compare(
-    what: str,
-    members: int,
-    unit: str,
-    ours: list[float],
-    beside: str,
-    theirs: list[float],
-    must: str = "",
-    rates: list[float] | None = None,
-) -> Row:
-    """A row of samples, in `unit`."""
-    return Row(
-        what,
-        members,
-        unit,
-        Spread.of(ours),
-        beside,
-        Spread.of(theirs),
-        Spread.of(ratios(ours, theirs)),
-        must,
-        Spread.of(rates) if rates else None,
-        {"ours": ours, "theirs": theirs, "rates": rates or []},
-    )
-
-
-def scaled(samples: Sequence[float], factor: float) -> list[float]:
-    """In another unit."""
-    return [sample * factor for sample in samples]
 
 
 class Bench:
@@ -128,19 +86,19 @@ class Bench:
     def reads(self) -> list[Row]:
         """What a shared class costs where no message is sent."""
         return [
-            self.call("read, one attribute", "read", "2.5x, +25 ns"),
-            self.call("read, body of 280 ns", "read_long", "1.15x"),
-            self.call("undecorated method, attribute", "plainly", "1.15x"),
+            self.call("read, one attribute", "read", Bar(2.5, 1.9, extra=25)),
+            self.call("read, body of 280 ns", "read_long", Bar(1.15, 1.05)),
+            self.call("undecorated method, attribute", "plainly", Bar(1.15, 1.05)),
         ]
 
-    def call(self, what: str, name: str, must: str) -> Row:
+    def call(self, what: str, name: str, bar: Bar) -> Row:
         """The same statement on a shared object and on a plain one."""
         samples = take_turns(
             self.effort.rounds,
             {side: self.timed(f"{side}_{name}") for side in ("shared", "plain")},
         )
         ours, theirs = scaled(samples["shared"], 1e9), scaled(samples["plain"], 1e9)
-        return compare(what, self.members, "ns", ours, "plain class", theirs, must)
+        return compare(what, self.members, "ns", ours, "plain class", theirs, bar)
 
     def timed(self, kind: str) -> Callable[[], float]:
         """A turn of rank 0 alone."""
@@ -161,17 +119,12 @@ class Bench:
             },
         )
         thread, c, coroutine, echo = (scaled(taken, 1e6) for taken in samples.values())
-        must = ("1.5x", "1.4x") if self.members in (1, 3) else ("", "")
+        n, judged = self.members, self.members in (1, 3)
+        bars = (Bar(1.5, 1.15), Bar(1.4, 1.0)) if judged else (None, None)
         return [
-            compare("write that waits, thread", self.members, "us", thread, "C", c, must[0]),
+            compare("write that waits, thread", n, "us", thread, "C", c, bars[0]),
             compare(
-                "write that waits, coroutine",
-                self.members,
-                "us",
-                coroutine,
-                "uvloop echo",
-                echo,
-                must[1] if self.members == 1 else "",
+                "write that waits, coroutine", n, "us", coroutine, "uvloop echo", echo, bars[1]
             ),
         ]
 
@@ -193,17 +146,18 @@ class Bench:
         rates = {kind: [1 / seconds for seconds in samples[kind]] for kind in costs}
         core = {kind: scaled(cost[-self.effort.rounds :], 1e9) for kind, cost in costs.items()}
         plain = {name: scaled(samples[name], 1e9) for name in ("add", "put")}
-        must = ("6x", "0.4x or more", "0.6x or more") if self.members == 3 else ("", "", "")
-        n = self.members
+        n, uvloop = self.members, rates["uvloop"]
+        bars = BURST_BARS if n == 3 else {}
         return [
-            self.cost("(int)", core["int"], plain["add"], rates["int"], must[0]),
+            self.cost("(int)", core["int"], plain["add"], rates["int"], bars.get("int")),
             self.cost("(str, int)", core["str_int"], plain["put"], rates["str_int"]),
-            self.cost("(int), uvloop", core["uvloop"], plain["add"], rates["uvloop"]),
+            self.cost("(int), uvloop", core["uvloop"], plain["add"], uvloop),
             compare(
-                "rate of (str, int)", n, "/s", rates["str_int"], "(int)", rates["int"], must[1]
+                "rate of (str, int)", n, "/s", rates["str_int"], "(int)", rates["int"],
+                bars.get("str_int"),
             ),
-            compare("rate on uvloop", n, "/s", rates["uvloop"], "thread", rates["int"], must[2]),
-        ]
+            compare("rate on uvloop", n, "/s", uvloop, "thread", rates["int"], bars.get("uvloop")),
+        ]  # fmt: skip
 
     def burst(self, program: Program, kind: str, costs: list[float]) -> float:
         """Seconds of one write; to `costs` goes the core time of applying it at one member."""
@@ -219,53 +173,11 @@ class Bench:
         core: list[float],
         plain: list[float],
         rates: list[float],
-        must: str = "",
+        bar: Bar | None = None,
     ) -> Row:
         """Core time of all processes, the sequencer too, for each operation that a member applied."""
         what = f"write, no wait, {arguments}"
-        return compare(what, self.members, "ns", core, "plain call", plain, must, rates)
-
-
-def print_table(rows: Sequence[Row]) -> None:
-    """For people."""
-    heads = ("", "members", "orcalike", "beside", "", "ratio", "half within", "must", "writes/s")
-    lines = [heads, *map(cells, rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
-    for line in lines:
-        print(
-            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-        )
-
-
-def cells(row: Row) -> tuple[str, ...]:
-    """One line of the table."""
-    return (
-        row.what,
-        str(row.members),
-        figure(row.ours.median, row.unit),
-        figure(row.theirs.median, row.unit),
-        row.beside,
-        f"{row.ratio.median:.2f}x",
-        f"{row.ratio.low:.2f} - {row.ratio.high:.2f}",
-        row.must,
-        f"{row.rate.median / 1e6:.2f} M" if row.rate else "",
-    )
-
-
-def figure(value: float, unit: str) -> str:
-    """A value with its unit."""
-    if unit == "/s":
-        return f"{value / 1e6:.2f} M/s"
-    return f"{value:.1f} {unit}"
-
-
-def machine() -> dict[str, Any]:
-    """What the figures belong to, in general terms."""
-    return {
-        "cores": len(os.sched_getaffinity(0)),
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "system": f"{platform.system()} {platform.machine()}",
-    }
+        return compare(what, self.members, "ns", core, "plain call", plain, bar, rates)
 
 
 def compiled(folder: Path) -> Path:
@@ -295,38 +207,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few and short rounds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples there")
+    add_options(parser, time_limit=900)
     parser.add_argument(
         "--members", type=int, nargs="+", default=[1, 2, 3, 4], metavar="N", help="sizes of groups"
     )
-    parser.add_argument(
-        "--time-limit", type=int, default=900, metavar="S", help="seconds; default: %(default)s"
-    )
     return parser.parse_args(arguments)
-
-
-def report(name: str, options: argparse.Namespace, measure: Callable[[], list[Row]]) -> int:
-    """Measure within the time limit, print the table, keep the samples; returns the exit code."""
-    try:
-        with time_limit(options.time_limit):
-            rows = measure()
-    except BenchError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    print(
-        ", ".join(
-            f"{value} {name}" if name == "cores" else str(value)
-            for name, value in machine().items()
-        )
-    )
-    print_table(rows)
-    if options.json:
-        result = {"machine": machine(), "rows": [asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
-    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

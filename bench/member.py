@@ -16,9 +16,9 @@ from itertools import repeat
 from timeit import Timer
 
 import uvloop
-from subjects import Plain, Shared
 
 import orcalike as orca
+from orcalike.bench.subjects import Plain, Shared
 
 STATEMENTS = {
     "read": "it.get()",

@@ -16,19 +16,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import Program, take_turns
-from invocations import Row, compare, report, scaled
+from orcalike.bench.harness import Program, take_turns
+from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 
 HERE = Path(__file__).parent
 DEGREES = ("0", "1", "2", "majority")
 
 EXAMPLES = """\
 examples:
-  python bench/resilience.py                      the degrees; about a minute
-  python bench/resilience.py --quick              a look at all rows; the figures mean little
+  python -m orcalike.bench.resilience                      the degrees; about a minute
+  python -m orcalike.bench.resilience --quick              a look at all rows; the figures mean little
   git worktree add /tmp/before COMMIT
   (cd /tmp/before && python setup.py build_ext --inplace)
-  python bench/resilience.py --before /tmp/before
+  python -m orcalike.bench.resilience --before /tmp/before
 """
 
 
@@ -104,13 +104,13 @@ def degrees(members: int, effort: Effort, *, bursts: bool) -> list[Row]:
         waits = Turns(members, effort, programs).alone("wait", effort.waits)
         none = scaled(waits["0"], 1e6)
         for it in DEGREES[1:]:
-            what, must = f"write that waits, r = {it}", "1.6x" if it == "1" else ""
-            rows.append(compare(what, members, "us", scaled(waits[it], 1e6), "r = 0", none, must))
+            what, bar = f"write that waits, r = {it}", Bar(1.6, 1.3) if it == "1" else None
+            rows.append(compare(what, members, "us", scaled(waits[it], 1e6), "r = 0", none, bar))
         if bursts:
             both = {it: programs[it] for it in ("0", "1")}
             rates, _ = Turns(members, effort, both).bursts()
-            what, must = "rate, no wait, r = 1", "0.85x or more"
-            rows.append(compare(what, members, "/s", rates["1"], "r = 0", rates["0"], must))
+            what, bar = "rate, no wait, r = 1", Bar(0.85, 0.95, at_least=True)
+            rows.append(compare(what, members, "/s", rates["1"], "r = 0", rates["0"], bar))
     return rows
 
 
@@ -126,7 +126,7 @@ def fast_path(members: int, effort: Effort, before: Path, *, bursts: bool) -> li
 
         def row(what: str, unit: str, samples: dict[str, list[float]], factor: float) -> Row:
             now, then = (scaled(samples[name], factor) for name in sides)
-            return compare(what, members, unit, now, "before", then, "1.10x")
+            return compare(what, members, unit, now, "before", then, Bar(1.10))
 
         rows.append(row("write that waits", "us", turns.alone("wait", effort.waits), 1e6))
         if bursts:
@@ -150,12 +150,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few and short rounds")
+    add_options(parser, time_limit=300)
     parser.add_argument("--before", type=Path, metavar="DIR", help="a checkout to compare with")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples there")
-    parser.add_argument(
-        "--time-limit", type=int, default=300, metavar="S", help="seconds; default: %(default)s"
-    )
     return parser.parse_args(arguments)
 
 

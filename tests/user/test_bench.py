@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-BENCH = Path(__file__).parents[2] / "bench"
 SECONDS = 110
 ONCE = {"read, one attribute", "read, body of 280 ns", "undecorated method, attribute"}
 EACH = {
@@ -25,9 +24,9 @@ EACH = {
 
 
 def run(*arguments: str | Path, compiler: str = "cc") -> subprocess.CompletedProcess[str]:
-    """`bench/invocations.py`, to its end."""
+    """`orcalike.bench.invocations`, to its end."""
     return subprocess.run(
-        [sys.executable, BENCH / "invocations.py", *arguments],
+        [sys.executable, "-m", "orcalike.bench.invocations", *arguments],
         capture_output=True,
         text=True,
         timeout=SECONDS,
