@@ -15,6 +15,8 @@ cdef class Stack(Core):
     cdef readonly Pack pack         # the top layer, where it is PACK
     cdef readonly Layer members     # the layer that knows who is there; None without one
     cdef readonly object config
+    cdef int64_t epoch              # ns between `now` and the wall clock
+    cdef Py_ssize_t depth           # how many layers
 
     cdef int enter(self, int64_t now) except -1
     cdef int settle(self) except -1

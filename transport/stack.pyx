@@ -27,6 +27,7 @@ cdef class Stack(Core):
     def __init__(self, layers, config, me, uint64_t seed):
         cdef Layer layer, upper
         self.config = config
+        self.epoch = config.epoch
         self.broken = config.sabotage
         self.me = me
         self.seed = seed
@@ -34,6 +35,7 @@ cdef class Stack(Core):
         for upper, layer in zip(self.layers, self.layers[1:]):
             upper.below = layer
             layer.above = upper
+        self.depth = len(self.layers)
         self.top = self.layers[0]
         self.bottom = self.layers[len(self.layers) - 1]
         self.pack = self.top if isinstance(self.top, Pack) else None
@@ -55,14 +57,14 @@ cdef class Stack(Core):
 
     cdef int enter(self, int64_t now) except -1:
         self.now = now
-        self.wall = now + self.config.epoch
+        self.wall = now + self.epoch
         return 0
 
     cdef int settle(self) except -1:
         """Let the layers go on that waited for the upcalls to return."""
         cdef Layer layer
-        while self.todo:
-            layer = self.todo.pop()
+        while self.todo.count:
+            layer = <Layer>self.todo.take_last()
             layer.waiting = False
             layer.proceed()
         return 0
@@ -113,7 +115,7 @@ cdef class Stack(Core):
             self.bottom.receive(link, frame)
         except ProtocolError as error:
             self.bottom.refuse(link, str(error))
-        if self.todo:
+        if self.todo.count:
             self.settle()
         return 0
 
@@ -169,17 +171,18 @@ cdef class Stack(Core):
         """Cast what the application has put into PACK by itself."""
         self.enter(now)
         self.pack.cast_packets()
-        if self.todo:
+        if self.todo.count:
             self.settle()
 
     # Outputs.
 
     cdef int64_t next_deadline(self) noexcept:
         cdef int64_t least = NEVER
-        cdef Layer layer
-        for layer in self.layers:
-            if layer.deadline < least:
-                least = layer.deadline
+        cdef Layer layer = self.top
+        cdef Py_ssize_t i
+        for i in range(self.depth):
+            least = min(least, layer.deadline)
+            layer = layer.below
         return least
 
     @property

@@ -2,6 +2,7 @@
 
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 
 cdef enum:
@@ -24,9 +25,7 @@ cdef class Channel:
     # Incoming bytes that are not a whole frame yet.
     cdef unsigned char* buffer
     cdef Py_ssize_t begin, end, capacity
-    # Outgoing messages, a ring of owned references.
-    cdef void** ring
-    cdef Py_ssize_t first, count, slots
+    cdef Ring messages              # what is to be sent
     cdef Py_ssize_t written         # bytes of the first that are gone already
     cdef readonly Py_ssize_t queued # bytes
 
@@ -34,7 +33,7 @@ cdef class Channel:
     cdef ssize_t read_first(self) noexcept
     cdef int put(self, Message message) except -2
     cdef int flush(self) except -2
+    cdef ssize_t send_many(self) noexcept
     cdef int fill(self) except -2
     cdef int grow(self) except -2
-    cdef void drop_first(self) noexcept
     cdef Message next_frame(self)

@@ -6,7 +6,6 @@ its bytes arrive. Outgoing messages are shared with other channels, and leave ma
 On a Unix socket each end passes one descriptor along with its first byte: a pidfd of its process.
 """
 
-from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ETOOMANYREFS, errno
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove, strerror
@@ -14,6 +13,7 @@ from libc.string cimport memcpy, memmove, strerror
 from orcalike.transport.layers.com cimport FRAME_HEADER, FRAME_MAX
 from orcalike.transport.wire.bytes cimport load32
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/socket.h>" nogil:
     struct iovec:
@@ -33,6 +33,7 @@ cdef extern from "<sys/socket.h>" nogil:
     size_t CMSG_LEN(size_t size)
     ssize_t recv(int fd, void* buffer, size_t size, int flags)
     ssize_t recvmsg(int fd, msghdr* message, int flags)
+    ssize_t send(int fd, const void* buffer, size_t size, int flags)
     ssize_t sendmsg(int fd, const msghdr* message, int flags)
     enum:
         MSG_CMSG_CLOEXEC
@@ -67,16 +68,12 @@ cdef class Channel:
         self.link = link
         self.address = ""
         self.capacity = READ_SIZE
-        self.slots = 16
+        self.messages = Ring()
         self.buffer = <unsigned char*>malloc(self.capacity)
-        self.ring = <void**>malloc(self.slots * sizeof(void*))
-        if self.buffer is NULL or self.ring is NULL:
+        if self.buffer is NULL:
             raise MemoryError
 
     def __dealloc__(self):
-        while self.count:
-            self.drop_first()
-        free(self.ring)
         free(self.buffer)
         if self.passed >= 0:
             close(self.passed)
@@ -89,52 +86,22 @@ cdef class Channel:
 
     cdef int put(self, Message message) except -2:
         """Queue a message."""
-        cdef void** ring
-        cdef Py_ssize_t i
-        if self.count == self.slots:
-            ring = <void**>malloc(2 * self.slots * sizeof(void*))
-            if ring is NULL:
-                raise MemoryError
-            for i in range(self.count):
-                ring[i] = self.ring[(self.first + i) & (self.slots - 1)]
-            free(self.ring)
-            self.ring = ring
-            self.first = 0
-            self.slots *= 2
-        Py_INCREF(message)
-        self.ring[(self.first + self.count) & (self.slots - 1)] = <void*>message
-        self.count += 1
+        self.messages.put(message)
         self.queued += message.size()
         return 0
 
-    cdef void drop_first(self) noexcept:
-        Py_DECREF(<object>self.ring[self.first])
-        self.first = (self.first + 1) & (self.slots - 1)
-        self.count -= 1
-        self.written = 0
-
     cdef int flush(self) except -2:
         """Write what the socket takes: 1 where all is gone, 0 where it must wait, or CLOSED."""
-        cdef iovec vector[VECTOR]
-        cdef msghdr header
-        cdef size_t control[CONTROL]
         cdef Message message
-        cdef Py_ssize_t n, i, rest
+        cdef Py_ssize_t rest
         cdef ssize_t sent
-        while self.count:
-            n = min(self.count, VECTOR)
-            for i in range(n):
-                message = <Message>self.ring[(self.first + i) & (self.slots - 1)]
-                vector[i].iov_base = message.data()
-                vector[i].iov_len = message.size()
-            vector[0].iov_base = <char*>vector[0].iov_base + self.written
-            vector[0].iov_len -= self.written
-            memset(&header, 0, sizeof(header))
-            header.msg_iov = vector
-            header.msg_iovlen = n
-            if self.passes >= 0:
-                attach(&header, control, self.passes)
-            sent = sendmsg(self.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL)
+        while self.messages.count:
+            if self.messages.count == 1 and self.passes < 0:
+                message = <Message>self.messages.at(0)
+                sent = send(self.fd, message.data() + self.written, message.size() - self.written,
+                            MSG_DONTWAIT | MSG_NOSIGNAL)
+            else:
+                sent = self.send_many()
             if sent < 0:
                 if errno == EAGAIN or errno == ENOBUFS:
                     return 0
@@ -147,15 +114,35 @@ cdef class Channel:
                 return CLOSED
             self.passes = -1
             self.queued -= sent
-            while self.count:
-                message = <Message>self.ring[self.first]
-                rest = message.size() - self.written
+            while self.messages.count:
+                rest = (<Message>self.messages.at(0)).size() - self.written
                 if sent < rest:
                     self.written += sent
                     break
                 sent -= rest
-                self.drop_first()
+                self.messages.take()
+                self.written = 0
         return 1
+
+    cdef ssize_t send_many(self) noexcept:
+        """Write what is queued, and the descriptor that goes along."""
+        cdef iovec vector[VECTOR]
+        cdef msghdr header
+        cdef size_t control[CONTROL]
+        cdef Message message
+        cdef Py_ssize_t i
+        memset(&header, 0, sizeof(header))
+        header.msg_iov = vector
+        header.msg_iovlen = min(self.messages.count, VECTOR)
+        for i in range(<Py_ssize_t>header.msg_iovlen):
+            message = <Message>self.messages.at(i)
+            vector[i].iov_base = message.data()
+            vector[i].iov_len = message.size()
+        vector[0].iov_base = <char*>vector[0].iov_base + self.written
+        vector[0].iov_len -= self.written
+        if self.passes >= 0:
+            attach(&header, control, self.passes)
+        return sendmsg(self.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL)
 
     cdef int fill(self) except -2:
         """Read once: the number of bytes that came, 0 where there are none now, or CLOSED."""

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.stack cimport Stack
+from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/epoll.h>" nogil:
     ctypedef union epoll_data_t:
@@ -17,10 +18,11 @@ cdef extern from "<sys/epoll.h>" nogil:
 cdef class Links(Driver):
     cdef int epoll                  # all sockets and processes, and what the pump adds
     cdef int process                # a pidfd of this process, for peers; -1 where there is none
+    cdef int64_t now                # the time of this input, ns
     cdef list slots                 # by slot: a Channel, a listening socket, a Process, or None
     cdef list free_slots
     cdef list stacks
-    cdef list dirty                 # channels with messages that were queued just now
+    cdef Ring dirty                 # channels with messages that were queued just now
     cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
     cdef dict processes             # incarnation -> slot

@@ -20,11 +20,12 @@ from orcalike.transport.drivers.processes import Process
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
-from orcalike.transport.drivers.driver cimport Driver, monotonic
+from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.layers.base cimport Outbox
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/epoll.h>" nogil:
     int epoll_create1(int flags)
@@ -65,7 +66,7 @@ cdef class Links(Driver):
         self.sockets = {}
         self.processes = {}
         self.callbacks = []
-        self.dirty = []
+        self.dirty = Ring()
         self.told = {}
         self.severed = frozenset()
         self.heartbeat = Heartbeat()
@@ -172,12 +173,12 @@ cdef class Links(Driver):
     cdef connect(self, Stack stack, str address):
         cdef Channel channel
         if address in self.severed:
-            stack.connect_failed(address, CUT_OFF, monotonic())
+            stack.connect_failed(address, CUT_OFF, self.now)
             return
         try:
             sock = sockets.connect(address)
         except (OSError, ValueError, OrcalikeError) as error:
-            stack.connect_failed(address, str(error), monotonic())
+            stack.connect_failed(address, str(error), self.now)
             return
         channel = self.open(sock, EPOLLIN | EPOLLOUT)
         channel.stack = stack
@@ -194,15 +195,14 @@ cdef class Links(Driver):
         self.slots[channel.link] = None
         if channel.stack is not None:
             if channel.connecting:
-                channel.stack.connect_failed(channel.address, why, monotonic())
+                channel.stack.connect_failed(channel.address, why, self.now)
             else:
-                channel.stack.link_down(channel.link, why, monotonic())
+                channel.stack.link_down(channel.link, why, self.now)
         self.free_slots.append(channel.link)
 
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1:
         """Handle what came; returns whether any bytes did."""
         cdef Message frame
-        cdef int64_t now
         cdef int got = 0
         if channel.severed:
             return 0
@@ -215,7 +215,6 @@ cdef class Links(Driver):
             if got == CLOSED:
                 self.close(channel, channel.why)
                 return 0
-        now = monotonic()
         while True:
             frame = channel.next_frame()
             if frame is None:
@@ -224,7 +223,7 @@ cdef class Links(Driver):
                 self.greeted(channel, frame.body)
             if channel.stack is None or channel.link in channel.stack.out.closes:
                 break
-            channel.stack.receive_frame(channel.link, frame, now)
+            channel.stack.receive_frame(channel.link, frame, self.now)
             if channel.passed >= 0:
                 self.attend(channel)
         if channel.why is not None or (channel.stack is None
@@ -239,7 +238,7 @@ cdef class Links(Driver):
             return 0
         channel.connecting = channel.waits_for_room = False
         self.watch(channel.fd, channel.link, EPOLLIN, EPOLL_CTL_MOD)
-        channel.stack.link_up(channel.link, channel.address, monotonic())
+        channel.stack.link_up(channel.link, channel.address, self.now)
         return 0
 
     cdef greeted(self, Channel channel, bytes frame):
@@ -256,7 +255,7 @@ cdef class Links(Driver):
             channel.why = str(error)
             return
         channel.stack = stack
-        stack.link_up(channel.link, "", monotonic())
+        stack.link_up(channel.link, "", self.now)
 
     cdef refuse(self, Channel channel, str why):
         level = logging.INFO if why == CUT_OFF else logging.WARNING
@@ -290,10 +289,10 @@ cdef class Links(Driver):
                     channel.put(<Message>out.items[i].message)
                     if not channel.dirty:
                         channel.dirty = True
-                        self.dirty.append(channel)
+                        self.dirty.put(channel)
             out.clear()
-            while self.dirty:
-                channel = self.dirty.pop()
+            while self.dirty.count:
+                channel = <Channel>self.dirty.take()
                 channel.dirty = False
                 if not channel.waits_for_room:
                     self.flush(channel)
@@ -395,7 +394,7 @@ cdef class Links(Driver):
             peer = self.peer_of(channel)
             if peer is not None and channel.stack is stack and peer.incarnation == incarnation:
                 self.close(channel, "its process has ended")
-        stack.died(incarnation, monotonic())
+        stack.died(incarnation, self.now)
 
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1:
         """Whether a channel is open, and of that member of that stack as far as is known."""

@@ -15,13 +15,14 @@ cdef class Pump(Links):
     cdef bint kicked                # PACK has something to cast
     cdef int timer                  # a timerfd that wakes whoever polls for a deadline
     cdef int64_t timer_at           # when; NEVER where it has told
+    cdef int64_t waits_until        # when the thread that waits in a call gives up; or NEVER
     cdef public bint stopped
     cdef readonly object failure    # the exception that ended it
     cdef public object on_failure   # called with it
 
     cdef int enter(self) except -1
     cdef int leave(self) except -1
-    cdef int poll(self, int64_t until) except -1
+    cdef int poll(self, bint sleeps=?) except -1
     cdef int wind(self) except -1
     cdef int64_t next_deadline(self)
     cdef int handle_events(self, epoll_event* events, int count) except -1

@@ -98,7 +98,7 @@ cdef class Pump(Links):
             raise OSError(errno, os.strerror(errno))
         self.watch(self.alarm, ALARM, EPOLLIN)
         self.watch(self.timer, TIMER, EPOLLIN)
-        self.timer_at = NEVER
+        self.timer_at = self.waits_until = NEVER
 
     def __dealloc__(self):
         cdef int fd
@@ -127,7 +127,7 @@ cdef class Pump(Links):
         """Run one of a stack's inputs: `function(*args, now)`, and send what comes of it."""
         self.enter()
         try:
-            function(*args, monotonic())
+            function(*args, self.now)
         finally:
             self.leave()
 
@@ -136,6 +136,7 @@ cdef class Pump(Links):
         if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
             with nogil:
                 PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.now = monotonic()
         return 0
 
     cdef int leave(self) except -1:
@@ -147,7 +148,7 @@ cdef class Pump(Links):
                 self.kicked = False
                 for stack in self.stacks:
                     if stack.pack is not None:
-                        stack.flush_packets(monotonic())
+                        stack.flush_packets(self.now)
                 self.emit()
         finally:
             PyThread_release_lock(self.lock)
@@ -158,6 +159,7 @@ cdef class Pump(Links):
         """PACK has something to cast: now, or when whoever runs in a stack lets go."""
         self.kicked = True
         if PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
+            self.now = monotonic()
             self.leave()
             if self.callbacks:
                 self.call_back()
@@ -184,7 +186,7 @@ cdef class Pump(Links):
         return 0
 
     cdef int64_t next_deadline(self):
-        cdef int64_t least = NEVER
+        cdef int64_t least = self.waits_until
         cdef Stack stack
         for stack in self.stacks:
             least = min(least, stack.next_deadline())
@@ -197,21 +199,20 @@ cdef class Pump(Links):
 
     # Polling.
 
-    cdef int poll(self, int64_t until) except -1:
-        """Sleep until something comes, a deadline too, or `until`; then handle it.
+    cdef int poll(self, bint sleeps=True) except -1:
+        """Sleep until something comes, a deadline too; then handle it.
 
         The caller has the role. Raises what Python's signal handlers raise, between inputs.
         """
         cdef epoll_event events[EVENTS]
         cdef int count
-        cdef int timeout = milliseconds(until)
-        if timeout == 0:
-            count = epoll_wait(self.epoll, events, EVENTS, 0)
-        else:
+        if sleeps:
             self.asleep = True
             with nogil:
-                count = epoll_wait(self.epoll, events, EVENTS, timeout)
+                count = epoll_wait(self.epoll, events, EVENTS, -1)
             self.asleep = False
+        else:
+            count = epoll_wait(self.epoll, events, EVENTS, 0)
         if count < 0:
             if errno != EINTR:
                 raise OSError(errno, os.strerror(errno))
@@ -243,7 +244,6 @@ cdef class Pump(Links):
         cdef int i
         cdef uint64_t value
         cdef Stack stack
-        cdef int64_t now
         for i in range(count):
             if events[i].data.u64 == ALARM:
                 read(self.alarm, &value, 8)
@@ -252,10 +252,9 @@ cdef class Pump(Links):
                 self.timer_at = NEVER
             else:
                 self.handle_slot(events[i].data.u64, events[i].events)
-        now = monotonic()
         for stack in self.stacks:
-            if stack.next_deadline() <= now:
-                self.expire(stack, now)
+            if stack.next_deadline() <= self.now:
+                self.expire(stack, self.now)
         return 0
 
     def handle(self):
@@ -263,7 +262,7 @@ cdef class Pump(Links):
         if not self.polled:
             self.polled = True
             try:
-                self.poll(0)
+                self.poll(False)
             finally:
                 self.polled = False
 
@@ -282,7 +281,7 @@ cdef class Pump(Links):
         while not self.stopped and not (until is not None and until()):
             self.polled = True
             try:
-                self.poll(NEVER)
+                self.poll()
             finally:
                 self.polled = False
 
@@ -297,26 +296,28 @@ cdef class Pump(Links):
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
         """Wait until it is done (True) or the time has come, doing the I/O where nobody does."""
         while not waitable.finished:
-            if until != NEVER and monotonic() >= until:
-                return False
             if self.polled or self.outer < 0 or self.stopped:
                 self.kick()
-                if not waitable.finished:
-                    waitable.sleep(until)
+                if not waitable.finished and not waitable.sleep(until):
+                    return False
                 continue
             self.polled = True
+            self.waits_until = until
             waitable.roused = self
             # Hidden before anything leaves: an answer that comes at once wakes nobody else.
             self.show(0, EPOLL_CTL_MOD)
             try:
                 self.kick()
-                while not waitable.finished and (until == NEVER or monotonic() < until):
-                    self.poll(until)
+                while not waitable.finished and self.now < until:
+                    self.poll()
             finally:
                 self.polled = False
+                self.waits_until = NEVER
                 waitable.roused = None
                 self.show(EPOLLIN, EPOLL_CTL_MOD)
-        return True
+            if self.now >= until:
+                break
+        return waitable.finished
 
     # The end.
 
@@ -330,20 +331,14 @@ cdef class Pump(Links):
 
     def drain(self, int64_t until):
         """Send what is queued, for as long as it takes until the time `until`."""
-        while not self.is_drained() and monotonic() < until:
-            self.poll(min(until, monotonic() + 10000000))
+        self.waits_until = until
+        self.wind()
+        while not self.is_drained() and self.now < until:
+            self.poll()
+        self.waits_until = NEVER
 
     def close_all(self):
         """Close every socket; the stacks are not told."""
         self.stopped = True
         self.ring()
         self.close_sockets()
-
-
-cdef int milliseconds(int64_t until) noexcept:
-    """The time from now until then, as epoll counts it: rounded up, -1 for never."""
-    cdef int64_t rest
-    if until == NEVER:
-        return -1
-    rest = until - monotonic()
-    return 0 if rest <= 0 else <int>min((rest + 999999) // 1000000, 1000000)

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     NEVER = 0x7FFFFFFFFFFFFFFF      # a deadline that does not come
@@ -35,7 +36,7 @@ cdef class Core:
     cdef readonly int64_t now       # ns, monotonic; set at each input
     cdef readonly int64_t wall      # ns since the epoch; set at each input
     cdef readonly Outbox out
-    cdef readonly list todo         # layers that go on once the upcalls have returned
+    cdef Ring todo                  # layers that go on once the upcalls have returned
     cdef uint64_t seed
     cdef readonly object me         # this endpoint, a Member
     cdef public tuple beats         # the members that this endpoint beats to, and wants to hear

@@ -15,7 +15,6 @@ class Core:
     now: int
     wall: int
     out: Outbox
-    todo: list[Layer]
     me: Member
     departed: tuple[Member, ...]
     def random(self) -> int: ...

@@ -15,6 +15,8 @@ changes; each passes through by default. Downcalls go to `below`, upcalls (`up_.
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
 from libc.stdlib cimport free, realloc
 
+from orcalike.transport.wire.ring cimport Ring
+
 
 cdef class Outbox:
     """What is to be sent: filled by COM, emptied by the driver after each input."""
@@ -72,7 +74,7 @@ cdef class Core:
 
     def __cinit__(self, *args, **kwargs):
         self.out = Outbox()
-        self.todo = []
+        self.todo = Ring()
         self.beats = ()
         self.departed = ()
 
@@ -99,7 +101,7 @@ cdef class Core:
         """Have `layer.proceed()` called when the upcalls of this input have returned."""
         if not layer.waiting:
             layer.waiting = True
-            self.todo.append(layer)
+            self.todo.put(layer)
 
 
 cdef class Layer:

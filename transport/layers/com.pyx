@@ -268,12 +268,15 @@ cdef class Com(Layer):
         return peer
 
     cpdef cast(self, Message message):
-        """To all others of the view."""
-        cdef Peer peer
+        """To all others of the view; first to whom the message is from, who may wait for it."""
+        cdef Py_ssize_t count = len(self.places)
+        cdef Py_ssize_t first = message.source if 0 <= message.source < count else 0
         cdef bint pushed = False
-        for peer in self.places:
+        cdef Py_ssize_t i
+        for i in range(count):
+            peer = self.places[(first + i) % count]
             if peer is not None:
-                self.route(peer, message, CAST, &pushed)
+                self.route(<Peer>peer, message, CAST, &pushed)
 
     cpdef send(self, Message message, tuple members):
         """To some of the view."""

@@ -4,13 +4,14 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 
 cdef class Pack(Layer):
     cdef Message packet             # the open one, or None
     cdef Py_ssize_t packed          # messages in it
     cdef unsigned char open_degree  # the largest of their degrees
-    cdef object closed              # deque of packets that are full
+    cdef Ring closed                # packets that are full
     cdef readonly uint64_t ticket   # the next message's number: this member's own count
     cdef readonly uint64_t returned # of these, how many were delivered here
     cdef readonly Py_ssize_t gathered   # bytes in packets that are closed and not cast yet

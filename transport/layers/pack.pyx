@@ -14,8 +14,6 @@ depends on the view.
 A packet is  number of its first message (8) | messages (4) | then for each: length (varint), bytes.
 """
 
-from collections import deque
-
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memmove
 
@@ -30,6 +28,7 @@ from orcalike.transport.wire.bytes cimport (
     store64,
 )
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     HEADER = 12
@@ -56,7 +55,7 @@ cdef class Pack(Layer):
         self.size = size
         self.window_messages = messages
         self.window_bytes = bytes
-        self.closed = deque()
+        self.closed = Ring()
         self.place = -1
 
     # Filling; these call nothing below.
@@ -123,7 +122,7 @@ cdef class Pack(Layer):
         self.packet.degree = self.open_degree
         self.open_degree = 0
         self.gathered += self.packet.size()
-        self.closed.append(self.packet)
+        self.closed.put(self.packet)
         self.packet = None
         self.ready = True
         return 0
@@ -146,12 +145,12 @@ cdef class Pack(Layer):
         cdef Message packet
         self.ready = False
         while True:
-            if not self.closed:
+            if self.closed.count == 0:
                 if self.under_way or self.packet is None:
                     return
                 self.close()
                 self.ready = False
-            packet = self.closed.popleft()
+            packet = <Message>self.closed.take()
             self.gathered -= packet.size()
             self.under_way += packet.size()
             self.below.cast(packet)

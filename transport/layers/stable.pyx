@@ -185,9 +185,9 @@ cdef class Stable(Layer):
 
     cpdef proceed(self):
         """Hand the matrix up, and tell the others, where no cast of this input has told them."""
-        if self.core.todo and not self.yields:
+        if self.core.todo.count and not self.yields:
             self.yields = self.waiting = True
-            self.core.todo.insert(0, self)
+            self.core.todo.put_first(self)
             return
         self.yields = False
         if self.changed:

@@ -3,7 +3,9 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.layers.roster cimport Roster
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 
 cdef class Sent:
@@ -32,33 +34,28 @@ cdef class Total(Layer):
     cdef readonly uint64_t held     # all packets below are held here
     cdef readonly uint64_t accepted # all packets below have r + 1 holders
     cdef readonly uint64_t stable_mark  # all members hold what is below
-    cdef object history             # deque of Held: what is not stable, up to `held`
+    cdef Ring history               # of Held: what is not stable, up to `held`
     cdef readonly Py_ssize_t kept   # bytes in there
     cdef uint64_t begun             # packets below were numbered before this view
     cdef readonly uint64_t counter  # of this member's latest packet
-    cdef object unordered           # deque of Sent
+    cdef Ring unordered             # of Sent
     cdef uint64_t submitted         # the counter of the last one that was sent in this view
     cdef uint64_t acked             # up to here the sequencer has been told what is applied
     cdef Py_ssize_t unacked         # bytes delivered since
     cdef bint owes                  # the sequencer waits for word of what is held here
     cdef bint has_credit
     cdef dict counters              # incarnation -> counter of its last packet in the order
-    cdef list last                  # the same by place in the view
+    cdef Roster roster              # the same by place in the view, and what the others have said
     cdef uint64_t cut               # up to here packets must be held; 0 where nobody asks
     cdef readonly uint64_t stamp    # of the packet delivered last
     cdef frozenset lacking          # incarnations whose state is not complete
-    cdef list whole                 # by place: whether its word counts for resilience
-    cdef int replicas               # how many of those have replicas
+    cdef int replicas               # members with replicas whose word counts for resilience
     # As the sequencer.
     cdef readonly uint64_t seqno    # the next to give
-    cdef list expect                # by place: the next seqno that the member wants
-    cdef list holds                 # by place: the next seqno that the member does not hold
     cdef uint64_t announced         # how far the members know what is accepted
     cdef bint announces             # some of them cannot know it by themselves
-    cdef object queue               # requests that wait for credit
-    cdef object sizes               # sizes of the packets from `floor` on
+    cdef Ring queue                 # requests that wait for credit
     cdef uint64_t floor             # all members have applied what is below
-    cdef readonly Py_ssize_t unstable   # bytes from `floor` on
     cdef readonly Py_ssize_t window_packets, window_bytes
     cdef int64_t slow
 
@@ -69,7 +66,8 @@ cdef class Total(Layer):
     cdef int report(self) except -1
     cdef uint64_t expected(self)
     cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1
-    cdef bint has_room(self)
+    cdef bint has_room(self) noexcept
+    cdef bint is_whole(self) noexcept
     cdef int give_numbers(self) except -1
     cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1
     cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1
@@ -77,6 +75,7 @@ cdef class Total(Layer):
     cdef int announce(self) except -1
     cdef Held keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
                    uint64_t seqno, uint64_t stamp)
+    cdef Held held_at(self, uint64_t seqno)
     cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1
     cdef int deliver_accepted(self) except -1
     cdef int trim(self, uint64_t stable) except -1

@@ -11,7 +11,7 @@ class Total(Layer):
     stable_mark: int
     stamp: int
     seqno: int
-    unstable: int
+    kept: int
     window_packets: int
     window_bytes: int
     def lacks_members(self) -> bool: ...

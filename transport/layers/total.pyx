@@ -26,8 +26,6 @@ accepted is delivered before the view; the rest keeps its places, and is tentati
 members of the new view hold it (H12).
 """
 
-from collections import deque
-
 import msgpack
 
 from orcalike.transport.degree import NUMBER_MAX, number_of
@@ -38,8 +36,10 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
+from orcalike.transport.layers.roster cimport Roster, Standing
 from orcalike.transport.wire.bytes cimport load16, load32, load64, store16, store32, store64
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     REQUEST = 1
@@ -56,7 +56,6 @@ cdef enum:
 
 cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond, the view counts
 cdef uint64_t SEQNO_MAX = 1ull << 63
-cdef uint64_t FAR = SEQNO_MAX
 
 
 # Neither can be part of a cycle: a message refers to nothing.
@@ -88,12 +87,9 @@ cdef class Total(Layer):
         self.window_packets = packets
         self.window_bytes = bytes
         self.slow = config.slow
-        self.unordered = deque()
-        self.history = deque()
-        self.queue = deque()
-        self.sizes = deque()
+        self.unordered, self.history, self.queue = Ring(), Ring(), Ring()
+        self.roster = Roster()
         self.counters = {}
-        self.last, self.expect, self.holds, self.whole = [], [], [], []
         self.lacking = frozenset()
         self.has_credit = True
         self.next = self.held = self.accepted = self.stable_mark = 1
@@ -109,7 +105,7 @@ cdef class Total(Layer):
         sent.size = message.size()
         sent.counter = self.counter
         sent.degree = message.degree
-        self.unordered.append(sent)
+        self.unordered.put(sent)
         if self.frozen or self.place < 0 or self.submitted + 1 != sent.counter:
             return                      # it goes with the next view, or when others have gone
         if sent.degree == 0 or self.is_acceptable(sent.degree):
@@ -122,7 +118,7 @@ cdef class Total(Layer):
             self.take(0, sent.counter, sent.degree, message)
         else:
             store_header(message, REQUEST, sent.degree, self.place, sent.counter, self.expected())
-            store32(message.data() + 4, self.whole[self.place])
+            store32(message.data() + 4, self.is_whole())
             store64(message.data() + 24, self.held)
             self.owes = False
             self.core.mark("W1")
@@ -133,7 +129,7 @@ cdef class Total(Layer):
     cdef int submit_more(self) except -1:
         """Send what waits, in order, as far as the view can accept it (H2)."""
         cdef Sent sent
-        for sent in list(self.unordered):
+        for sent in self.unordered.all():
             if sent.counter > self.submitted:
                 if not self.is_acceptable(sent.degree):
                     break
@@ -148,12 +144,12 @@ cdef class Total(Layer):
         """How many members beside the sequencer must hold a packet of this degree."""
         if self.core.broken is not None and self.core.is_broken("one-holder-less"):
             degree = degree - 1 if 0 < degree <= NUMBERS else degree
-        return degree if degree <= NUMBERS else number_of(degree, len(self.last))
+        return degree if degree <= NUMBERS else number_of(degree, self.roster.count)
 
     def lacks_members(self):
         """Whether what was cast waits until the view has more members with replicas (H2)."""
-        degrees = [(<Sent>sent).degree for sent in self.unordered]
-        degrees += [(<Held>held).degree for held in self.history
+        degrees = [(<Sent>sent).degree for sent in self.unordered.all()]
+        degrees += [(<Held>held).degree for held in self.history.all()
                     if (<Held>held).seqno >= self.accepted]
         return self.place >= 0 and not all([self.is_acceptable(degree) for degree in degrees])
 
@@ -172,11 +168,18 @@ cdef class Total(Layer):
 
     cdef int count_whole(self) except -1:
         """Whose word counts: members whose state is complete (H3, H9)."""
-        self.whole = [member.incarnation not in self.lacking or
-                      self.core.is_broken("joiners-count") for member in self.view.members]
-        self.replicas = <int>sum([whole and not member.witness
-                                  for whole, member in zip(self.whole, self.view.members)])
+        cdef bint whole
+        self.replicas = 0
+        for place, member in enumerate(self.view.members):
+            whole = (member.incarnation not in self.lacking
+                     or self.core.is_broken("joiners-count"))
+            self.roster.by_place[<int>place].whole = whole
+            self.replicas += whole and not member.witness
         return 0
+
+    cdef bint is_whole(self) noexcept:
+        """Whether this member's own state is complete."""
+        return self.place >= 0 and self.roster.by_place[self.place].whole
 
     cpdef credit(self, bint given):
         self.has_credit = given
@@ -189,7 +192,7 @@ cdef class Total(Layer):
             return
         if self.place == 0:
             if self.has_credit:
-                self.expect[0] = self.next
+                self.roster.by_place[0].expects = self.next
                 self.give_numbers()
             self.announce()
         elif self.owes or self.has_credit and self.next != self.acked:
@@ -199,7 +202,7 @@ cdef class Total(Layer):
         cdef Message message = Message.new(0)
         self.owes = False
         store_header(message, EXPECT, 0, self.place, 0, self.expected())
-        store32(message.data() + 4, self.whole[self.place])
+        store32(message.data() + 4, self.is_whole())
         store64(message.data() + 24, self.held)
         self.core.mark("W7")
         self.below.send(message, (0,))
@@ -217,58 +220,58 @@ cdef class Total(Layer):
 
     cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1:
         """A packet to number: at once where there is credit, else in its turn."""
-        if counter <= <uint64_t>self.last[place]:
+        if counter <= self.roster.by_place[place].last:
             return 0                    # numbered already
-        if self.queue or not self.has_room():
-            self.queue.append((place, counter, degree, message))
+        if self.queue.count or not self.has_room():
+            self.queue.put((place, counter, degree, message))
             self.give_numbers()
         else:
             self.number(place, counter, degree, message)
         return 0
 
-    cdef bint has_room(self):
+    cdef bint has_room(self) noexcept:
         return (self.seqno - self.floor < <uint64_t>self.window_packets
-                and self.unstable < self.window_bytes
-                and <Py_ssize_t>len(self.history) < 2 * self.window_packets
-                and self.kept < 2 * self.window_bytes)
+                and self.history.count < self.window_packets and self.kept < self.window_bytes)
 
     cdef int give_numbers(self) except -1:
         """Number what waits, as far as the slowest member's credit goes."""
-        cdef uint64_t slowest = min(self.expect)
+        cdef uint64_t slowest = self.roster.least_expected()
         if self.floor < slowest:
             self.deadline = NEVER
-            while self.floor < slowest and self.sizes:
-                self.unstable -= self.sizes.popleft()
-                self.floor += 1
-        while self.queue and self.has_room():
-            place, counter, degree, message = self.queue.popleft()
+            self.floor = slowest
+            self.trim(self.next if self.roster.count == 1 else self.stable_mark)
+        while self.queue.count and self.has_room():
+            place, counter, degree, message = self.queue.take()
             self.number(place, counter, degree, message)
-        if self.queue and self.deadline == NEVER:
+        if self.queue.count and self.deadline == NEVER:
             self.deadline = self.core.now + self.slow
         return 0
 
     cpdef expire(self):
         """Somebody has held up all others for `slow_timeout`: the group goes on without it."""
-        cdef uint64_t slowest = min(self.expect)
-        cdef uint64_t least = min(self.holds)
+        cdef uint64_t slowest = self.roster.least_expected()
+        cdef uint64_t least = self.roster.least_held()
+        cdef Standing* standing
+        cdef list behind = []
         self.deadline = NEVER
-        if self.place == 0 and not self.frozen and self.queue:
-            self.below.flush([
-                place for place, (expect, holds) in enumerate(zip(self.expect, self.holds))
-                if place and (expect == slowest or holds == least)])
+        if self.place == 0 and not self.frozen and self.queue.count:
+            for place in range(1, self.roster.count):
+                standing = &self.roster.by_place[place]
+                if standing.expects == slowest or standing.holds == least:
+                    behind.append(place)
+            self.below.flush(behind)
 
     cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1:
         """Give one packet its seqno, cast it as it is, and deliver it here where it is accepted."""
         cdef Py_ssize_t size = message.size()
         cdef uint64_t seqno = self.seqno
         cdef bint settled = self.accepted == seqno and (degree == 0 or self.needed(degree) == 0)
-        if counter != <uint64_t>self.last[place] + 1:
-            self.complain(place, f"it sent its packet {counter} after {self.last[place]}")
+        cdef uint64_t last = self.roster.by_place[place].last
+        if counter != last + 1:
+            self.complain(place, f"it sent its packet {counter} after {last}")
             return 0
         self.core.mark("W3")
         self.seqno += 1
-        self.sizes.append(size)
-        self.unstable += size
         if self.core.wall > <int64_t>self.stamp:
             self.stamp = self.core.wall
         if self.core.broken is not None and self.core.is_broken("read-tentative"):
@@ -279,7 +282,7 @@ cdef class Total(Layer):
             self.announces = True       # members cannot know it by themselves
         self.core.mark("W4")
         self.keep(message, size, place, degree, counter, seqno, self.stamp)
-        if len(self.last) > 1:
+        if self.roster.count > 1:
             store_header(message, ORDERED, degree, place, counter, seqno)
             store32(message.data() + 4, <uint32_t>(seqno + 1 - self.accepted))
             store64(message.data() + 24, self.stamp)
@@ -291,23 +294,24 @@ cdef class Total(Layer):
             # Where the headers took more than the headroom, the body lies elsewhere now.
             self.deliver(body_of(message, size), place, seqno, self.stamp)
             if self.has_credit:
-                self.expect[0] = self.next
+                self.roster.by_place[0].expects = self.next
         return 0
 
     cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1:
         """A member says what it expects and what it holds."""
-        cdef uint64_t held = self.holds[place]
-        cdef uint64_t expected = self.expect[place]
+        cdef Standing* standing = &self.roster.by_place[place]
+        cdef uint64_t held = standing.holds
+        cdef uint64_t expected = standing.expects
         if expect > self.seqno or holds > self.seqno:
             self.complain(place, f"it knows of {max(expect, holds)}; {self.seqno} is not given yet")
             return 0
         if holds > held:
-            self.holds[place] = holds
+            standing.holds = holds
             if held <= self.stable_mark:    # it may have been the only one so far behind
-                self.trim(min(self.holds))
+                self.trim(self.roster.least_held())
         if expect > expected:
-            self.expect[place] = expect
-        if self.queue or expect > expected and expected <= self.floor:
+            standing.expects = expect
+        if self.queue.count or expect > expected and expected <= self.floor:
             self.give_numbers()
         if holds > held and self.accepted < self.held:
             self.accept_more()
@@ -316,15 +320,10 @@ cdef class Total(Layer):
     cdef int accept_more(self) except -1:
         """Accept, in order, what has enough holders now; any members will do (H2)."""
         cdef Held held
-        cdef int count, place
         cdef uint64_t before = self.accepted
         while self.accepted < self.held:
-            held = self.history[self.accepted - self.held + len(self.history)]
-            count = 0
-            for place in range(1, len(self.last)):
-                if <uint64_t>self.holds[place] > held.seqno and self.whole[place]:
-                    count += 1
-            if count < self.needed(held.degree):
+            held = self.held_at(self.accepted)
+            if self.roster.holders(held.seqno) < self.needed(held.degree):
                 break
             self.accepted += 1
         if self.accepted > before:
@@ -334,7 +333,7 @@ cdef class Total(Layer):
             self.deliver_accepted()
             self.trim(self.stable_mark)
             if self.has_credit:
-                self.expect[0] = self.next
+                self.roster.by_place[0].expects = self.next
                 self.give_numbers()
         return 0
 
@@ -358,11 +357,12 @@ cdef class Total(Layer):
         """A packet is held from here on, until it is stable."""
         cdef Held held = None
         self.held = seqno + 1
-        if place >= 0 and counter > <uint64_t>self.last[place]:
-            self.last[place] = counter
-            if place == self.place and self.unordered:
-                self.unordered.popleft()
-        if len(self.last) > 1 or self.accepted < seqno:     # else nobody will ask for it
+        if place >= 0 and counter > self.roster.by_place[place].last:
+            self.roster.by_place[place].last = counter
+            if place == self.place and self.unordered.count:
+                self.unordered.take()
+        # In a group of one nobody will ask for it.
+        if self.roster.count > 1 or self.accepted < seqno or not self.has_credit:
             held = Held.__new__(Held)
             held.message = message
             held.size = size
@@ -371,9 +371,13 @@ cdef class Total(Layer):
             held.counter = counter
             held.seqno = seqno
             held.stamp = stamp
-            self.history.append(held)
+            self.history.put(held)
             self.kept += size
         return held
+
+    cdef Held held_at(self, uint64_t seqno):
+        """The packet with that number, which is in the history."""
+        return <Held>self.history.at(<Py_ssize_t>(seqno - self.held) + self.history.count)
 
     cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1:
         """Hand a packet up, in its final order."""
@@ -395,18 +399,23 @@ cdef class Total(Layer):
         """Hand up what is accepted and was waiting for that."""
         cdef Held held
         while self.next < self.accepted and self.next < self.held:
-            held = self.history[self.next - self.held + len(self.history)]
+            held = self.held_at(self.next)
             self.deliver(body_of(held.message, held.size), held.place, held.seqno, held.stamp)
         return 0
 
     cdef int trim(self, uint64_t stable) except -1:
-        """All members hold what is below `stable`: it is kept no longer."""
+        """All members hold what is below `stable`: it is kept no longer, once it is applied here.
+
+        The sequencer keeps it until it is applied everywhere, and so counts what is under way.
+        """
         cdef uint64_t floor
         if stable > self.stable_mark:
             self.stable_mark = stable
         floor = min(self.stable_mark, self.next)
-        while self.history and (<Held>self.history[0]).seqno < floor:
-            self.kept -= (<Held>self.history.popleft()).size
+        if self.place == 0:
+            floor = min(floor, self.floor)
+        while self.history.count and (<Held>self.history.at(0)).seqno < floor:
+            self.kept -= (<Held>self.history.take()).size
         return 0
 
     cpdef up_cast(self, Message message):
@@ -451,7 +460,7 @@ cdef class Total(Layer):
             self.complain(0, why or f"packet {seqno} is accepted up to {known}")
             return 0
         if place == self.place and self.held >= self.begun:
-            sent = self.unordered[0]
+            sent = <Sent>self.unordered.at(0)
             kept = sent.message         # the same bytes, which are here already
         else:
             kept = message.copy()
@@ -465,7 +474,7 @@ cdef class Total(Layer):
                 self.owes = True
                 self.core.again(self)
             return 0
-        if self.accepted == seqno and self.needed(degree) <= <int>self.whole[self.place]:
+        if self.accepted == seqno and self.needed(degree) <= <int>self.is_whole():
             self.accepted = seqno + 1   # the sequencer holds it, and this member does
         if self.core.broken is not None:
             if place == self.place and self.core.is_broken("deliver-own-at-once"):
@@ -484,14 +493,16 @@ cdef class Total(Layer):
 
     cdef str wrong(self, int place, uint64_t counter):
         """What cannot be right about a packet with its number; None where nothing is."""
-        if place >= len(self.last):
+        cdef uint64_t last
+        if place >= self.roster.count:
             return f"a packet of member {place}, who is not in the view"
         if self.held < self.begun:
             return None                 # from before the view, and so counted already
-        if counter != <uint64_t>self.last[place] + 1:
-            return f"packet {counter} of member {place} after {self.last[place]}"
-        if place == self.place and (not self.unordered
-                                    or (<Sent>self.unordered[0]).counter != counter):
+        last = self.roster.by_place[place].last
+        if counter != last + 1:
+            return f"packet {counter} of member {place} after {last}"
+        if place == self.place and (self.unordered.count == 0
+                                    or (<Sent>self.unordered.at(0)).counter != counter):
             return f"packet {counter} of this member, which it did not send"
         return None
 
@@ -506,11 +517,12 @@ cdef class Total(Layer):
         header = message.pop(HEADER)
         if header is not NULL and header[0] == ORDERED and source == 0:
             self.arrived(message, header)
-        elif header is NULL or header[0] not in (REQUEST, EXPECT) or self.place != 0:
+        elif (header is NULL or header[0] not in (REQUEST, EXPECT) or self.place != 0
+                or not 0 <= source < self.roster.count):
             self.complain(source, "a message that only the sequencer gets, or none at all")
         elif not self.frozen:           # else its sender repeats it in the next view
-            if not self.whole[source] and load32(header + 4) == 1:
-                self.whole[source] = True   # its own word comes before its place in the order
+            if not self.roster.by_place[source].whole and load32(header + 4) == 1:
+                self.roster.by_place[source].whole = True   # its own word comes before its place in the order
                 self.accept_more()
             self.heard_of(source, load64(header + 16), load64(header + 24))
             if header[0] == REQUEST:
@@ -537,7 +549,7 @@ cdef class Total(Layer):
         cdef uint64_t theirs = unpack_report(report)[0]
         cdef Held held
         pieces = []
-        for held in self.history:
+        for held in self.history.all():
             if held.seqno >= theirs and (not before or held.seqno < self.begun):
                 body = body_of(held.message, held.size).body
                 pieces.append(msgpack.packb([held.seqno, self.sender_of(held), held.counter,
@@ -590,7 +602,7 @@ cdef class Total(Layer):
         mark = last if self.core.is_broken("deliver-on-decision") else min(mark, last)
         self.note_counters()
         departed = []
-        for held in self.history:
+        for held in self.history.all():
             if held.seqno < mark:
                 stamp = held.stamp
             elif held.place < 0:
@@ -616,8 +628,8 @@ cdef class Total(Layer):
     def note_counters(self):
         """The duplicate table, by incarnation (H5)."""
         if self.view is not None:
-            for member, counter in zip(self.view.members, self.last):
-                self.counters[member.incarnation] = counter
+            for place, member in enumerate(self.view.members):
+                self.counters[member.incarnation] = self.roster.by_place[<int>place].last
 
     cpdef up_view(self, object view, bytes cut):
         """Deliver the rest of the old view, begin the new one, and repeat what is unordered."""
@@ -647,15 +659,15 @@ cdef class Total(Layer):
         """What is held beyond the cut has no place in the order: its senders send it again."""
         cdef Held held
         cdef Sent sent
-        while self.held > last and self.history:
-            held = self.history.pop()
+        while self.held > last and self.history.count:
+            held = self.history.take_last()
             self.kept -= held.size
             self.held = held.seqno
             if held.place == self.place:
                 sent = Sent.__new__(Sent)
                 sent.message, sent.size = held.message, held.size
                 sent.counter, sent.degree = held.counter, held.degree
-                self.unordered.appendleft(sent)
+                self.unordered.put_first(sent)
         return 0
 
     cdef int settle_in(self, object before, object view) except -1:
@@ -664,22 +676,16 @@ cdef class Total(Layer):
             self.move_history(before, view)
         self.counters = {member.incarnation: self.counters.get(member.incarnation, 0)
                          for member in view.members}
-        self.last = list(self.counters.values())
-        self.submitted = self.last[self.place]
-        while self.unordered and (<Sent>self.unordered[0]).counter <= self.submitted:
-            self.unordered.popleft()
-        self.expect = [self.next] * len(self.last)
-        self.holds = [FAR] + [0] * (len(self.last) - 1)
+        self.roster.begin(list(self.counters.values()), self.next)
+        self.submitted = self.roster.by_place[self.place].last
+        while self.unordered.count and (<Sent>self.unordered.at(0)).counter <= self.submitted:
+            self.unordered.take()
         self.seqno = self.held
         self.floor = self.acked = self.next
         self.announced = self.accepted
         self.announces = self.accepted < self.held
-        self.sizes.clear()
-        self.sizes.extend([(<Held>held).size for held in self.history
-                           if (<Held>held).seqno >= self.next])
         self.unacked = self.cut = 0
-        self.unstable = sum(self.sizes)
-        if len(self.last) == 1:
+        if self.roster.count == 1:
             self.trim(self.next)
         self.lacking = frozenset()
         self.count_whole()
@@ -689,7 +695,7 @@ cdef class Total(Layer):
         """Senders have other places in the new view; those who left are in `core.departed`."""
         cdef Held held
         cdef list gone = []
-        for held in self.history:
+        for held in self.history.all():
             if held.place >= 0:
                 sender = before.members[held.place]
             else:
@@ -712,12 +718,12 @@ cdef class Total(Layer):
         if self.place == 0:
             new = tuple([place for place, member in enumerate(self.view.members)
                          if place and (before is None or before.place(member.incarnation) < 0)])
-            for held in self.history:
+            for held in self.history.all():
                 if held.seqno >= self.next and new and not self.core.is_broken("tentative-not-carried"):
                     message = body_of(held.message, held.size).copy()
                     self.store_ordered(message, held)
                     self.below.send(message, new)
-            if len(self.last) == 1:
+            if self.roster.count == 1:
                 self.accept_more()
         if not self.core.is_broken("no-resend"):
             self.submit_more()
@@ -739,8 +745,8 @@ cdef class Total(Layer):
 
     cpdef dict dump(self):
         return {"next": self.next, "held": self.held, "accepted": self.accepted,
-                "stable": self.stable_mark, "unordered": len(self.unordered),
-                "history": len(self.history), "queue": len(self.queue), "unstable": self.unstable}
+                "stable": self.stable_mark, "unordered": self.unordered.count,
+                "history": self.history.count, "queue": self.queue.count, "kept": self.kept}
 
 
 cdef int store_header(Message message, int kind, int degree, int place, uint64_t counter,

@@ -1,0 +1,19 @@
+"""The roster: what the sequencer knows of each member of a view."""
+
+from libc.stdint cimport uint64_t
+
+
+cdef struct Standing:
+    uint64_t last               # the counter of its last packet in the order
+    uint64_t expects            # the next seqno that it wants
+    uint64_t holds              # the next seqno that it does not hold
+    bint whole                  # its word counts for resilience: its state is complete
+
+
+cdef class Roster:
+    cdef Standing* by_place
+    cdef int count
+    cdef int begin(self, list counters, uint64_t expects) except -1
+    cdef uint64_t least_expected(self) noexcept
+    cdef uint64_t least_held(self) noexcept
+    cdef int holders(self, uint64_t seqno) noexcept

@@ -1,0 +1,57 @@
+"""The roster: what each member of a view has sent, expects and holds, by its place.
+
+All members keep `last`, since any of them may have to order the next packet; what the others
+expect and hold only the sequencer is told (TOTAL).
+"""
+
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free
+
+cimport cython
+
+
+@cython.final
+@cython.no_gc
+cdef class Roster:
+    """The members of a view; there are none until `begin`."""
+
+    def __dealloc__(self):
+        free(self.by_place)
+
+    cdef int begin(self, list counters, uint64_t expects) except -1:
+        """A view begins: nobody has said anything in it yet, and the sequencer holds all."""
+        cdef int place
+        free(self.by_place)
+        self.count = 0
+        self.by_place = <Standing*>calloc(max(len(counters), 1), sizeof(Standing))
+        if self.by_place is NULL:
+            raise MemoryError
+        self.count = <int>len(counters)
+        for place in range(self.count):
+            self.by_place[place].last = counters[place]
+            self.by_place[place].expects = expects
+        self.by_place[0].holds = <uint64_t>-1
+        return 0
+
+    cdef uint64_t least_expected(self) noexcept:
+        """What the slowest member wants next."""
+        cdef uint64_t least = <uint64_t>-1
+        cdef int place
+        for place in range(self.count):
+            least = min(least, self.by_place[place].expects)
+        return least
+
+    cdef uint64_t least_held(self) noexcept:
+        """All members hold what is below."""
+        cdef uint64_t least = <uint64_t>-1
+        cdef int place
+        for place in range(self.count):
+            least = min(least, self.by_place[place].holds)
+        return least
+
+    cdef int holders(self, uint64_t seqno) noexcept:
+        """How many members beside the sequencer hold that packet, and their word counts."""
+        cdef int place, found = 0
+        for place in range(1, self.count):
+            found += self.by_place[place].holds > seqno and self.by_place[place].whole
+        return found

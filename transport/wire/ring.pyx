@@ -1,0 +1,82 @@
+"""A ring: a queue of objects on the path that each invocation takes.
+
+A deque costs a method call for each item and a list gives its memory back whenever it is empty; a
+ring costs a store. The collector does not look into it: nothing that stays in a ring may lead back
+to it.
+"""
+
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdlib cimport free, malloc
+
+cimport cython
+
+
+@cython.final
+@cython.no_gc
+cdef class Ring:
+    """A queue that grows as it must. Who takes from it looks at `count` first."""
+
+    def __cinit__(self):
+        self.capacity = 16
+        self.items = <void**>malloc(self.capacity * sizeof(void*))
+        if self.items is NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        if self.items is not NULL:
+            self.clear()
+            free(self.items)
+
+    cdef int put(self, object item) except -1:
+        if self.count == self.capacity:
+            self.grow()
+        Py_INCREF(item)
+        self.items[(self.first + self.count) & (self.capacity - 1)] = <void*>item
+        self.count += 1
+        return 0
+
+    cdef int put_first(self, object item) except -1:
+        if self.count == self.capacity:
+            self.grow()
+        Py_INCREF(item)
+        self.first = (self.first - 1) & (self.capacity - 1)
+        self.items[self.first] = <void*>item
+        self.count += 1
+        return 0
+
+    cdef object take(self):
+        """The first item, which is there no longer."""
+        cdef object item = <object>self.items[self.first]
+        self.first = (self.first + 1) & (self.capacity - 1)
+        self.count -= 1
+        Py_DECREF(item)
+        return item
+
+    cdef object take_last(self):
+        """The last item, which is there no longer."""
+        cdef object item
+        self.count -= 1
+        item = <object>self.items[(self.first + self.count) & (self.capacity - 1)]
+        Py_DECREF(item)
+        return item
+
+    cdef list all(self):
+        """What is there, from the first to the last."""
+        return [self.at(i) for i in range(self.count)]
+
+    cdef void clear(self) noexcept:
+        while self.count:
+            self.take()
+
+    cdef int grow(self) except -1:
+        cdef void** items = <void**>malloc(2 * self.capacity * sizeof(void*))
+        cdef Py_ssize_t i
+        if items is NULL:
+            raise MemoryError
+        for i in range(self.count):
+            items[i] = self.items[(self.first + i) & (self.capacity - 1)]
+        free(self.items)
+        self.items = items
+        self.first = 0
+        self.capacity *= 2
+        return 0
