@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import platform
@@ -12,22 +13,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from orcalike.bench.bars import Bar, Limit
 from orcalike.bench.harness import BenchError, Spread, ratios, time_limit
 
-
-@dataclass(frozen=True)
-class Bar:
-    """What a ratio must be, and what is aimed at: at most, or `at_least`."""
-
-    must: float
-    aim: float | None = None
-    at_least: bool = False
-    extra: float | None = None
-    """How much more the figure may be than what stands beside it, in its unit."""
-
-    def __str__(self) -> str:
-        words = f"{self.must:g}x" + (" or more" if self.at_least else "")
-        return words if self.extra is None else f"{words}, +{self.extra:g}"
+__all__ = [
+    "Bar",
+    "Row",
+    "add_options",
+    "compare",
+    "print_table",
+    "report",
+    "result_of",
+    "run_script",
+    "scaled",
+    "write_csv",
+]
 
 
 @dataclass(frozen=True)
@@ -46,31 +46,38 @@ class Row:
     samples: dict[str, list[float]]
 
     @property
-    def falls_short(self) -> bool:
-        """Whether three quarters of the rounds, or the median of what is extra, miss the bar.
+    def extra(self) -> Spread:
+        """How much more the figure is than what stands beside it, round by round."""
+        pairs = zip(self.samples["ours"], self.samples["theirs"], strict=True)
+        return Spread.of([ours - theirs for ours, theirs in pairs])
 
-        Half of the rounds on the wrong side may be the machine's; three quarters are not.
-        """
-        if self.bar is None:
-            return False
-        if self.bar.extra is not None and self.ours.median - self.theirs.median > self.bar.extra:
-            return True
-        return (
-            self.ratio.high < self.bar.must if self.bar.at_least else self.ratio.low > self.bar.must
+    @property
+    def limits(self) -> list[Limit]:
+        """What the bar asks for."""
+        if (bar := self.bar) is None:
+            return []
+        asked = (
+            (self.ratio, bar.must, bar.aim, bar.at_least),
+            (self.extra, bar.extra, bar.extra_aim, False),
+            (self.ours, bar.most, bar.most_aim, False),
         )
+        return [Limit(it, must, aim, most) for it, must, aim, most in asked if must is not None]
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether the bar is missed by more than the noise."""
+        return any(limit.falls_short for limit in self.limits)
 
     @property
     def verdict(self) -> str:
         """In a word: `short`, `near` (half of the rounds miss the bar), `met` or `aim`."""
-        if self.bar is None:
+        if not self.limits:
             return ""
         if self.falls_short:
             return "short"
-        sign = -1 if self.bar.at_least else 1
-        if sign * self.ratio.median > sign * self.bar.must:
+        if any(limit.near for limit in self.limits):
             return "near"
-        aimed = self.bar.aim is not None and sign * self.ratio.median <= sign * self.bar.aim
-        return "aim" if aimed else "met"
+        return "aim" if all(limit.aimed for limit in self.limits) else "met"
 
 
 def compare(
@@ -128,7 +135,7 @@ def cells(row: Row) -> tuple[str, ...]:
         row.beside,
         f"{row.ratio.median:.2f}x",
         f"{row.ratio.low:.2f} - {row.ratio.high:.2f}",
-        str(row.bar) if row.bar else "",
+        row.bar.words(row.unit) if row.bar else "",
         row.verdict,
         f"{row.rate.median / 1e6:.2f} M" if row.rate else "",
     )
@@ -137,7 +144,7 @@ def cells(row: Row) -> tuple[str, ...]:
 def figure(value: float, unit: str) -> str:
     """A value with its unit."""
     if unit == "/s":
-        return f"{value / 1e6:.2f} M/s" if value >= 1e5 else f"{value:.0f} /s"
+        return f"{value / 1e6:.2f} M/s" if value >= 1e5 else f"{value:.1f} /s"
     return f"{value:.1f} {unit}"
 
 
@@ -150,10 +157,37 @@ def machine() -> dict[str, Any]:
     }
 
 
+def result_of(rows: Sequence[Row]) -> dict[str, Any]:
+    """What `--json` keeps: the machine in general terms, and all rows with their samples."""
+    return {
+        "machine": machine(),
+        "rows": [{**asdict(row), "verdict": row.verdict} for row in rows],
+    }
+
+
+def write_csv(rows: Sequence[Row], file: Path) -> None:
+    """One line for each row: medians and quartiles, in the row's unit."""
+    quartiles = [f"{it}_{part}" for it in ("ours", "theirs", "ratio") for part in Spread.PARTS]
+    heads = ["what", "members", "unit", "beside", *quartiles]
+    heads += ["writes_per_second", "must", "aim", "verdict"]
+    with file.open("w", newline="") as out:
+        lines = csv.writer(out)
+        lines.writerow(heads)
+        for row in rows:
+            spreads = (row.ours, row.theirs, row.ratio)
+            figures = [getattr(it, part) for it in spreads for part in Spread.PARTS]
+            figures += [row.rate.median] if row.rate else []
+            words = [f"{value:.6g}" for value in figures] + ([] if row.rate else [""])
+            bar = row.bar or Bar()
+            words += [bar.words(row.unit), bar.words(row.unit, aim=True), row.verdict]
+            lines.writerow([row.what, row.members, row.unit, row.beside, *words])
+
+
 def add_options(parser: argparse.ArgumentParser, time_limit: int) -> None:
     """What every measurement that prints a table understands; the time limit is in seconds."""
     parser.add_argument("--quick", action="store_true", help="few and short rounds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples there")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table there")
     parser.add_argument(
         "--time-limit",
         type=int,
@@ -176,20 +210,38 @@ def report(name: str, options: argparse.Namespace, measure: Callable[[], list[Ro
         return 1
     except KeyboardInterrupt:
         return 130
-    print(
-        ", ".join(
-            f"{value} {name}" if name == "cores" else str(value)
-            for name, value in machine().items()
-        )
-    )
+    here = machine()
+    print(f"{here['cores']} cores, {here['python']}, {here['system']}")
     print_table(rows)
     if options.json:
-        result = {
-            "machine": machine(),
-            "rows": [{**asdict(row), "verdict": row.verdict} for row in rows],
-        }
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
-    short = [] if options.quick else [row for row in rows if row.falls_short]
+        options.json.write_text(json.dumps(result_of(rows), indent=1) + "\n")
+    if options.csv:
+        write_csv(rows, options.csv)
+    short = [] if options.quick else [row for row in rows if row.bar and row.falls_short]
     for row in short:
-        print(f"{name}: {row.what}, {row.members} members: short of {row.bar}", file=sys.stderr)
+        bar = row.bar.words(row.unit) if row.bar else ""
+        print(f"{name}: {row.what}, {row.members} members: short of {bar}", file=sys.stderr)
     return 1 if short else 0
+
+
+def run_script(
+    name: str,
+    texts: tuple[str | None, str],
+    measure: Callable[[bool], list[Row]],
+    *,
+    time_limit: int,
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """The command line of a measurement that has no options of its own; returns the exit code.
+
+    `texts` are its description and its examples; `measure` is told whether to be quick.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m orcalike.bench.{name}",
+        description=texts[0],
+        epilog=texts[1],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_options(parser, time_limit)
+    options = parser.parse_args(arguments)
+    return report(name, options, lambda: measure(options.quick))
