@@ -18,7 +18,7 @@ from pathlib import Path
 
 from orcalike.bench import processes
 from orcalike.bench.busy_member import WORKER
-from orcalike.bench.harness import BenchError, Program, take_turns
+from orcalike.bench.harness import Lacking, Program, take_turns
 from orcalike.bench.table import Bar, Row, compare, run_script, scaled
 
 HERE = Path(__file__).parent
@@ -45,10 +45,10 @@ QUICK = Effort(rounds=2, seen=20, waits=50)
 
 
 def start() -> Program:
-    """The group, with the worker on a core of its own; raises BenchError where there is but one."""
+    """The group, with the worker on a core of its own; raises Lacking where there is but one."""
     cores = os.sched_getaffinity(0)
     if len(cores) < 2:
-        raise BenchError("a busy worker needs a core for itself, and there is one in all")
+        raise Lacking("a busy worker needs a core for itself, and there is one in all")
     run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
     program = Program([*run, "-n", str(MEMBERS), str(HERE / "busy_member.py")])
     program.ask("wait idle 1")  # it is up
@@ -85,7 +85,7 @@ def measure(quick: bool) -> list[Row]:
     n = MEMBERS
     bar = Bar(most=400, most_aim=75)
     return [
-        compare("seen by a busy worker, half of all", n, "us", inside, "by an idle one", idle, bar),
+        compare("seen by a busy worker, median", n, "us", inside, "by an idle one", idle, bar),
         compare("seen by a busy worker, 99 %", n, "us", tail, "by an idle one", idle_tail),
         compare(
             "write that waits, of the others", n, "us", within, "as busy outside", outside,

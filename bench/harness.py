@@ -26,6 +26,10 @@ class BenchError(Exception):
     """A measurement cannot be made."""
 
 
+class Lacking(BenchError):
+    """This machine has not what a measurement needs; others can be made."""
+
+
 @dataclass(frozen=True)
 class Spread:
     """The median of some samples, and the quartiles: half of them lie between."""

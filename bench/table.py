@@ -111,7 +111,8 @@ def scaled(samples: Sequence[float], factor: float) -> list[float]:
 
 
 HEADS = (
-    "", "members", "orcalike", "beside", "", "ratio", "half within", "must", "verdict", "writes/s",
+    "", "members", "orcalike", "beside", "", "ratio", "half within", "must", "aim", "verdict",
+    "writes/s",
 )  # fmt: skip
 
 
@@ -136,6 +137,7 @@ def cells(row: Row) -> tuple[str, ...]:
         f"{row.ratio.median:.2f}x",
         f"{row.ratio.low:.2f} - {row.ratio.high:.2f}",
         row.bar.words(row.unit) if row.bar else "",
+        row.bar.words(row.unit, aim=True) if row.bar else "",
         row.verdict,
         f"{row.rate.median / 1e6:.2f} M" if row.rate else "",
     )
