@@ -52,7 +52,7 @@ BURST_BARS = {
     "uvloop": Bar(0.6, 0.85, at_least=True),
 }
 
-QUICK = Effort(rounds=2, calls=20_000, waits=100, bursts=5_000)
+QUICK = Effort(rounds=2, calls=20_000, waits=500, bursts=5_000)
 
 KINDS = frozenset({"reads", "waits", "bursts"})
 """What there is to measure."""

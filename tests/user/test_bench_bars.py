@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from orcalike.bench.bars import Bar
-from orcalike.bench.table import compare, write_csv
+from orcalike.bench.results import read_json, write_csv, write_json
+from orcalike.bench.table import compare
 
 ONES = [1.0] * 8
 
@@ -61,3 +62,14 @@ def test_the_table_as_csv(tmp_path: Path) -> None:
     assert (one["must"], one["aim"], one["verdict"]) == ("2x", "1x", "met")
     assert one["writes_per_second"] == ""
     assert (two["writes_per_second"], two["must"], two["verdict"]) == ("5", "", "")
+
+
+def test_rows_in_a_file_are_the_same_when_they_are_read(tmp_path: Path) -> None:
+    rows = [
+        compare("one", 1, "us", [3.0, 4.0], "other", [2.0, 1.0], Bar(2, 1, extra=3)),
+        compare("two", 3, "/s", [3.0], "other", [2.0], rates=[5.0]),
+    ]
+    write_json(rows, tmp_path / "rows.json")
+    machine, read = read_json(tmp_path / "rows.json")
+    assert machine["cores"] > 0
+    assert read == rows
