@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Sequence
@@ -20,12 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orcalike.bench.harness import Lacking, Program, take_turns
+from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 
 HERE = Path(__file__).parent
-FRAME = 73
-"""Bytes of a frame that carries one small write."""
-
 EXAMPLES = """\
 examples:
   python -m orcalike.bench.invocations                     the whole table; some minutes
@@ -190,16 +186,6 @@ class Bench:
         """Core time of all processes, the sequencer too, for each operation that a member applied."""
         what = f"write, no wait, {arguments}"
         return compare(what, self.members, "ns", core, "plain call", plain, bar, rates)
-
-
-def compiled(folder: Path) -> Path:
-    """The ping-pong; raises Lacking where there is no C compiler."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        raise Lacking("no C compiler: install one, or name it in CC")
-    program = folder / "pingpong"
-    subprocess.run([compiler, "-O2", "-o", program, HERE / "pingpong.c"], check=True)
-    return program
 
 
 def measure(

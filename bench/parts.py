@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from orcalike.bench import busy, idle, invocations, memory, resilience, startup
+from orcalike.bench import (
+    busy,
+    idle,
+    invocations,
+    memory,
+    resilience,
+    sequencer,
+    startup,
+    unpinned,
+)
 from orcalike.bench.harness import BenchError, Lacking
 from orcalike.bench.table import Row
 
@@ -16,6 +25,8 @@ PARTS = {
     "reads": "a read, and a method that is no operation, beside the same of a plain class",
     "waits": "a write that waits, beside a ping-pong in C and on uvloop",
     "bursts": "writes that do not wait, beside the plain call",
+    "unpinned": "a write that waits, on all cores, over several starts",
+    "sequencer": "a packet's cost at the process that orders, over its size",
     "resilience": "writes of degree 1, 2 and majority, beside degree 0",
     "busy": "a member that computes: when it sees writes, and what the others feel",
     "startup": "import orcalike and orcalike run, beside the bare interpreter",
@@ -25,6 +36,8 @@ PARTS = {
 """The parts by their names, in the order of the table."""
 
 _BY_THEMSELVES: dict[str, Callable[[bool], list[Row]]] = {
+    "unpinned": unpinned.measure,
+    "sequencer": sequencer.measure,
     "busy": busy.measure,
     "startup": startup.measure,
     "memory": memory.measure,

@@ -17,6 +17,11 @@ from orcalike.bench.table import compare
 
 SECONDS = 110
 ROWS = {
+    "unpinned": {"write that waits, unpinned"},
+    "sequencer": {
+        *(f"sequencer, packet of {size} bytes" for size in (16, 128, 1024, 4096, 8192)),
+        "sequencer, 8192 bytes, not 16",
+    },
     "resilience": {
         "write that waits, r = 1",
         "write that waits, r = 2",
