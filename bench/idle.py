@@ -2,8 +2,9 @@
 
 Who is in a group says so each fifth of the detection time, to each other member (`heartbeat.pyx`):
 a thread of its own wakes to send, and for each beat that comes. Counted is how often any thread
-of the members and of the witness has gone to sleep, beside the heartbeats that there must be. A
-member looks at who was heard once in each detection time, too; that is the second row.
+of the members and of the witness has gone to sleep, beside the heartbeats that there must be. Each
+process looks at who was heard, too, when the one heard longest ago is due: a little more often than
+once in each detection time. That is the second row.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def rows(kind: str, effort: Effort, *arguments: str) -> list[Row]:
         ),
         compare(
             f"idle, {kind}: of other threads", MEMBERS, "/s", others, "looks at them", looks,
-            Bar(1.25, 1.05),
+            Bar(1.5, 1.25),
         ),
     ]  # fmt: skip
 
