@@ -38,8 +38,9 @@ TIER ?= 1
 campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.md; TIER=2: hours
 	$(BIN)/python -m tests.campaign --tier $(TIER)
 
-bench: build     ## the first measurements, as ratios
-	$(BIN)/python -m orcalike.bench.invocations
+BENCH ?=
+bench: build     ## the table of bars and figures, some minutes; BENCH='--only reads --quick'
+	$(BIN)/python -m orcalike.bench $(BENCH)
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 ENDS_WITHIN = 5.0
 """Seconds that a program has to end by itself, when its input has ended."""
@@ -26,9 +26,15 @@ class BenchError(Exception):
     """A measurement cannot be made."""
 
 
+class Lacking(BenchError):
+    """This machine has not what a measurement needs; others can be made."""
+
+
 @dataclass(frozen=True)
 class Spread:
     """The median of some samples, and the quartiles: half of them lie between."""
+
+    PARTS: ClassVar = ("median", "low", "high")
 
     median: float
     low: float

@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from orcalike.bench.harness import BenchError, Program, take_turns
+from orcalike.bench.harness import Lacking, Program, take_turns
+from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 
 HERE = Path(__file__).parent
-FRAME = 73
-"""Bytes of a frame that carries one small write."""
-
 EXAMPLES = """\
 examples:
   python -m orcalike.bench.invocations                     the whole table; some minutes
@@ -52,13 +48,21 @@ BURST_BARS = {
     "uvloop": Bar(0.6, 0.85, at_least=True),
 }
 
-QUICK = Effort(rounds=2, calls=20_000, waits=100, bursts=5_000)
+QUICK = Effort(rounds=2, calls=20_000, waits=500, bursts=5_000)
+
+KINDS = frozenset({"reads", "waits", "bursts"})
+"""What there is to measure."""
 
 
 class Bench:
-    """The programs of one size of group, and what is measured with them."""
+    """The programs of one size of group, and what is measured with them.
 
-    def __init__(self, members: int, effort: Effort, pingpong: Path, stack: ExitStack) -> None:
+    Without the ping-pong there is no row beside C.
+    """
+
+    def __init__(
+        self, members: int, effort: Effort, pingpong: Path | None, stack: ExitStack
+    ) -> None:
         self.members = members
         self.effort = effort
         run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
@@ -66,27 +70,29 @@ class Bench:
         limit = [str(members), str(FRAME)]
         self.threads = stack.enter_context(Program(member))
         self.loop = stack.enter_context(Program([*member, "--loop"]))
-        self.c = stack.enter_context(Program([pingpong, *limit]))
+        self.c = stack.enter_context(Program([pingpong, *limit])) if pingpong else None
         self.echo = stack.enter_context(Program([sys.executable, HERE / "echo.py", *limit]))
 
-    def rows(self, *, reads: bool) -> list[Row]:
-        """All that is measured with this size of group."""
+    def rows(self, kinds: Collection[str]) -> list[Row]:
+        """What is wanted of `KINDS` with this size of group."""
         cores = os.sched_getaffinity(0)
-        programs = (self.threads, self.loop, self.c, self.echo)
+        members, limits = (self.threads, self.loop), [self.echo, *([self.c] if self.c else [])]
+        programs = (*members, *limits)
         for program in programs:
-            program.ask("wait 1" if program in (self.threads, self.loop) else 1)  # it is up
+            program.ask("wait 1" if program in members else 1)  # it is up
             program.run_on({max(cores)})
-        rows = (self.reads() if reads else []) + self.waits()
+        rows = self.reads() if "reads" in kinds else []
+        rows += self.waits() if "waits" in kinds else []
         for program in programs:
             program.run_on(cores)
-        return rows + self.bursts()
+        return rows + (self.bursts() if "bursts" in kinds else [])
 
     # Calls in one process.
 
     def reads(self) -> list[Row]:
         """What a shared class costs where no message is sent."""
         return [
-            self.call("read, one attribute", "read", Bar(2.5, 1.9, extra=25)),
+            self.call("read, one attribute", "read", Bar(2.5, 1.9, extra=25, extra_aim=15)),
             self.call("read, body of 280 ns", "read_long", Bar(1.15, 1.05)),
             self.call("undecorated method, attribute", "plainly", Bar(1.15, 1.05)),
         ]
@@ -108,25 +114,27 @@ class Bench:
 
     def waits(self) -> list[Row]:
         """A write from a thread and from a coroutine, beside the shortest way there and back."""
-        count = self.effort.waits
-        samples = take_turns(
-            self.effort.rounds,
-            {
-                "thread": lambda: self.threads.ask(f"wait {count}"),
-                "c": lambda: self.c.ask(count),
-                "coroutine": lambda: self.loop.ask(f"wait {count}"),
-                "echo": lambda: self.echo.ask(count),
-            },
-        )
-        thread, c, coroutine, echo = (scaled(taken, 1e6) for taken in samples.values())
+        count, c = self.effort.waits, self.c
+        turns = {
+            "thread": lambda: float(self.threads.ask(f"wait {count}")),
+            "coroutine": lambda: float(self.loop.ask(f"wait {count}")),
+            "echo": lambda: float(self.echo.ask(count)),
+        }
+        if c is not None:
+            turns["c"] = lambda: float(c.ask(count))
+        taken = {
+            name: scaled(samples, 1e6)
+            for name, samples in take_turns(self.effort.rounds, turns).items()
+        }
         n, judged = self.members, self.members in (1, 3)
         bars = (Bar(1.5, 1.15), Bar(1.4, 1.0)) if judged else (None, None)
-        return [
-            compare("write that waits, thread", n, "us", thread, "C", c, bars[0]),
-            compare(
-                "write that waits, coroutine", n, "us", coroutine, "uvloop echo", echo, bars[1]
-            ),
-        ]
+        rows = []
+        if c is not None:
+            what = "write that waits, thread"
+            rows.append(compare(what, n, "us", taken["thread"], "C", taken["c"], bars[0]))
+        what, echo = "write that waits, coroutine", taken["echo"]
+        rows.append(compare(what, n, "us", taken["coroutine"], "uvloop echo", echo, bars[1]))
+        return rows
 
     # Writes that do not wait.
 
@@ -180,25 +188,30 @@ class Bench:
         return compare(what, self.members, "ns", core, "plain call", plain, bar, rates)
 
 
-def compiled(folder: Path) -> Path:
-    """The ping-pong; raises BenchError where there is no C compiler."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        raise BenchError("no C compiler: install one, or name it in CC")
-    program = folder / "pingpong"
-    subprocess.run([compiler, "-O2", "-o", program, HERE / "pingpong.c"], check=True)
-    return program
+def measure(
+    sizes: Sequence[int],
+    effort: Effort,
+    kinds: Collection[str] = KINDS,
+    lacking: Callable[[str], None] | None = None,
+) -> list[Row]:
+    """All rows of `KINDS`. The programs of one size of group run at a time.
 
-
-def measure(sizes: Sequence[int], effort: Effort) -> list[Row]:
-    """All rows. The programs of one size of group run at a time."""
+    Raises Lacking where there is no C compiler, or tells `lacking`, and leaves out what is beside C.
+    """
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        pingpong = compiled(Path(folder))
+        pingpong = None
+        try:
+            pingpong = compiled(Path(folder)) if "waits" in kinds else None
+        except Lacking as error:
+            if lacking is None:
+                raise
+            lacking(f"nothing beside C: {error}")
         for members in sizes:
+            first = members == sizes[0]
             with ExitStack() as stack:
                 bench = Bench(members, effort, pingpong, stack)
-                rows += bench.rows(reads=members == sizes[0])
+                rows += bench.rows(kinds if first else set(kinds) - {"reads"})
     return rows
 
 

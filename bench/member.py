@@ -110,6 +110,15 @@ def wait(shared: Shared, count: int) -> float:
     return (time.monotonic() - began) / count
 
 
+def wait_with_text(shared: Shared, size: int, count: int) -> float:
+    """The same for a write of so many bytes."""
+    text = "x" * size
+    began = time.monotonic()
+    for _ in repeat(None, count):
+        shared.put(text, 7)
+    return (time.monotonic() - began) / count
+
+
 def burst(group: orca.Group, shared: Shared, kind: str, count: int) -> tuple[float, float]:
     """When this member began to write without waiting, and when all was applied everywhere."""
     group.barrier()
@@ -130,6 +139,8 @@ def direct(desk: Desk, shared: Shared) -> None:
         kind, count = next_order(sys.stdin.readline())
         if kind == "wait":
             answer(wait(shared, count))
+        elif kind.startswith("text:"):
+            answer(wait_with_text(shared, int(kind.removeprefix("text:")), count))
         elif (seconds := alone(kind, count, shared)) is not None:
             answer(seconds)
         else:

@@ -43,7 +43,7 @@ class Effort:
 
 
 FULL = Effort(rounds=25, waits=500, bursts=200_000, calls=300_000)
-QUICK = Effort(rounds=2, waits=50, bursts=3_000, calls=10_000)
+QUICK = Effort(rounds=2, waits=200, bursts=3_000, calls=10_000)
 
 
 def start(stack: ExitStack, members: int, *arguments: str, checkout: Path | None = None) -> Program:

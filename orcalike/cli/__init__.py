@@ -9,7 +9,7 @@ import click
 from orcalike._version import __version__
 
 #: Verb by verb: the module that has a command of the same name.
-VERBS = ("run", "chaos", "examples", "stacks", "doctor", "simulate")
+VERBS = ("run", "chaos", "examples", "stacks", "doctor", "simulate", "bench")
 
 
 class Verbs(click.Group):

@@ -1,0 +1,25 @@
+"""Compiles the limit of a write that waits, `pingpong.c`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from orcalike.bench.harness import Lacking
+
+FRAME = 73
+"""Bytes of a frame that carries one small write."""
+
+
+def compiled(folder: Path) -> Path:
+    """The ping-pong; raises Lacking where there is no C compiler."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        raise Lacking("no C compiler: install one, or name it in CC")
+    program = folder / "pingpong"
+    subprocess.run(
+        [compiler, "-O2", "-o", program, Path(__file__).with_name("pingpong.c")], check=True
+    )
+    return program

@@ -1,0 +1,89 @@
+"""Measures what it costs to begin: `import orcalike`, and `orcalike run` of an empty program.
+
+Both beside the bare interpreter with nothing to do, in turns. What is judged is how much more it
+takes, in time that passes: `orcalike run -n 4` starts six processes and ends them again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orcalike.bench.harness import BenchError, take_turns
+from orcalike.bench.table import Bar, Row, compare, run_script, scaled
+
+MEMBERS = 4
+
+EXAMPLES = """\
+examples:
+  python -m orcalike.bench.startup             half a minute
+  python -m orcalike.bench.startup --quick     a look at the rows; the figures mean little
+"""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+
+    rounds: int
+    runs: int
+
+
+FULL = Effort(rounds=25, runs=9)
+QUICK = Effort(rounds=2, runs=1)
+
+
+def timed(*command: str | Path) -> Callable[[], float]:
+    """A turn: the seconds from the start of a program to its end."""
+
+    def turn() -> float:
+        began = time.monotonic()
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+        if ended.returncode:
+            raise BenchError(f"{' '.join(map(str, command))}: exit code {ended.returncode}")
+        return time.monotonic() - began
+
+    return turn
+
+
+def measure(quick: bool) -> list[Row]:
+    """Both rows."""
+    effort = QUICK if quick else FULL
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.py"
+        empty.touch()
+        python = sys.executable
+        run = [python, "-m", "orcalike", "run", "--quiet", "-n", str(MEMBERS)]
+        imports = take_turns(
+            effort.rounds,
+            {
+                "import": timed(python, "-c", "import orcalike"),
+                "bare": timed(python, "-c", ""),
+            },
+        )
+        runs = take_turns(effort.runs, {"run": timed(*run, empty), "bare": timed(python, empty)})
+    imported, bare = (scaled(samples, 1e3) for samples in imports.values())
+    ran, empty_run = (scaled(samples, 1e3) for samples in runs.values())
+    beside = "bare interpreter"
+    return [
+        compare("import orcalike", 1, "ms", imported, beside, bare, Bar(extra=80, extra_aim=40)),
+        compare(
+            "orcalike run, empty program", MEMBERS, "ms", ran, beside, empty_run,
+            Bar(extra=700, extra_aim=400),
+        ),
+    ]  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the table; returns the exit code."""
+    texts = (__doc__, EXAMPLES)
+    return run_script("startup", texts, measure, time_limit=120, arguments=arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""What is counted: reads and writes of three whole runtimes in this process, a fixed number of times.
+
+    valgrind --tool=callgrind --dump-before=getppid ... python -m tests.instructions.workload
+
+It prints a line `NAME COUNT` for each section and calls `os.getppid()` after it, where valgrind
+writes what it has counted since the last time. Nothing here waits, reads a clock or draws at random.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from pathlib import Path
+from typing import Any, cast
+
+import orcalike as orca
+from orcalike.bench.subjects import Plain, Shared
+from orcalike.group import Share
+from orcalike.runtime import dispatch
+from orcalike.runtime.assemble import make_runtime
+from orcalike.runtime.dispatch import Runtime
+from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers.simdriver import SimDriver
+from orcalike.transport.stack import Stack
+from orcalike.transport.stacks import parse_stack
+from orcalike.transport.view import Member, View
+
+STACK = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
+MEMBERS = 3
+CALLS, BURST, WAITS, ALONE = 20_000, 5_000, 500, 500
+"""How often each operation is called in the first section; in the second, twice as often."""
+
+
+class Quiet:
+    """The events of a group in which nothing happens."""
+
+    def viewed(self, view: View) -> None:
+        """A view was installed."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def complain(*words: object) -> None:
+            raise AssertionError(f"{name}: {words}")
+
+        return complain
+
+
+class Node:
+    """One member: what a `SimDriver` asks of a node, and where its links lead."""
+
+    def __init__(self, network: Network, number: int) -> None:
+        me = Member(f"sim:{number}", number + 1)
+        self.world = network
+        self.stack = Stack(parse_stack(STACK), StackConfig("group", epoch=10**18), me, number + 1)
+        self.runtime: Runtime = make_runtime(
+            self.stack, me.incarnation, Quiet(), time=lambda: network.now
+        )
+        self.runtime.driver = SimDriver(cast(Any, self))  # it asks for no more than this
+        self.stack.above = self.runtime
+        self.links: list[tuple[Node, int]] = []
+        self.kicked = False
+
+    def kick(self) -> None:
+        """There is something in PACK."""
+        self.kicked = True
+
+    def call(self, input_: Callable[[int], None]) -> None:
+        """One input of the stack."""
+        input_(self.world.now)
+
+
+class Network:
+    """Moves frames until nothing is under way. Time stands still."""
+
+    def __init__(self) -> None:
+        self.now = 10**9
+        self.nodes = [Node(self, number) for number in range(MEMBERS)]
+        for node in self.nodes:
+            node.stack.join("sim:0" if node is not self.nodes[0] else "", self.now)
+            self.move()
+
+    def move(self) -> None:
+        """Let all arrive."""
+        moved = True
+        while moved:
+            moved = False
+            for node in self.nodes:
+                if node.kicked:
+                    node.kicked = False
+                    node.stack.flush_packets(self.now)
+                out = node.stack.out
+                for link, frame in out.take():
+                    peer, number = node.links[link]
+                    peer.stack.receive(number, frame, self.now)
+                    moved = True
+                for address in out.take_connects() if out.connects else ():
+                    self._connect(node, self.nodes[int(address.removeprefix("sim:"))])
+                    moved = True
+
+    def _connect(self, node: Node, peer: Node) -> None:
+        here, there = len(node.links), len(peer.links)
+        node.links.append((peer, there))
+        peer.links.append((node, here))
+        peer.stack.link_up(there, "", self.now)
+        node.stack.link_up(here, f"sim:{self.nodes.index(peer)}", self.now)
+
+
+def share(network: Network, runtime: Runtime) -> Shared:
+    """The object of that member."""
+    invocation = Share(runtime).nowait(Shared, "shared")
+    network.move()
+    return invocation.result()
+
+
+# What is counted.
+
+
+def plain_add(it: Plain, count: int) -> None:
+    """The yardstick: it tells one interpreter from another."""
+    for _ in repeat(None, count):
+        it.add(1)
+
+
+def read(it: Shared, count: int) -> None:
+    """A read of one attribute."""
+    for _ in repeat(None, count):
+        it.get()
+
+
+def add_later(network: Network, it: Shared, count: int) -> None:
+    """Writes that do not wait, applied at three members."""
+    for _ in repeat(None, count):
+        it.add.nowait(1)
+    network.move()
+
+
+def put_later(network: Network, it: Shared, count: int) -> None:
+    """The same with a string and an integer."""
+    for _ in repeat(None, count):
+        it.put.nowait("hello", 7)
+    network.move()
+
+
+def add_each(network: Network, it: Shared, count: int) -> None:
+    """Writes one by one, each a packet of its own, through the sequencer."""
+    for _ in repeat(None, count):
+        done = it.add.nowait(1)
+        network.move()
+        done.result()
+
+
+def add_alone(it: Shared, count: int) -> None:
+    """Writes that wait, in a group of one with its own driver."""
+    for _ in repeat(None, count):
+        it.add(1)
+
+
+def sections() -> Iterator[tuple[str, int, Callable[[int], object]]]:
+    """The name of each operation, how often it is called, and what calls it so often."""
+    network = Network()
+    objects = [share(network, node.runtime) for node in network.nodes]
+    it, plain = objects[1], Plain()  # not the member that orders
+    yield "plain call", CALLS, lambda count: plain_add(plain, count)
+    yield "read", CALLS, lambda count: read(it, count)
+    yield "write, no wait, (int)", BURST, lambda count: add_later(network, it, count)
+    yield "write, no wait, (str, int)", BURST, lambda count: put_later(network, it, count)
+    yield "write, one by one", WAITS, lambda count: add_each(network, it, count)
+    with orca.join() as group:
+        alone = group.share(Shared, "alone")
+        yield "write that waits, alone", ALONE, lambda count: add_alone(alone, count)
+
+
+def build() -> str:
+    """What the counts belong to: interpreter, machine, and the compiler of the compiled modules."""
+    found = re.search(
+        rb"(GCC|clang version)[^\0]*?(\d+)\.\d+\.\d+", Path(dispatch.__file__).read_bytes()
+    )
+    compiler = (
+        f"{found[1].decode().split()[0]} {found[2].decode()}" if found else "unknown compiler"
+    )
+    version = "{}.{}".format(*sys.version_info)
+    return f"{platform.python_implementation()} {version}, {compiler}, {platform.machine()}"
+
+
+def main() -> None:
+    """Each operation a few times, then often, then twice as often."""
+    gc.disable()
+    print(f"build {build()}", flush=True)
+    for name, often, call in sections():
+        for count in (often // 4, often, 2 * often):
+            os.getppid()
+            call(count)
+        os.getppid()
+        print(f"{often} {name}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
