@@ -31,8 +31,8 @@ EXPERIMENTS = {
     "D24": "senders",
     "H86": "layering",
     "H91": "rounds",
-    "H93": "ordering",
     "H94": "rounds",
+    "H93": "ordering",
 }
 """The modules of this package that measure them."""
 
@@ -46,7 +46,7 @@ LEFT_OUT = {
 
 EXAMPLES = """\
 examples:
-  python -m orcalike.bench.papers                          all; some three minutes
+  python -m orcalike.bench.papers                          all; three to five minutes
   python -m orcalike.bench.papers --only A51,D23           two of them
   python -m orcalike.bench.papers --quick --out /tmp/look  a look; the figures mean little
 """

@@ -37,7 +37,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
         plain, probed, c = group(PLAIN), group(PROBED), start_limit(stack, pingpong, 1, 0)
         pin([plain, probed, c])
         wholes, kernels, samples = [], [], []
-        for _ in range(-1, effort.rounds):
+        for _ in range(-1, effort.many_rounds):
             wholes.append(float(plain.ask(f"write {effort.calls}")))
             samples.append(probed.ask(f"layers {effort.calls}"))
             kernels.append(float(c.ask(effort.calls)))

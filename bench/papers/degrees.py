@@ -24,7 +24,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
             for r, group in groups.items()
             for kind in ("sure", "write")
         }
-        samples = in_turns(effort, turns)
+        samples = in_turns(effort.many_rounds, turns)
     sure = Curve.of("degree r", of_kind(samples, "sure"), 1e6)
     none = Curve.of("degree 0, the same group", of_kind(samples, "write"), 1e6)
     extra = {mine.x: mine.y - other.y for mine, other in zip(sure.points, none.points, strict=True)}

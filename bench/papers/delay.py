@@ -38,7 +38,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
             for size in effort.sizes
         }
         turns |= {(-1, n): asking(limit, str(effort.calls)) for n, limit in limits.items()}
-        samples = in_turns(effort, turns)
+        samples = in_turns(effort.rounds, turns)
     curves = {size: Curve.of(f"{size} bytes", of_kind(samples, size), 1e6) for size in effort.sizes}
     c = Curve.of("C, 0 bytes", of_kind(samples, -1), 1e6)
     zero = curves[0]

@@ -26,6 +26,7 @@ class Effort:
     """How much is measured; each turn is short, since the machine's speed changes all the time."""
 
     rounds: int
+    """Of what takes long; what waits in small groups gets `many_rounds`."""
     calls: int
     """Of one member, one after the other, in one turn."""
     posts: int
@@ -34,6 +35,11 @@ class Effort:
     """The sizes of group."""
     sizes: tuple[int, ...] = (0, 1024, 4096, 8000)
     """Bytes of a message, as in the originals."""
+
+    @property
+    def many_rounds(self) -> int:
+        """Of experiments whose turns take some ms."""
+        return 3 * self.rounds if self.rounds > 1 else 1
 
 
 FULL = Effort(rounds=7, calls=200, posts=20_000, members=(2, 4, 8, 16))
@@ -75,12 +81,10 @@ def pin(programs: Sequence[Program]) -> None:
         program.run_on({max(os.sched_getaffinity(0))})
 
 
-def in_turns(
-    effort: Effort, turns: Mapping[Key, Callable[[], float]], warm_up: int = 1
-) -> dict[Key, list[float]]:
+def in_turns(rounds: int, turns: Mapping[Key, Callable[[], float]]) -> dict[Key, list[float]]:
     """`take_turns`, with keys of any kind."""
     named = {str(number): turn for number, turn in enumerate(turns.values())}
-    samples = take_turns(effort.rounds, named, warm_up)
+    samples = take_turns(rounds, named)
     return dict(zip(turns, samples.values(), strict=True))
 
 

@@ -31,7 +31,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
         pin([*groups.values(), *limits.values()])
         turns = {("write", n): asking(it, f"write {effort.calls}") for n, it in groups.items()}
         turns |= {("c", n): asking(limit, str(effort.calls)) for n, limit in limits.items()}
-        samples = in_turns(effort, turns)
+        samples = in_turns(effort.many_rounds, turns)
     return (
         Shape(
             "D23",

@@ -34,10 +34,12 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
         }
         pin(list(groups.values()))
         samples = in_turns(
-            effort, {key: asking(it, f"write {effort.calls}") for key, it in groups.items()}
+            effort.many_rounds,
+            {key: asking(it, f"write {effort.calls}") for key, it in groups.items()},
         )
     curves = {kind: Curve.of(kind, of_kind(samples, kind), 1e6 / 2) for kind in KINDS}
-    costs = {kind: (curve.points[-1].y - curve.points[0].y) / 9 for kind, curve in curves.items()}
+    ends = {kind: curve.fitted("", (1, 10)).points for kind, curve in curves.items()}
+    costs = {kind: (last.y - first.y) / 9 for kind, (first, last) in ends.items()}
     each = ", ".join(f"{kind} {cost:.2f} us" for kind, cost in costs.items())
     return (
         Shape(

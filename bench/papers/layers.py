@@ -39,8 +39,8 @@ class Meter:
             self.spent[caller] += now - self._since
             self.crossings[caller] += 1
         self._inside.append(layer)
-        self.spent.setdefault(layer, 0)
         self.crossings[layer] = self.crossings.get(layer, 0) + 1
+        self.spent.setdefault(layer, 0)
         self._since = perf_counter_ns()
 
     def leave(self) -> None:
@@ -49,21 +49,25 @@ class Meter:
         self.spent[self._inside.pop()] += now - self._since
         self._since = perf_counter_ns()
 
-    def clear(self) -> None:
-        """Begin anew; not while a layer runs."""
-        self.spent.clear()
-        self.crossings.clear()
+    def seen(self) -> tuple[dict[str, int], dict[str, int]]:
+        """`spent` and `crossings` as they are now; any thread may ask."""
+        return dict(self.spent), dict(self.crossings)
 
-    def corrected(self) -> dict[str, float]:
-        """Seconds by layer, less what the probes themselves took.
+    def corrected(self, before: tuple[dict[str, int], dict[str, int]]) -> dict[str, float]:
+        """Seconds by layer since `before`, less what the probes themselves took.
 
         Two probes in a row have nothing between them: what the lower one is said to have taken,
         `PROBE`, is the cost of being entered and of entering another one.
         """
-        probe = self.spent.get("PROBE", 0) / max(1, self.crossings.get("PROBE", 0))
+        after = self.seen()
+        spent, crossings = (
+            {layer: count - old.get(layer, 0) for layer, count in new.items()}
+            for old, new in zip(before, after, strict=True)
+        )
+        probe = spent.get("PROBE", 0) / max(1, crossings.get("PROBE", 0))
         return {
-            layer: max(0.0, spent - probe * self.crossings[layer]) / 1e9
-            for layer, spent in self.spent.items()
+            layer: max(0.0, spent[layer] - probe * crossings[layer]) / 1e9
+            for layer in spent
             if layer != "PROBE"
         }
 

@@ -39,7 +39,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
             for name, (layers, kind) in kinds.items()
             for n in members
         }
-        samples = in_turns(effort, turns)
+        samples = in_turns(effort.rounds, turns)
     curves = {name: Curve.of(name, of_kind(samples, name), 1e6) for name in kinds}
     total, fifo = curves["TOTAL, all send"], curves["FIFO, all send"]
     each = ", ".join(

@@ -8,6 +8,9 @@ from typing import Any
 
 from orcalike.bench.papers.shapes import Curve, Shape
 
+FLOOR = 20
+"""So many times as high, and it needs another scale."""
+
 STYLES = {"today": "-", "beside": ":", "original": "--"}
 
 
@@ -29,14 +32,24 @@ def plot(shape: Shape, file: Path) -> None:
         (_bars if shape.categories else _lines)(shape, left, right)
         for panel in (left, right):
             panel.set_xlabel(shape.x_label)
-            panel.set_ylim(bottom=0)
             panel.grid(alpha=0.3)
             panel.legend(fontsize="small")
+        right.set_ylim(bottom=0)
+        if _spans_decades(shape):
+            left.set_yscale("log")
+        else:
+            left.set_ylim(bottom=0)
         left.set_ylabel(f"{shape.y_label}, today")
         right.set_ylabel("share of the sum" if shape.categories else "beside the first point")
         figure.savefig(file, metadata={"Date": None})
     finally:
         pyplot.close(figure)
+
+
+def _spans_decades(shape: Shape) -> bool:
+    """Whether a curve would lie on the floor where another one is drawn."""
+    highest = [max(point.y for point in curve.points) for curve in (*shape.today, *shape.beside)]
+    return not shape.categories and max(highest) > FLOOR * min(highest)
 
 
 def _lines(shape: Shape, left: Any, right: Any) -> None:

@@ -52,7 +52,7 @@ def _times(effort: Effort, groups: dict[int, Program]) -> Shape:
         for n, group in groups.items()
         for name, (k, size) in SHAPES.items()
     }
-    samples = in_turns(effort, turns)
+    samples = in_turns(effort.rounds, turns)
     curves = {
         name: Curve.of(f"k = {k}, s = {size}: {name}", of_kind(samples, name), 1e6)
         for name, (k, size) in SHAPES.items()
@@ -83,7 +83,7 @@ def _throughput(effort: Effort, groups: dict[tuple[str, int], Program]) -> Shape
         for (kind, n), group in groups.items()
         for k in ks
     }
-    samples = in_turns(effort, turns)
+    samples = in_turns(effort.rounds, turns)
 
     def curve(kind: str, n: int) -> Curve:
         times = of_kind(samples, (kind, n))

@@ -66,8 +66,8 @@ class Counter(Layer):
 
     def wait(self, count: int) -> None:
         """Until so many more are here than were waited for before."""
-        self.complete.clear()
         self.wanted += count
+        self.complete.clear()  # after that: a message may come in between
         if self.received < self.wanted and not self.complete.wait(ENOUGH):
             raise self.failure or TimeoutError(f"{self.received} messages, of {self.wanted}")
 

@@ -40,7 +40,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
             turns["send", size] = asking(group, f"send:{size} {count}")
             turns["rpc", size] = asking(call, f"{size} {count}")
             turns["c", size] = asking(limits[size], str(count))
-        samples = in_turns(effort, turns)
+        samples = in_turns(effort.many_rounds, turns)
 
     def curve(name: str, kind: str) -> Curve:
         return Curve.of(name, of_kind(samples, kind), 1e6)

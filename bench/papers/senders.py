@@ -26,7 +26,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
             for senders in range(1, members + 1)
             for kind, calls in (("writes", 8 * effort.calls), ("posts", effort.posts))
         }
-        samples = in_turns(effort, turns)
+        samples = in_turns(effort.rounds, turns)
     rates = {key: [1 / seconds for seconds in taken] for key, taken in samples.items()}
     return (
         Shape(

@@ -39,7 +39,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
             for n, group in groups.items()
             for size in effort.sizes
         }
-        samples = in_turns(effort, turns)
+        samples = in_turns(effort.rounds, turns)
     curves = tuple(Curve.of(f"{n} members", of_kind(samples, n), 1e6) for n in effort.members)
     first = curves[0].points[0].y
     return (
@@ -57,7 +57,10 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
                     "original: almost 800 us, which bounds it at 1250 messages/s; here "
                     f"{first:.1f} us with {effort.members[0]} members, or {1e6 / first:,.0f} messages/s"
                 ),
-                "it grows with the members, since there is no multicast: a send for each",
+                (
+                    "it grows with the members, since there is no multicast: a send for each; and "
+                    "falls with the senders, where what several have sent comes together"
+                ),
             ),
         ),
     )

@@ -87,10 +87,15 @@ class Shape:
         ]
 
     def relative(self, curve: Curve) -> list[float]:
-        """Its points, each divided by the first one, or by the sum where x are categories."""
-        values = [point.y for point in curve.points]
-        whole = sum(values) if self.categories else values[0]
-        return [value / whole if whole else 0.0 for value in values]
+        """Its points, each divided by the first one.
+
+        Where x are categories: by the sum, and what stands beside by that of today's first curve.
+        """
+        whole = curve.points[0].y
+        if self.categories:
+            sum_of = self.today[0] if curve in self.beside else curve
+            whole = sum(point.y for point in sum_of.points)
+        return [point.y / whole if whole else 0.0 for point in curve.points]
 
 
 # For people.

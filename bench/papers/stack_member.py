@@ -46,11 +46,15 @@ class Board:
 def write(null: Null, count: int) -> tuple[float, float]:
     """When it began, and when all writes were applied here."""
     nothing = null.nothing
-    METER.clear()
     began = time.monotonic()
     for _ in repeat(None, count):
         nothing()
     return began, time.monotonic()
+
+
+def each(tally: dict[str, float], count: int) -> dict[str, float]:
+    """A tally by write."""
+    return {layer: spent / count for layer, spent in tally.items()}
 
 
 def main() -> None:
@@ -58,27 +62,23 @@ def main() -> None:
     with orca.join(stack=sys.argv[1]) as group:
         desk, null = group.share(Desk, "desk"), group.share(Null, "null")
         board = group.share(Board, "board")
-        sender = group.size - 1
         for number in numbers():
             if group.rank == 0:
                 desk.give(*next_order(sys.stdin.readline()))
+            before = METER.seen()
             kind, count = desk.order(number)
             if kind == "end":
                 return
-            METER.clear()
-            if group.rank == sender:
-                span = write(null, max(1, count))
-                tally = METER.corrected()
-                desk.report(number, *span)
-                board.put(number, {layer: spent / max(1, count) for layer, spent in tally.items()})
+            count = max(1, count)
+            if group.rank == group.size - 1:
+                desk.report(number, *write(null, count))
+                board.put(number, each(METER.corrected(before), count))
             if group.rank == 0:
-                seconds = desk.seconds(number, 1) / max(1, count)
-                mine = METER.corrected()
-                theirs = board.tally(number)
+                seconds = desk.seconds(number, 1) / count
+                told = {"sequencer": each(METER.corrected(before), count)}
+                told["sender"] = board.tally(number)
                 if kind == "layers":
-                    ours = {layer: spent / max(1, count) for layer, spent in mine.items()}
-                    told = {"seconds": seconds, "sender": theirs, "sequencer": ours}
-                    print(json.dumps(told), flush=True)
+                    print(json.dumps({"seconds": seconds, **told}), flush=True)
                 else:
                     answer(seconds)
 

@@ -21,7 +21,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
                 turns[f"{size} bytes", n] = asking(group, f"sends:{size}:{n} {count}")
             turns["null writes that wait", n] = asking(group, f"writes:{n} {count}")
             turns["null writes that do not", n] = asking(group, f"posts:{n} {effort.posts // n}")
-        samples = in_turns(effort, turns)
+        samples = in_turns(effort.rounds, turns)
     curves = {
         kind: Curve.of(kind, {x: [1 / s for s in taken] for x, taken in of_kind(samples, kind).items()})
         for kind in dict.fromkeys(kind for kind, _ in turns)

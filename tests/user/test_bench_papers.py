@@ -125,4 +125,4 @@ def test_a_layer_is_not_billed_for_those_that_it_calls(monkeypatch: pytest.Monke
         meter.leave()
     # Each was running for 100 ns between two crossings; two of them are PROBE's 200 ns.
     assert meter.spent == {"TOTAL": 200, "PROBE": 200, "COM": 100}
-    assert meter.corrected() == {"TOTAL": 0, "COM": 0}
+    assert meter.corrected(({}, {})) == {"TOTAL": 0, "COM": 0}
