@@ -4,10 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit campaign bench clean help
+.PHONY: build demo test check unit campaign bench bench-papers clean help
 
 help:            ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 build: $(VENV)/built  ## make the environment and compile
 
@@ -41,6 +41,10 @@ campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.m
 BENCH ?=
 bench: build     ## the table of bars and figures, some minutes; BENCH='--only reads --quick'
 	$(BIN)/python -m orcalike.bench $(BENCH)
+
+bench-papers: build  ## the papers' own experiments, with plots, into bench-papers/
+	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
+	$(BIN)/python -m orcalike.bench.papers
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)

@@ -1,0 +1,1 @@
+"""The papers' own experiments, as shapes beside today's figures; `python -m orcalike.bench.papers`."""
