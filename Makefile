@@ -4,10 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit campaign bench clean help
+.PHONY: build demo test check unit campaign bench bench-peers clean help
 
 help:            ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 build: $(VENV)/built  ## make the environment and compile
 
@@ -40,6 +40,23 @@ campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.m
 
 bench: build     ## the first measurements, as ratios
 	$(BIN)/python -m orcalike.bench.invocations
+
+# One by one: what cannot be installed does not keep the others away.
+define WANTED
+import tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+print(*project["optional-dependencies"]["peers"], sep="\n")
+endef
+export WANTED
+JGROUPS := org.jgroups:jgroups:5.4.5.Final
+bench-peers: build ## orcalike beside what people would use instead, as far as that can be installed
+	@$(BIN)/python -c "$$WANTED" | while read -r peer; do \
+	    $(BIN)/python -m pip install --quiet "$$peer" </dev/null \
+	    || echo "skipped $$peer: it could not be installed"; \
+	done
+	@mvn --quiet dependency:get -Dartifact=$(JGROUPS) \
+	|| echo "skipped $(JGROUPS): Maven is missing, or could not get it"
+	$(BIN)/python -m orcalike.bench.peers
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)
