@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit campaign bench bench-papers clean help
+.PHONY: build demo test check unit campaign bench bench-papers bench-peers clean help
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -45,6 +45,23 @@ bench: build     ## the table of bars and figures, some minutes; BENCH='--only r
 bench-papers: build  ## the papers' own experiments, with plots, into bench-papers/
 	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
 	$(BIN)/python -m orcalike.bench.papers
+
+# One by one: what cannot be installed does not keep the others away.
+define WANTED
+import tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+print(*project["optional-dependencies"]["peers"], sep="\n")
+endef
+export WANTED
+JGROUPS := org.jgroups:jgroups:5.4.5.Final
+bench-peers: build  ## orcalike beside what people would use instead, as far as that can be installed
+	@$(BIN)/python -c "$$WANTED" | while read -r peer; do \
+	    $(BIN)/python -m pip install --quiet "$$peer" </dev/null \
+	    || echo "skipped $$peer: it could not be installed"; \
+	done
+	@mvn --quiet dependency:get -Dartifact=$(JGROUPS) \
+	|| echo "skipped $(JGROUPS): Maven is missing, or could not get it"
+	$(BIN)/python -m orcalike.bench.peers
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)

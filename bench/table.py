@@ -98,7 +98,10 @@ def report(name: str, options: argparse.Namespace, measure: Callable[[], list[Ro
     short = [] if options.quick else [row for row in rows if row.bar and row.falls_short]
     for row in short:
         bar = row.bar.words(row.unit) if row.bar else ""
-        print(f"{name}: {row.what}, {row.members} members: short of {bar}", file=sys.stderr)
+        print(
+            f"{name}: {row.what}, {row.members} members, beside {row.beside}: short of {bar}",
+            file=sys.stderr,
+        )
     return 1 if short else 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from orcalike.bench.harness import Program, take_turns
-from orcalike.bench.invocations import compiled
+from orcalike.bench.pingpong import compiled
 
 HERE = Path(__file__).parent
 HEADERS = 73

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from orcalike.bench.harness import Spread
-from orcalike.bench.table import machine
+from orcalike.bench.results import machine
 
 
 @dataclass(frozen=True)
