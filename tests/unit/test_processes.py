@@ -114,7 +114,8 @@ class End:
         self.member = Member(address, secrets.randbits(64), None, witness=True)
         self.view: View | None = None
         layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
-        config = StackConfig("g", {"resilience": 0}, time.time_ns() - clock())
+        # A busy machine is not to be taken for a silent member.
+        config = StackConfig("g", {"resilience": 0}, time.time_ns() - clock(), 3_000_000_000)
         self.stack = Told(layers, config, self.member, 1)
         self.stack.events = []
         self.stack.above = Top(self)
