@@ -29,6 +29,7 @@ from orcalike.errors import (
 from orcalike.line import Line
 from orcalike.plan import DEFAULT_NAME, Plan
 from orcalike.signals import PuttingOff
+from orcalike.switching import switching
 from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers import sockets
@@ -176,6 +177,7 @@ class Endpoint:
         if self.plan.how != "alone":
             self._thread = threading.Thread(target=self.pump.run, name="orcalike", daemon=True)
             self._thread.start()
+            switching.shorten()
         try:
             self._begin()
             if not self._watch.wait(self._step_join, self.plan.timeout, "join the group"):
@@ -308,6 +310,7 @@ class Endpoint:
         if self._thread is not None:
             self.pump.ring()
             self._thread.join(LEAVE_WITHIN)
+            switching.restore()
         self.pump.drain(clock() + 1_000_000_000)
         self.pump.close_all()
         self._stop_listening()
