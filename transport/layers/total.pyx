@@ -361,8 +361,9 @@ cdef class Total(Layer):
             self.roster.by_place[place].last = counter
             if place == self.place and self.unordered.count:
                 self.unordered.take()
-        # In a group of one nobody will ask for it.
-        if self.roster.count > 1 or self.accepted < seqno or not self.has_credit:
+        # In a group of one nobody will ask for it; then it only counts what is not applied yet.
+        if (self.roster.count > 1 or self.accepted < seqno or not self.has_credit
+                or self.history.count):     # it has no gaps
             held = Held.__new__(Held)
             held.message = message
             held.size = size
