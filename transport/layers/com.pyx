@@ -297,6 +297,11 @@ cdef class Com(Layer):
         """Whether a link to anybody stands."""
         return any([peer is not None for peer in self.links])
 
+    def has_successor(self, str address, incarnation):
+        """Whether another endpoint answers now where a member did."""
+        cdef Peer peer = self.peers.get(address)
+        return peer is not None and peer.link >= 0 and peer.incarnation != incarnation
+
     def peer_at(self, int link):
         """The peer at the other end of a link; None where the link is gone."""
         return self.links[link] if 0 <= link < len(self.links) else None
