@@ -112,6 +112,19 @@ def test_a_member_of_which_nobody_knows_any_more_learns_that_it_is_out() -> None
     assert (sleeper.exited or "").startswith("expelled")
 
 
+def test_who_has_joined_since_tells_of_the_group() -> None:
+    """1 sleeps; 2 asked it to be let in, and was, by 0, which dies. 1 knows no other."""
+    events = [
+        Event("pause", START, "1", span=8 * D),
+        *(Event("join", START + MS, name) for name in ("2", "3", "4", "5")),
+        Event("crash", START + 6 * D, "0", way="machine"),
+    ]
+    run = Run(scenario(2, events, more=4))
+    assert not run.run().blocked
+    sleeper = next(each for each in run.applications.values() if each.process == "1")
+    assert (sleeper.exited or "").startswith("expelled")
+
+
 def test_a_reset_is_heard_of_by_who_had_slept_for_several_views() -> None:
     """1 sleeps; 0 goes on without it, lets 2 in, and dies. 2 speaks to 1 of a view long after its."""
     events = [

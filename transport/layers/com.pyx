@@ -297,10 +297,11 @@ cdef class Com(Layer):
         """Whether a link to anybody stands."""
         return any([peer is not None for peer in self.links])
 
-    def has_successor(self, str address, incarnation):
-        """Whether another endpoint answers now where a member did."""
-        cdef Peer peer = self.peers.get(address)
-        return peer is not None and peer.link >= 0 and peer.incarnation != incarnation
+    def strangers(self):
+        """The addresses of those that a link stands to, and that are not in the view."""
+        found = [peer.address for peer in self.links
+                 if peer is not None and peer.greeted and peer.place < 0 and peer.address]
+        return list(dict.fromkeys(found))
 
     def peer_at(self, int link):
         """The peer at the other end of a link; None where the link is gone."""

@@ -39,7 +39,7 @@ cdef class Mbrship(Layer):
     cdef settle(self)
     cdef watch(self)
     cdef watch_all(self)
-    cdef ask_successors(self)
+    cdef ask_strangers(self)
     cdef plan(self)
     cdef replay(self, uint64_t key, bint is_cast, Message message)
     cdef exit(self, str why)

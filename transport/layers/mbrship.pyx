@@ -183,7 +183,7 @@ cdef class Mbrship(Layer):
                 for incarnation in back:
                     self.agreement.again(incarnation)
             self.agreement.ask_again()
-            self.ask_successors()
+            self.ask_strangers()
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:
@@ -244,15 +244,15 @@ cdef class Mbrship(Layer):
         if self.agreement.leader != self.place:
             self.tell(self.agreement.leader, ["HERE"])  # if it has gone on meanwhile, it says so
 
-    cdef ask_successors(self):
-        """While this member waits for others: who answers at their addresses now may know more.
+    cdef ask_strangers(self):
+        """While this member waits for others: who is not in its view may know more.
 
-        All who could say that the group has gone on without it may be gone, and have come back.
+        All who could tell it that the group has gone on may be gone, but for such.
         """
-        for member in self.agreement.missed():
-            if self.below.focus("COM").has_successor(member.address, member.incarnation):
+        if self.agreement.missed():
+            for address in self.below.focus("COM").strangers():
                 held = self.above.up_held()
-                self.contact_with(member.address, ["BEHIND", self.view.number, held])
+                self.contact_with(address, ["BEHIND", self.view.number, held])
 
     cdef plan(self):
         """The deadline: the detector's, the next question, or the end of patience."""
