@@ -262,7 +262,7 @@ class Run:
     def _settles(self) -> bool:
         """Let time pass until the group has come right, for 10 D at the most."""
         scenario, world = self.scenario, self.world
-        slack = 20 * (scenario.delays.least + scenario.delays.mean) + 2 * scenario.delays.heavy
+        slack = 20 * (scenario.delays.least + scenario.delays.mean)
         end = world.now + ROUNDS * scenario.detection + slack + 2 * scenario.delays.timeout
         while world.now < end:
             if not world.run_for(scenario.detection // 4, EVENTS_MAX):
@@ -279,6 +279,8 @@ class Run:
         for member in newest.members:
             if not self.applications[member.incarnation].node.alive:
                 return f"{member} is dead, and in {newest.identity}"
+            if self.applications[member.incarnation].exited is not None:
+                return f"{member} is out, and in {newest.identity}"
         for each in self._inside():
             if each.entered is None or each.entered.identity != newest.identity:
                 return f"{each.process} is in {each.entered and each.entered.identity}, not {newest.identity}"
@@ -330,7 +332,7 @@ class Run:
         """The group has not come right: was it bound to?"""
         newest = self._newest_living()
         trouble = self.trouble()
-        living = self.living(newest)
+        living = self._present(newest)
         may = self.may_go_on(newest, living) if newest is not None else False
         if may is True:
             who = [each.process for each in living]
@@ -342,6 +344,20 @@ class Run:
                         "I28", f"{each.process} does not say that it is blocked: {trouble}"
                     )
         self.judge.finish([each.me for each in living], blocked=True)
+
+    def _present(self, view: View | None) -> list[Application]:
+        """The members of a view that can still promise the end of it.
+
+        Who has left cannot: it was in the view after this one when that was decided, and answers
+        nobody any more. No more can who was expelled from a view after this one. Both count among
+        the members (H1), as the dead do; so the others may be bound to stay blocked.
+        """
+        later = (
+            self.newest is not None and view is not None and self.newest.identity > view.identity
+        )
+        return [
+            each for each in self.living(view) if each.exited is None or not (each.leaves or later)
+        ]
 
     def may_go_on(self, view: View, living: list[Application]) -> bool | None:
         """Whether these may form the next primary view (H1); None where it depends on who knows."""
@@ -357,12 +373,18 @@ class Run:
             return True
         if 2 * len(living) == size and view.members[0].incarnation in present:
             return True
+        if any(
+            self.applications[member.incarnation].node.alive
+            for member in view.members
+            if member.incarnation not in present
+        ):
+            return False  # one that is missing is not dead, so nobody can know that it is
         return None if len(present) < size else True
 
     def _reset(self) -> None:
         """The program says that the group is to go on with those who are left (A05)."""
         newest = self._newest_living()
-        living = self.living(newest)
+        living = self._present(newest)
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):
             return
         least = len(living)

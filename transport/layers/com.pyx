@@ -300,6 +300,12 @@ cdef class Com(Layer):
         """Whether a link to anybody stands."""
         return any([peer is not None for peer in self.links])
 
+    def strangers(self):
+        """The addresses of those that a link stands to, and that are not in the view."""
+        found = [peer.address for peer in self.links
+                 if peer is not None and peer.greeted and peer.place < 0 and peer.address]
+        return list(dict.fromkeys(found))
+
     def peer_at(self, int link):
         """The peer at the other end of a link; None where the link is gone."""
         return self.links[link] if 0 <= link < len(self.links) else None

@@ -38,6 +38,8 @@ cdef class Mbrship(Layer):
     cdef suspicions(self)
     cdef settle(self)
     cdef watch(self)
+    cdef watch_all(self)
+    cdef ask_strangers(self)
     cdef plan(self)
     cdef replay(self, uint64_t key, bint is_cast, Message message)
     cdef exit(self, str why)

@@ -183,6 +183,7 @@ cdef class Mbrship(Layer):
                 for incarnation in back:
                     self.agreement.again(incarnation)
             self.agreement.ask_again()
+            self.ask_strangers()
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:
@@ -197,6 +198,8 @@ cdef class Mbrship(Layer):
     cdef suspicions(self):
         """Tell the agreement who is suspected now."""
         self.agreement.suspect(self.detector.silent | self.unlinked.keys())
+        if self.view is not None and OLDEST_WATCHED <= min(self.place, self.agreement.leader):
+            self.watch_all()
         self.core.again(self)
 
     def suspected(self, incarnation, str why):
@@ -228,6 +231,28 @@ cdef class Mbrship(Layer):
             self.core.beats_version += 1
         self.detector.watch([member.incarnation for member in beats], self.core.now)
         self.plan()
+
+    cdef watch_all(self):
+        """None of the oldest is there, as seen here: who leads now is watched like them."""
+        beats = tuple([m for m in self.view.members if m.incarnation != self.me.incarnation])
+        if beats == self.core.beats:
+            return
+        self.core.beats = beats
+        self.core.beats_version += 1
+        self.detector.watch_too([member.incarnation for member in beats], self.core.now)
+        self.plan()
+        if self.agreement.leader != self.place:
+            self.tell(self.agreement.leader, ["HERE"])  # if it has gone on meanwhile, it says so
+
+    cdef ask_strangers(self):
+        """While this member waits for others: who is not in its view may know more.
+
+        All who could tell it that the group has gone on may be gone, but for such.
+        """
+        if self.agreement.missed():
+            for address in self.below.focus("COM").strangers():
+                held = self.above.up_held()
+                self.contact_with(address, ["BEHIND", self.view.number, held])
 
     cdef plan(self):
         """The deadline: the detector's, the next question, or the end of patience."""
@@ -314,7 +339,10 @@ cdef class Mbrship(Layer):
         if self.view is None or peer is None:
             return
         if self.view.place(peer.incarnation) < 0:
-            self.contact_with(peer.address, ["EXPELLED", self.view.pack()])
+            if number > self.view.number:       # it is this member that is behind
+                self.contact_with(peer.address, ["BEHIND", self.view.number, self.above.up_held()])
+            else:
+                self.contact_with(peer.address, ["EXPELLED", self.view.pack()])
         elif self.view.number == number + 1:
             for piece in self.above.up_missing(held, True):
                 self.contact_with(peer.address, ["SHIP", number, piece])

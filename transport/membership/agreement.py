@@ -163,6 +163,8 @@ class Agreement:
             return f"the group is full: {MEMBERS_MAX} members"
         if coming.place(member.incarnation) >= 0 or member.incarnation in self.joining:
             return None
+        if self.attempt is not None and self.attempt.said is not None:
+            return None  # the group is blocked
         for other in (*coming.members, *self.joining.values()):
             if member.rank is None or other.rank != member.rank or other.witness:
                 continue
@@ -237,12 +239,19 @@ class Agreement:
         assert self.attempt is not None
         self.port.tell(place, ["FLUSH", self.attempt.ballot, self.attempt.mark, list(self.dead)])
 
+    def missed(self) -> list[Member]:
+        """While the group is blocked: those who have not reported; else nobody."""
+        attempt = self.attempt
+        if attempt is None or attempt.said is None:
+            return []
+        members = enumerate(attempt.view.members)
+        return [member for place, member in members if place not in attempt.reports]
+
     def ask_again(self) -> None:
         """While the group is blocked: those who are missed may be there, and in another view."""
-        if self.attempt is not None and self.attempt.said is not None:
-            for place, member in enumerate(self.attempt.view.members):
-                if place not in self.attempt.reports and member.incarnation not in self.dead:
-                    self._ask(place)
+        for member in self.missed():
+            if self.view is not None and member.incarnation not in self.dead:
+                self._ask(self.view.place(member.incarnation))
 
     def again(self, incarnation: int) -> None:
         """A member can be reached anew: repeat to it what it may not have heard."""
@@ -268,8 +277,6 @@ class Agreement:
             if attempt.awaited(self.is_out):
                 return
             ruling = attempt.may_propose(self._dead_for_quorum())
-            if ruling.granted and attempt.loses_state(self.leaving, self.dead):
-                ruling = Ruling(False, "nobody who stays has the whole state")
             if ruling.granted:
                 self._propose()
             else:
@@ -291,6 +298,7 @@ class Agreement:
         if ruling == self.attempt.said:
             return
         self.attempt.said = ruling
+        self.joining = {}  # who lives asks again, and who dies meanwhile does not count later
         missing = [member.incarnation for member in ruling.missing]
         for place in self.attempt.reports:
             if place != self.place:
@@ -332,9 +340,11 @@ class Agreement:
     def _next_view(self, attempt: Attempt) -> View:
         view = attempt.view
         staying = [view.members[place] for place in sorted(attempt.reports)]
-        if all(member.incarnation in self.leaving for member in staying):
+        loses = attempt.loses_state(self.leaving, self.dead)
+        if not loses and all(member.incarnation in self.leaving for member in staying):
             self._turn_away()
-        gone = (self.leaving | self.expelled | self.dead) - self._last_with_state(attempt)
+        kept = self._last_with_state(attempt, loses=loses)
+        gone = (self.leaving | self.expelled | self.dead) - kept
         members = [member for member in staying if member.incarnation not in gone]
         ranks = {member.rank for member in members}
         joining, self.leaving = list(self.joining.values()), set()
@@ -352,8 +362,11 @@ class Agreement:
         lineage = next_lineage(view.lineage, attempt.ballot) if attempt.reset else view.lineage
         return View(lineage, view.number + 1, attempt.ballot, tuple(members))
 
-    def _last_with_state(self, attempt: Attempt) -> set[int]:
-        """Who may not go yet, since nobody else has the state and somebody needs it."""
+    def _last_with_state(self, attempt: Attempt, *, loses: bool) -> set[int]:
+        """Who may not go yet, since nobody else has the state and somebody needs it.
+
+        That may be a member that is not there: it must be out of the view before the last leave.
+        """
         members = attempt.view.members
         having = {
             members[place].incarnation
@@ -362,8 +375,8 @@ class Agreement:
         }
         if not having <= self.leaving | self.expelled:
             return set()
-        joins = any(not member.witness for member in self.joining.values())
-        return having if joins else having - self.leaving
+        needed = loses or any(not member.witness for member in self.joining.values())
+        return having if needed else having - self.leaving
 
     def _turn_away(self) -> None:
         """All leave at once: nobody is left who could give a joiner its state."""

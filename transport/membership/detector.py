@@ -31,6 +31,11 @@ class Detector:
         self.doubt = False
         self._set_deadline(now)
 
+    def watch_too(self, incarnations: Iterable[int], now: int) -> None:
+        """Watch these as well, from now on."""
+        self._heard = dict.fromkeys(incarnations, now) | self._heard
+        self._set_deadline(now)
+
     def heard(self, incarnation: int, when: int) -> None:
         """A member was heard at the time `when`."""
         last = self._heard.get(incarnation)

@@ -91,7 +91,8 @@ class Path:
         delays = self._delays
         span = delays.least + self.lag + self._stream.tail(delays.mean)
         if delays.heavy and not self._stream.draw() & 1023:
-            span += self._stream.tail(delays.heavy)
+            heavy = self._stream.tail(delays.heavy)
+            span += 0 if self.world.calm else heavy
         return span
 
     def draw(self) -> int:
@@ -151,6 +152,14 @@ class End:
             self.node.give(self.node.take_frame, self, item)
         elif self.node.answers:
             self.peer.send(Down("the connection was reset", dead=not self.node.alive))
+
+    def hurry(self) -> None:
+        """What is under way to here has been for long enough."""
+        world = self.node.world
+        self.due = world.now
+        for _ in self.queue:
+            self.due += 1 + self.path.delay() // 8
+            world.push(self.due, self.node.tie(), self.arrive)
 
     def close(self, word: Down) -> None:
         """Tell the process that the link is gone, once."""

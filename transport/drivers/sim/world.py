@@ -27,6 +27,8 @@ class World:
         self.members: dict[int, Node] = {}
         """Every process that ever was, by incarnation."""
         self.delays = delays or Delays()
+        self.calm = False
+        """No frame takes much longer than others any more."""
         self.beat_loss = 0.0
         """How probable it is that one beat is lost."""
         self.on_frame: Callable[[End, bytes], None] | None = None
@@ -238,10 +240,15 @@ class World:
                 self.push(when, end.node.tie(), end.arrive)
 
     def heal_all(self) -> None:
-        """No path is cut, clogged or slow any more."""
+        """No path is cut, clogged or slow any more, and what was to take long comes soon."""
+        self.calm = True
         for source, target in list(self._paths):
             self.heal(source, target)
             self._paths[source, target].clogged = self._paths[source, target].lag = 0
+        for node in self.members.values():
+            for end in node.links:
+                if end.queue:
+                    end.hurry()
 
     def clog(self, source: str, target: str, until: int) -> None:
         """What is sent from now on arrives after `until`."""

@@ -1,0 +1,185 @@
+"""Groups that must come right by themselves, and did not: each schedule once left somebody waiting.
+
+Some run to their end, some end in a group that is blocked, as it must be; `Run` sees to it that it
+comes to either within 10 D (I28, G29).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from orcalike.testing.run import Run
+from orcalike.testing.scenario import MS, Event
+from tests.protocol.test_schedules import START, D, cuts, scenario
+
+
+def ends_of(run: Run) -> dict[str, str | None]:
+    """Why the latest endpoint of each process is out; None where it is not."""
+    return {name: each.exited for name, each in run.current.items()}
+
+
+def test_all_who_live_leave_and_a_dead_member_may_live() -> None:
+    """The dead one may have the state, for all they know; first it is out, then they leave."""
+    events = [
+        Event("crash", START, "2", way="machine"),
+        Event("leave", START + 1, "0"),
+        Event("leave", START + 1, "1"),
+    ]
+    run = Run(scenario(3, events))
+    run.run()
+    ends = ends_of(run)
+    assert ends["0"] == "left"
+    assert ends["1"] in ("left", "the last member left")
+
+
+def test_who_joins_while_all_who_live_leave_gets_the_state_first() -> None:
+    events = [
+        Event("crash", START, "1", way="machine"),
+        Event("leave", START + 1, "0"),
+        Event("join", START + 2, "2"),
+    ]
+    run = Run(scenario(2, events, more=1))
+    run.run()
+    assert ends_of(run) == {"0": "left", "1": None, "2": None}
+    view = run.current["2"].entered
+    assert view is not None
+    assert [member.address for member in view.members] == ["sim:2"]
+
+
+def test_who_asked_a_blocked_group_to_be_let_in_and_died_is_forgotten() -> None:
+    """n=4, r=1: two are away for long. With two dead joiners more there would never be enough."""
+    events = [
+        Event("cast", START, "0", degree=1),
+        Event("pause", START + D, "2", span=10 * D),
+        Event("pause", START + D, "3", span=10 * D),
+        *(Event("join", START + 4 * D, name) for name in ("4", "5")),
+        *(Event("crash", START + 7 * D, name, way="machine") for name in ("4", "5")),
+    ]
+    run = Run(scenario(4, events, more=2))
+    assert not run.run().blocked
+    assert ends_of(run) == dict.fromkeys("012345")
+
+
+def test_a_reset_lets_nobody_in_who_may_be_dead() -> None:
+    """n=4, r=1: two are dead for good, and so are two who asked to be let in meanwhile."""
+    events = [
+        Event("cast", START, "0", degree=1),
+        *(Event("crash", START + D, name, way="machine") for name in ("2", "3")),
+        *(Event("join", START + 4 * D, name) for name in ("4", "5")),
+        *(Event("crash", START + 7 * D, name, way="machine") for name in ("4", "5")),
+    ]
+    run = Run(replace(scenario(4, events, more=2), resets=True))
+    run.run()
+    assert run.newest is not None
+    assert [member.address for member in run.newest.members] == ["sim:0", "sim:1"]
+
+
+def test_none_of_the_oldest_is_there_and_the_next_has_gone_on() -> None:
+    """0 has expelled 6, which cannot hear of it, and takes 4 for its leader, which it never hears."""
+    events = [
+        Event("cut", START, "6", "0", span=D),
+        Event("half", START + MS, "0", "6"),
+    ]
+    run = Run(scenario(7, events))
+    assert not run.run().blocked
+    first = next(each for each in run.applications.values() if each.process == "6")
+    assert (first.exited or "").startswith("expelled")
+
+
+def test_all_of_the_oldest_die_and_the_next_with_them() -> None:
+    """n=12: who is not watched by all is dead too, and no connection breaks."""
+    when = START + 10 * D  # so many take longer to join
+    dead = [Event("crash", when, str(number), way="machine") for number in range(5)]
+    run = Run(scenario(12, dead))
+    assert not run.run().blocked
+    assert run.newest is not None
+    assert len(run.newest.members) == 7
+
+
+def test_a_member_of_which_nobody_knows_any_more_learns_that_it_is_out() -> None:
+    """1 sleeps; 0 goes on with 2, leaves, and comes back as another, whom 1 does not know."""
+    events = [
+        Event("pause", START, "1", span=8 * D),
+        Event("join", START + 2 * D, "2"),
+        Event("leave", START + 4 * D, "0"),
+        Event("restart", START + 6 * D, "0"),
+    ]
+    run = Run(scenario(2, events, more=1))
+    assert not run.run().blocked
+    sleeper = next(each for each in run.applications.values() if each.process == "1")
+    assert (sleeper.exited or "").startswith("expelled")
+
+
+def test_who_has_joined_since_tells_of_the_group() -> None:
+    """1 sleeps; 2 asked it to be let in, and was, by 0, which dies. 1 knows no other."""
+    events = [
+        Event("pause", START, "1", span=8 * D),
+        *(Event("join", START + MS, name) for name in ("2", "3", "4", "5")),
+        Event("crash", START + 6 * D, "0", way="machine"),
+    ]
+    run = Run(scenario(2, events, more=4))
+    assert not run.run().blocked
+    sleeper = next(each for each in run.applications.values() if each.process == "1")
+    assert (sleeper.exited or "").startswith("expelled")
+
+
+def test_a_reset_is_heard_of_by_who_had_slept_for_several_views() -> None:
+    """1 sleeps; 0 goes on without it, lets 2 in, and dies. 2 speaks to 1 of a view long after its."""
+    events = [
+        Event("pause", START, "1", span=8 * D),
+        Event("join", START + 2 * D, "2"),
+        Event("crash", START + 6 * D, "0", way="machine"),
+    ]
+    run = Run(replace(scenario(2, events, more=1), resets=True))
+    run.run()
+    sleeper = next(each for each in run.applications.values() if each.process == "1")
+    assert (sleeper.exited or "").startswith("expelled")
+
+
+# What `Run` asks for in the end, and what it does not.
+
+
+def test_whom_a_leaver_has_left_alone_is_blocked_and_need_not_be_more() -> None:
+    """0 decides the view without it alone, as the oldest half, and 1 cannot hear of it."""
+    events = [*cuts(START, "0", "1"), Event("leave", START, "0"), Event("half", START, "0", "1")]
+    run = Run(scenario(2, events))
+    assert run.run().blocked
+    assert ends_of(run) == {"0": "the last member left", "1": None}
+    assert run.current["1"].blocked is not None
+
+
+@pytest.mark.parametrize(
+    ("leaves", "exited", "may"),
+    [
+        (False, None, True),
+        (True, "left", False),
+        (False, "expelled: nobody knows why", True),
+    ],
+)
+def test_only_who_has_left_in_due_form_cannot_go_on(
+    leaves: bool, exited: str | None, may: bool
+) -> None:
+    """Two of three live. One of them is out: by its own will, or though no view is without it."""
+    run = Run(scenario(3, []))
+    run.run()
+    view = run.newest
+    assert view is not None
+    two = run.current["1"]
+    run.world.stop(run.current["2"].node)
+    two.leaves, two.exited = leaves, exited
+    assert run.may_go_on(view, run._present(view)) is may
+    trouble = run.trouble()
+    assert trouble is not None
+    assert "dead" in trouble or "is out" in trouble
+
+
+def test_who_is_out_and_in_the_newest_view_is_trouble() -> None:
+    run = Run(scenario(3, []))
+    run.run()
+    assert run.trouble() is None
+    run.current["1"].exited = "expelled: view 3 went on without this member"
+    trouble = run.trouble()
+    assert trouble is not None
+    assert trouble.startswith("rank 1 (sim:1) is out, and in ")
