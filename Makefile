@@ -54,6 +54,7 @@ print(*project["optional-dependencies"]["peers"], sep="\n")
 endef
 export WANTED
 JGROUPS := org.jgroups:jgroups:5.4.5.Final
+PEERS ?=
 bench-peers: build  ## orcalike beside what people would use instead, as far as that can be installed
 	@$(BIN)/python -c "$$WANTED" | while read -r peer; do \
 	    $(BIN)/python -m pip install --quiet "$$peer" </dev/null \
@@ -61,7 +62,7 @@ bench-peers: build  ## orcalike beside what people would use instead, as far as 
 	done
 	@mvn --quiet dependency:get -Dartifact=$(JGROUPS) \
 	|| echo "skipped $(JGROUPS): Maven is missing, or could not get it"
-	$(BIN)/python -m orcalike.bench.peers
+	$(BIN)/python -m orcalike.bench.peers $(PEERS)
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)

@@ -1,6 +1,6 @@
-"""Writes the measured figures into README.md and docs/performance.md, between two comments.
+"""Writes the measured figures into README.md and docs/performance.md, each between two comments.
 
-The README has the few that most readers want, in words; the other one has the whole table.
+The README has the few that most readers want, in words; the other one has the whole tables.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from orcalike.bench.harness import BenchError
@@ -16,7 +17,6 @@ from orcalike.bench.results import read_json, words_of
 from orcalike.bench.rows import Row
 from orcalike.bench.table import table_of
 
-REGION = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->\n)", re.DOTALL)
 MEMBERS = 3
 
 PHRASES = {
@@ -50,7 +50,8 @@ RATE = "writes a second that do not wait, each applied three times"
 EXAMPLES = """\
 examples, from the top of the repository:
   python -m orcalike.bench --json docs/bench/results.json
-  python -m orcalike.bench.readme docs/bench/results.json
+  python -m orcalike.bench.peers --json docs/bench/peers.json
+  python -m orcalike.bench.readme docs/bench
 """
 
 
@@ -68,6 +69,18 @@ def short(machine: str, rows: Sequence[Row]) -> str:
     return "\n".join(lines) + f"\n\n{machine}.\n"
 
 
+def ahead(machine: str, rows: Sequence[Row]) -> str:
+    """The README's table of peers: how many times faster orcalike is."""
+    kinds = {(row.what, row.members): None for row in rows}
+    heads = [f"{what}, {members} member{'s' if members > 1 else ''}" for what, members in kinds]
+    lines = [f"| beside | {' | '.join(heads)} |", f"| ---{' | ---' * len(heads)} |"]
+    for beside in dict.fromkeys(row.beside for row in rows):
+        found = {(row.what, row.members): row for row in rows if row.beside == beside}
+        cells = [f"{found[kind].ratio.median:.3g}" if kind in found else "" for kind in kinds]
+        lines.append(f"| {beside} | {' | '.join(cells)} |")
+    return "\n".join(lines) + f"\n\n{machine}.\n"
+
+
 def whole(machine: str, rows: Sequence[Row]) -> str:
     """All rows, as they are printed."""
     return f"{machine}:\n\n```\n{table_of(rows)}```\n"
@@ -82,30 +95,44 @@ def _rounded(value: float, unit: str) -> str:
     return f"{value:.0f} {unit.replace('us', 'µs')}"
 
 
-def replaced(text: str, figures: str) -> str:
-    """The text with these figures; raises BenchError where it has no place for them."""
-    changed, count = REGION.subn(lambda _: figures, text)
-    if count != 1:
-        raise BenchError("no place for figures: <!-- figures --> and <!-- end of figures -->")
-    return changed
+@dataclass(frozen=True)
+class Place:
+    """Where figures stand, which, and what they look like there."""
+
+    document: str
+    region: str
+    results: str
+    figures: Callable[[str, Sequence[Row]], str]
+
+    def replaced(self, text: str, figures: str) -> str:
+        """The text with these figures; raises BenchError where it has no place for them."""
+        begin, end = f"<!-- {self.region} -->", f"<!-- end of {self.region} -->"
+        region = re.compile(f"(?<={begin}\n).*?(?={end}\n)", re.DOTALL)
+        changed, count = region.subn(lambda _: figures, text)
+        if count != 1:
+            raise BenchError(f"{self.document} has no place for figures: {begin} and {end}")
+        return changed
 
 
-PLACES: dict[str, Callable[[str, Sequence[Row]], str]] = {
-    "README.md": short,
-    "docs/performance.md": whole,
-}
+PLACES = (
+    Place("README.md", "figures", "results.json", short),
+    Place("README.md", "peers", "peers.json", ahead),
+    Place("docs/performance.md", "figures", "results.json", whole),
+    Place("docs/performance.md", "peers", "peers.json", whole),
+)
 
 
 def changes(results: Path, root: Path) -> dict[Path, str]:
-    """Each file and its text with these results; raises BenchError where there is no place."""
-    machine, rows = read_json(results)
-    found = {}
-    for name, figures in PLACES.items():
+    """Each document and its text with the results of a folder; raises BenchError without a place."""
+    found: dict[Path, str] = {}
+    for place in PLACES:
+        machine, rows = read_json(results / place.results)
+        document = root / place.document
         try:
-            text = (root / name).read_text(encoding="utf-8")
+            text = found[document] if document in found else document.read_text(encoding="utf-8")
         except OSError as error:
             raise BenchError(f"{error}; start it at the top of the repository") from None
-        found[root / name] = replaced(text, figures(words_of(machine), rows))
+        found[document] = place.replaced(text, place.figures(words_of(machine), rows))
     return found
 
 
@@ -117,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("results", type=Path, help="what a measurement wrote with --json")
+    parser.add_argument("results", type=Path, help="the folder of results.json and peers.json")
     options = parser.parse_args(arguments)
     try:
         found = changes(options.results, Path())

@@ -49,16 +49,18 @@ class Beside:
         run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
         script = [str(member.__file__)]
         self.ours = stack.enter_context(Program([*run, "-n", str(MEMBERS), *script]))
+        self.single = stack.enter_context(Program([*run, "-n", "1", *script]))
         self.theirs = stack.enter_context(Program(peer.command))
         self.theirs.name = peer.title
         self.ours.ask("wait 1")  # they are up
+        self.single.ask("wait 1")
         self.theirs.ask("read 1")
 
     def rows(self) -> list[Row]:
         """What of it there is."""
         counts = self.effort.of(self.peer)
         self.run_on({max(self.cores)})
-        rows = [self.wait(counts.waits)] if counts.waits else []
+        rows = self.waits(counts.waits) if counts.waits else []
         reads = [self.read(counts.reads)] if counts.reads else []
         self.run_on(self.cores)
         rows += [self.burst(counts.burst)] if counts.burst else []
@@ -67,44 +69,59 @@ class Beside:
     def run_on(self, cores: set[int]) -> None:
         """Both."""
         self.ours.run_on(cores)
+        self.single.run_on(cores)
         self.theirs.run_on(cores)
 
-    def wait(self, count: int) -> Row:
-        """Microseconds of a write that one member waits for."""
-        ours, theirs = self.samples(f"wait {self.effort.ours.waits}", f"wait {count}")
-        return self.times("write that waits", "us", scaled(ours, 1e6), scaled(theirs, 1e6), AHEAD)
+    def waits(self, count: int) -> list[Row]:
+        """Microseconds of a write that one member waits for.
+
+        Where the peer keeps one copy, in a server, also beside a group that has its one member
+        and the sequencer: with three all on one core, three replicas are written in turn.
+        """
+        rows = [self.wait(self.ours, MEMBERS, count)]
+        return rows if self.peer.local_reads else [*rows, self.wait(self.single, 1, count)]
+
+    def wait(self, program: Program, members: int, count: int) -> Row:
+        """The same with one of the groups."""
+        ours, theirs = self.samples(program, f"wait {self.effort.ours.waits}", f"wait {count}")
+        return self.times(
+            "write that waits", members, "us", scaled(ours, 1e6), scaled(theirs, 1e6), AHEAD
+        )
 
     def read(self, count: int) -> Row:
         """Nanoseconds of a read. Where both are a method call, there is no bar: none is ahead."""
-        ours, theirs = self.samples(f"shared_read {self.effort.ours.reads}", f"read {count}")
+        ours, theirs = self.samples(
+            self.ours, f"shared_read {self.effort.ours.reads}", f"read {count}"
+        )
         bar = None if self.peer.local_reads else AHEAD
-        return self.times("read", "ns", scaled(ours, 1e9), scaled(theirs, 1e9), bar)
+        return self.times("read", MEMBERS, "ns", scaled(ours, 1e9), scaled(theirs, 1e9), bar)
 
     def burst(self, count: int) -> Row:
         """Writes a second, of all members together."""
         ours, theirs = (
             [1 / seconds for seconds in taken]
-            for taken in self.samples(f"int {self.effort.ours.burst}", f"burst {count}")
+            for taken in self.samples(self.ours, f"int {self.effort.ours.burst}", f"burst {count}")
         )
         what = "writes, no wait"
         return compare(what, MEMBERS, "/s", ours, self.peer.title, theirs, FAR_AHEAD)
 
-    def samples(self, ours: str, theirs: str) -> Sequence[list[float]]:
-        """Ours and theirs, for these lines."""
+    def samples(self, program: Program, ours: str, theirs: str) -> Sequence[list[float]]:
+        """Those of a group and of the peer, for these lines."""
         taken: Mapping[str, list[float]] = take_turns(
             self.effort.rounds,
             {
-                "ours": lambda: float(self.ours.ask(ours)),
+                "ours": lambda: float(program.ask(ours)),
                 "theirs": lambda: float(self.theirs.ask(theirs)),
             },
         )
         return taken["ours"], taken["theirs"]
 
     def times(
-        self, what: str, unit: str, ours: list[float], theirs: list[float], bar: Bar | None
-    ) -> Row:
+        self, what: str, members: int, unit: str, ours: list[float], theirs: list[float],
+        bar: Bar | None,
+    ) -> Row:  # fmt: skip
         """A row of times: the ratio is the other way round, so that more is always better."""
-        row = compare(what, MEMBERS, unit, ours, self.peer.title, theirs, bar)
+        row = compare(what, members, unit, ours, self.peer.title, theirs, bar)
         return replace(row, ratio=Spread.of(ratios(theirs, ours)))
 
 

@@ -13,7 +13,7 @@ import pytest
 from orcalike.bench.peers import catalogue
 
 SECONDS = 110
-WHAT = ["write that waits", "writes, no wait", "read"]
+WHAT = [("write that waits", 3), ("write that waits", 1), ("writes, no wait", 3), ("read", 3)]
 NO_PROGRAMS = {"PATH": "/nowhere"}
 
 
@@ -40,7 +40,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str
 
 def test_a_peer_gives_each_row(result: tuple[str, list[dict[str, object]]]) -> None:
     _, rows = result
-    assert [(row["what"], row["beside"]) for row in rows] == [(what, "Manager") for what in WHAT]
+    assert [(row["what"], row["members"]) for row in rows] == WHAT
+    assert {row["beside"] for row in rows} == {"Manager"}
     for row in rows:
         samples = row["samples"]
         assert isinstance(samples, dict)

@@ -8,23 +8,23 @@ import pytest
 
 from orcalike.bench.bars import Bar
 from orcalike.bench.harness import BenchError
-from orcalike.bench.readme import PHRASES, changes, main, replaced, short
+from orcalike.bench.readme import PHRASES, PLACES, ahead, changes, main, short
 from orcalike.bench.results import read_json, write_json
 from orcalike.bench.rows import compare
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "docs" / "bench" / "results.json"
+RESULTS = ROOT / "docs" / "bench"
 
 
 def test_the_figures_are_what_the_command_makes() -> None:
     for file, text in changes(RESULTS, ROOT).items():
         assert file.read_text(encoding="utf-8") == text, (
-            f"{file.name} differs: python -m orcalike.bench.readme docs/bench/results.json"
+            f"{file.name} differs: python -m orcalike.bench.readme docs/bench"
         )
 
 
 def test_each_phrase_has_its_row() -> None:
-    _, rows = read_json(RESULTS)
+    _, rows = read_json(RESULTS / "results.json")
     assert PHRASES.keys() <= {row.what for row in rows}
 
 
@@ -38,22 +38,37 @@ def test_the_size_of_three_is_told() -> None:
 
 def test_a_document_without_a_place_is_refused() -> None:
     with pytest.raises(BenchError, match="no place for figures"):
-        replaced("nothing", "figures")
+        PLACES[0].replaced("nothing", "figures")
 
 
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_json([compare("import orcalike", 1, "ms", [2.0], "bare", [1.0])], Path("it.json"))
-    assert main(["it.json"]) == 1
+    write_json([compare("import orcalike", 1, "ms", [2.0], "bare", [1.0])], Path("results.json"))
+    write_json([compare("read", 3, "ns", [2.0], "Redis", [4.0])], Path("peers.json"))
+    assert main(["."]) == 1
     assert "start it at the top of the repository" in capsys.readouterr().err
     Path("docs").mkdir()
-    for name in ("README.md", "docs/performance.md"):
-        Path(name).write_text("a\n<!-- figures -->\nold\n<!-- end of figures -->\nb\n")
-    assert main(["it.json"]) == 0
+    for name in {place.document for place in PLACES}:
+        regions = [place.region for place in PLACES if place.document == name]
+        Path(name).write_text(
+            "".join(f"<!-- {it} -->\nold\n<!-- end of {it} -->\n" for it in regions)
+        )
+    assert main(["."]) == 0
     assert "| `import orcalike` | 2 ms | 1 ms, the bare interpreter | 2.0 |" in (
         Path("README.md").read_text()
     )
-    assert main(["README.md"]) == 1
-    assert "README.md has no results" in capsys.readouterr().err
+    Path("peers.json").write_text("no results")
+    assert main(["."]) == 1
+    assert "peers.json has no results" in capsys.readouterr().err
+
+
+def test_peers_have_a_line_each() -> None:
+    rows = [
+        compare("read", 3, "ns", [4.0], "Redis", [2.0]),
+        compare("write", 1, "us", [9.0], "Ray", [3.0]),
+    ]
+    lines = ahead("here", rows).splitlines()
+    assert lines[0] == "| beside | read, 3 members | write, 1 member |"
+    assert lines[2:4] == ["| Redis | 2 |  |", "| Ray |  | 3 |"]
