@@ -35,6 +35,7 @@ from orcalike.runtime import waits
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
 from orcalike.runtime.manager import Code
 from orcalike.transport.degree import Resilience, degree_of, resilience_of
+from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
@@ -114,6 +115,8 @@ class _Inbox(Layer):
         self.failure: Exception | None = None
         self.notice: Exception | None = None
         """What the next send raises, once."""
+        self.awaited: deque[Waitable] = deque()
+        """Who waits for this member's own messages, in the order in which they come back."""
         self.changed = threading.Condition()
         self.group_degree = 0
         """The group's resilience degree, which all its messages have; 0 where nobody can join."""
@@ -159,6 +162,8 @@ class _Inbox(Layer):
             if self.failure is None:
                 self.failure = error
             self.changed.notify_all()
+        while self.awaited:
+            self.awaited.popleft().finish()
 
     # Upcalls.
 
@@ -188,8 +193,11 @@ class _Inbox(Layer):
             with self.changed:
                 self.events.append(Data(sender, body[1:], message.seqno, message.index))
                 self.size += len(body) - 1
-                self.returned += message.source == self.place
                 self.changed.notify_all()
+            if message.source == self.place:
+                self.returned += 1
+                if self.awaited:
+                    self.awaited.popleft().finish()
             if self.is_full():
                 self._full = True
                 self.below.credit(False)
@@ -249,12 +257,16 @@ class MessageGroup:
 
     def _send(self, data: bytes, timeout: float | None) -> None:
         inbox, pump = self._inbox, self._endpoint.pump
-        numbers: list[int] = []
+        number = 0
+        returned = Waitable()
         _refuse_loop("send_to_group")
 
         def cast(now: int) -> None:
-            inbox.sent += 1
-            numbers.append(inbox.sent)
+            nonlocal number
+            inbox.sent = number = inbox.sent + 1
+            inbox.awaited.append(returned)
+            if inbox.failure is not None:  # since it was looked at
+                returned.finish()
             message = Message(_DATA + data)
             message.degree = inbox.group_degree
             self._endpoint.stack.cast(message, now)
@@ -265,7 +277,12 @@ class MessageGroup:
             notice, inbox.notice = inbox.notice, None
             raise notice
         pump.call(cast)
-        if not self._wait(lambda: inbox.returned >= numbers[0], timeout, "send_to_group"):
+        waits.enter("message", "", "send_to_group")
+        try:
+            pump.attend(returned, timeout)
+        finally:
+            waits.leave()
+        if inbox.returned < number:
             if inbox.failure is not None:
                 raise inbox.failure
             raise InvocationTimeout(
@@ -284,26 +301,25 @@ class MessageGroup:
                 event = inbox.take()
             return event is not None
 
-        self._wait(taken, timeout, "receive_from_group")
+        self._wait(taken, timeout)
         if event is None:
             raise inbox.failure or TimeoutError(f"no event within {timeout} s")
         if inbox.wants_emptying and inbox.failure is None:
             self._endpoint.pump.call(self._endpoint.stack.nudge, inbox)
         return event
 
-    def _wait(self, condition: Callable[[], bool], timeout: float | None, what: str) -> bool:
-        """Wait in this thread until the condition holds (True), the end, or the time is over."""
+    def _wait(self, condition: Callable[[], bool], timeout: float | None) -> None:
+        """Wait in this thread until the condition holds, the end, or the time is over."""
         inbox = self._inbox
         end = None if timeout is None else time.monotonic() + timeout
-        waits.enter("message", "", what)
+        waits.enter("message", "", "receive_from_group")
         try:
             with inbox.changed:
                 while not condition():
                     rest = None if end is None else end - time.monotonic()
                     if inbox.failure is not None or (rest is not None and rest <= 0):
-                        return False
+                        return
                     inbox.changed.wait(rest)
-            return True
         finally:
             waits.leave()
 

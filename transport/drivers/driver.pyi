@@ -6,6 +6,8 @@ _Given = TypeVarTuple("_Given")
 class Waitable:
     """Something that a thread can wait for."""
 
+    def finish(self) -> None: ...
+
 class Driver:
     """What an application above a stack may ask of the driver that serves it."""
 

@@ -51,6 +51,10 @@ cdef class Waitable:
         if self.sleeper is not NULL:
             PyThread_free_lock(self.sleeper)
 
+    def finish(self):
+        """Done: wake whoever waits for it; from any thread."""
+        self.wake()
+
     cdef int wake(self) noexcept:
         """Done: wake whoever sleeps on it."""
         self.finished = True

@@ -319,6 +319,11 @@ cdef class Pump(Links):
                 break
         return waitable.finished
 
+    def attend(self, Waitable waitable not None, seconds=None):
+        """Wait for it in this thread, which does the I/O meanwhile; False when the time is over."""
+        return self.wait(waitable, NEVER if seconds is None
+                         else monotonic() + <int64_t>(seconds * 1e9))
+
     # The end.
 
     cdef fail(self, object error):
