@@ -13,8 +13,10 @@ Reads run on the local replica; writes are ordered, and run at every replica in 
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from orcalike._version import __version__
 from orcalike.declare import atomic, local, read, shared, write
@@ -43,15 +45,16 @@ from orcalike.errors import (
     StackError,
     WindowFull,
 )
-from orcalike.group import Group, Joining
-from orcalike.info import Blocked, GroupInfo
-from orcalike.plan import make_plan
 from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
-from orcalike.runtime.moment import now, random
 from orcalike.transport.degree import Resilience
-from orcalike.transport.stability import Stability
-from orcalike.transport.view import Member, View
+
+if TYPE_CHECKING:
+    from orcalike.group import Group, Joining
+    from orcalike.info import Blocked, GroupInfo
+    from orcalike.runtime.moment import now, random
+    from orcalike.transport.stability import Stability
+    from orcalike.transport.view import Member, View
 
 logging.getLogger("orcalike").addHandler(logging.NullHandler())
 
@@ -78,6 +81,8 @@ def join(
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
     contradict each other.
     """
+    from orcalike.group import Group, Joining  # not at the top: see _OF_GROUPS
+    from orcalike.plan import make_plan
 
     def make() -> Group:
         plan = make_plan(
@@ -93,6 +98,33 @@ def join(
         return Group(plan)
 
     return Joining(make)
+
+
+# What only the members of a group need takes most of the time of an import: `join` imports it, and
+# so does the first use of one of these names.
+_OF_GROUPS = {
+    "Blocked": "orcalike.info",
+    "Group": "orcalike.group",
+    "GroupInfo": "orcalike.info",
+    "Member": "orcalike.transport.view",
+    "Stability": "orcalike.transport.stability",
+    "View": "orcalike.transport.view",
+    "now": "orcalike.runtime.moment",
+    "random": "orcalike.runtime.moment",
+}
+
+
+if not TYPE_CHECKING:  # a type checker would believe that every name is there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _OF_GROUPS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(importlib.import_module(_OF_GROUPS[name]), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [

@@ -7,16 +7,12 @@ promise is refused here, all of it in one `DeclarationError` with file, line and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from orcalike import lint
-from orcalike.members import Members, functions_of, guard_problems, mark_local
-from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
 from orcalike.runtime.errors import DeclarationError
-from orcalike.runtime.extension_types import import_name
 from orcalike.runtime.operation import Atomic, Operation
 from orcalike.transport.degree import Resilience, degree_of
 
@@ -42,9 +38,13 @@ def shared(cls: Any = None, /, *, resilience: Resilience | None = None) -> Any:
             that cannot run alike at each replica; an override of another kind.
     """
     _check_degree(resilience)
-    if cls is None:
-        return lambda decorated: _declare_class(decorated, resilience)
-    return _declare_class(cls, resilience)
+
+    def decorate(decorated: Any) -> Any:
+        from orcalike.declaring import declare_class  # not at the top: it says why
+
+        return declare_class(decorated, resilience)
+
+    return decorate if cls is None else decorate(cls)
 
 
 def read(function: Callable[Concatenate[S, P], R], /) -> Operation[S, P, R]:
@@ -88,6 +88,8 @@ def local(method: F, /) -> F:
     It may use the clock, files and other objects, and should change no attribute. Operations may
     call it only as far as it keeps their rules.
     """
+    from orcalike.members import functions_of, mark_local  # not at the top: see declaring.py
+
     functions = functions_of(method)
     if not functions:
         raise DeclarationError(
@@ -120,39 +122,14 @@ def atomic(
     _check_degree(resilience)
 
     def decorate(plain: Any) -> Atomic[..., Any]:
+        from orcalike.declaring import declare_atomic  # not at the top: it says why
+
         _check_function(plain, "atomic")
-        _check_atomic(plain)
         declared: Atomic[..., Any] = Atomic(plain, undo=undo, resilience=resilience)
-        declared.guard_declared = lambda guard: _declare_guard(declared, guard)
-        declare(_atomic_info(declared, [plain]))
+        declare_atomic(declared, plain)
         return declared
 
     return decorate if function is None else decorate(function)
-
-
-def _declare_class(cls: Any, resilience: Resilience | None) -> Any:
-    if not isinstance(cls, type):
-        raise DeclarationError(f"@shared needs a class, not {cls!r}: for a function use @atomic")
-    members = Members(cls)
-    _raise([*members.problems(), *lint.check(members.subjects())])
-    operations = members.take_over()
-    words = [f"{op.name} {op.kind} {op.popup} {op.undo} {op.resilience}" for op in operations]
-    info = ClassInfo(
-        cls=cls,
-        name=import_name(cls),
-        operations=operations,
-        digest=digest_of([*words, str(resilience), *members.hooks], members.functions()),
-        resilience=resilience,
-        hooks=frozenset(members.hooks),
-        init=members.init,
-    )
-    for index, operation in enumerate(operations):
-        operation.index = index
-        operation.info = info
-        if operation.resilience is None:
-            operation.degree = info.degree
-    declare(info)
-    return cls
 
 
 def _check_function(function: object, decorator: str) -> None:
@@ -176,34 +153,3 @@ def _check_degree(resilience: object) -> None:
         degree_of(resilience)
     except ValueError as error:
         raise DeclarationError(f"{error}; leave it out for the group's own") from None
-
-
-def _check_atomic(function: FunctionType) -> None:
-    if "." in lint.title(function):
-        what, remedy = "is a method", "put @atomic on a function of the module"
-        _raise([lint.finding(function, lint.title(function), what, remedy)])
-    who = f"atomic {lint.title(function)}"
-    _raise(lint.check([lint.Subject(function, who, pure=False, owned=frozenset())]))
-
-
-def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> AtomicInfo:
-    options = [f"undo={declared.undo}", f"resilience={declared.resilience}"]
-    digest = digest_of(options, functions)
-    return AtomicInfo(declared, import_name(declared.function), digest)
-
-
-def _declare_guard(declared: Atomic[..., Any], guard: FunctionType) -> None:
-    """Checks an atomic function's guard, which comes when the function is declared already."""
-    function: FunctionType = declared.function
-    who = f"the guard of atomic {lint.title(function)}"
-    _raise(guard_problems(function, guard, who, method=False))
-    code = guard.__code__
-    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    _raise(lint.check([lint.Subject(guard, who, pure=True, owned=frozenset(parameters))]))
-    declare(_atomic_info(declared, [function, guard]))
-
-
-def _raise(problems: Iterable[str]) -> None:
-    """Shows all problems at once, one on a line."""
-    if lines := list(problems):
-        raise DeclarationError("\n".join(lines))

@@ -7,7 +7,6 @@ incarnation, on another stack; what stands above stays.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -16,7 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orcalike.errors import (
     ConfigMismatch,
@@ -41,6 +40,9 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.watch import Watch
+
+if TYPE_CHECKING:
+    import asyncio
 
 LEAVE_WITHIN = 5.0
 """Seconds that leaving takes at the most; a group that does not answer is left all the same."""
@@ -193,6 +195,8 @@ class Endpoint:
 
     async def join_on_loop(self) -> View:
         """Join on the running event loop."""
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
         self._loop = asyncio.get_running_loop()
         self._loops_thread = threading.get_ident()
         self._loop.add_reader(self.pump.fileno(), self.pump.handle)

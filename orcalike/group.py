@@ -6,7 +6,6 @@ Whatever goes through the order can be called in three ways: `group.share(...)` 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -25,9 +24,9 @@ from orcalike.recovery import Rejoin, Reset
 from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.assemble import follow_declarations, make_runtime
+from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
 from orcalike.runtime.invocation import Invocation
-from orcalike.runtime.manager import Code
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.layers.stable import Stable
@@ -147,6 +146,8 @@ class Group:
 
     async def aviews(self) -> AsyncIterator[View]:
         """The views to come, in a coroutine."""
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
         queue: asyncio.Queue[View] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -303,6 +304,8 @@ class Group:
             _log.warning("left without an answer: %s", error)
 
     async def _wait_for_own_on_loop(self) -> None:
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
         try:
             fence = asyncio.ensure_future(self._fence_for_leaving())
             patience = Patience(self._is_stuck)

@@ -18,7 +18,7 @@ Nothing is thrown away, so a member that does not receive holds up the group: it
 
 from __future__ import annotations
 
-import asyncio
+import sys
 import threading
 import time
 from collections import deque
@@ -32,8 +32,8 @@ from orcalike.info import Blocked, GroupInfo, next_seqno_of
 from orcalike.plan import Plan, make_plan
 from orcalike.recovery import check_minimum
 from orcalike.runtime import waits
+from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
-from orcalike.runtime.manager import Code
 from orcalike.transport.degree import Resilience, degree_of, resilience_of
 from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.layers.base import Layer
@@ -370,7 +370,8 @@ def join_group(
 
 
 def _refuse_loop(what: str) -> None:
-    if asyncio._get_running_loop() is not None:
+    asyncio = sys.modules.get("asyncio")  # where nobody has imported it, no loop runs
+    if asyncio is not None and asyncio._get_running_loop() is not None:
         raise BlockingInLoop(
             f"{what} would block the event loop that runs on this thread: "
             f"await asyncio.to_thread({what}, ...)"

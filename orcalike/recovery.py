@@ -6,8 +6,6 @@ may not, and for a member without which it went on.
 
 from __future__ import annotations
 
-import asyncio
-
 from orcalike.endpoint import Endpoint
 from orcalike.runtime.dispatch import refuse_inside, refuse_to_wait
 from orcalike.transport.view import View
@@ -53,6 +51,8 @@ class Reset:
         """The same, for coroutines."""
         check_minimum(minimum)
         refuse_inside("reset")
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
         return await asyncio.to_thread(self._endpoint.reset, minimum, timeout)
 
 
@@ -76,4 +76,6 @@ class Rejoin:
     async def aio(self, *, timeout: float | None = None) -> None:
         """The same, for coroutines."""
         refuse_inside("rejoin")
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
         await asyncio.to_thread(self._endpoint.rejoin, timeout)

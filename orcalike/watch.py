@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -40,6 +39,8 @@ class Watch:
 
     async def wait_on_loop(self, condition: Callable[[], bool], timeout: float | None) -> bool:
         """Wait in a coroutine until it holds (True), or the time is over."""
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
         changed = asyncio.Event()
         loop = asyncio.get_running_loop()
 

@@ -23,7 +23,7 @@ import msgpack
 
 from orcalike import control
 from orcalike.plan import find_addresses, find_detection, find_formed, find_seeds
-from orcalike.runtime.manager import Code
+from orcalike.runtime.codes import Code
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump

@@ -10,7 +10,6 @@ from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
-from orcalike.runtime.history import Recorder
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.state import Donor
@@ -81,6 +80,8 @@ def make_runtime(
     if chained or history is not None:
         runtime.chain = b""
     if history is not None:
+        from orcalike.runtime.history import Recorder  # not at the top: few runs keep one
+
         runtime.history = Recorder(*history, incarnation, runtime.codec, time)
     runtime.manager = Manager(runtime, strict=strict)
     runtime.donor = Donor(runtime)

@@ -8,7 +8,6 @@ of invocations under way, not ordered yet, waits for room.
 What comes in is for `dispatch`, whose `Runtime` is a caller too.
 """
 
-import asyncio
 import logging
 
 from cpython.object cimport PyObject
@@ -34,6 +33,7 @@ from orcalike.runtime.invocation cimport (
     UNDER_WAY,
     Invocation,
     Invoker,
+    loop_here,
     nanoseconds,
     refuse_loop,
     running_loop,
@@ -57,7 +57,7 @@ cdef enum:
     GRACE = 1000000000      # ns that a withdrawal is waited for, at the least
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
-    FENCE = 5               # as `manager.Code` has it
+    FENCE = 5               # as `codes.Code` has it
 
 
 _log = logging.getLogger("orcalike")
@@ -421,7 +421,7 @@ cdef class Caller(Invoker):
         """Wait until this member may invoke more."""
         while self.pack.is_full():
             self.check(None)
-            future = asyncio.get_running_loop().create_future()
+            future = loop_here().create_future()
             self.room_futures.append(future)
             self.driver.kick()
             await future

@@ -8,26 +8,22 @@ A value that msgpack does not know is told apart in one of two forms:
 
 `take_apart` gives the form of a value; `revive` and `rebuild` make the value of it again, and
 raise whatever the value's own constructor raises where the form is wrong. Enums and dataclasses
-are known by the names under which the program registered them: nothing is imported on the word
-of a message.
+are known by the names under which the program registered them: no module of the program is imported
+on the word of a message. What is known of dates, decimal numbers and UUIDs is in `standard_types`.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import functools
+import os
 import struct
 import sys
 from collections.abc import Callable, Iterable
-from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
 from enum import Enum, Flag, IntEnum
 from math import prod
-from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
-from uuid import UUID
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
-from zoneinfo import ZoneInfo
 
 from orcalike.runtime.errors import DeclarationError, NotSerializable
 from orcalike.transport.errors import ProtocolError
@@ -65,8 +61,7 @@ Form = tuple[int, bytes | tuple[Any, ...]]
 Registered = TypeVar("Registered", bound=type[Any])
 
 
-@dataclasses.dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A registered class: its name on the wire and, of a dataclass, the fields that travel."""
 
     code: Code
@@ -91,6 +86,8 @@ def register(cls: Registered) -> Registered:
     Raises DeclarationError for any other class, and for a dataclass with a `__new__` of its own
     (or from a base such as dict), whose objects cannot be made from their fields.
     """
+    import dataclasses  # not at the top: it takes long, and who has a dataclass has imported it
+
     fields: tuple[str, ...] = ()
     if issubclass(cls, Enum):
         code = Code.FLAG if issubclass(cls, Flag) else Code.ENUM
@@ -122,7 +119,10 @@ def import_name(cls: type[Any] | Callable[..., Any]) -> str:
         main = sys.modules["__main__"]
         spec = getattr(main, "__spec__", None)
         file = getattr(main, "__file__", None)
-        module = spec.name if spec else Path(file).stem if file else module
+        if spec:
+            module = spec.name
+        elif file:
+            module = os.path.splitext(os.path.basename(file))[0]
     return f"{module}:{cls.__qualname__}"
 
 
@@ -154,6 +154,10 @@ def take_apart(value: Any) -> Form:
         return _TAKE_APART[kind](value)
     if kind in _by_class:
         return _registered_form(value, _by_class[kind])
+    if kind.__module__ in _STANDARD_MODULES:
+        forms: dict[type[Any], Callable[[Any], Form]] = _standard().TAKE_APART
+        if kind in forms:
+            return forms[kind](value)
     form = _numpy_form(value)
     if form is None:
         raise NotSerializable(f"{kind!r} cannot travel; {_remedy(value)}")
@@ -172,29 +176,20 @@ def _registered_form(value: Any, record: Record) -> Form:
     return Code.DATACLASS, (record.name, record.fingerprint, *fields)
 
 
-def _zone_form(zone: ZoneInfo) -> Form:
-    if zone.key is None:
-        raise NotSerializable("a ZoneInfo without a key cannot travel; make it with ZoneInfo(key)")
-    return Code.ZONE, (zone.key,)
+_STANDARD_MODULES = frozenset({"datetime", "decimal", "uuid", "zoneinfo"})
+
+
+@functools.cache
+def _standard() -> ModuleType:
+    """What is known of the types of these modules, imported with the first value that travels."""
+    from orcalike.runtime import standard_types
+
+    return standard_types
 
 
 _TAKE_APART: dict[type[Any], Callable[[Any], Form]] = {
     complex: lambda it: (Code.COMPLEX, struct.pack(">dd", it.real, it.imag)),
-    Decimal: lambda it: (Code.DECIMAL, str(it).encode()),
-    UUID: lambda it: (Code.UUID, it.bytes),
     bytearray: lambda it: (Code.BYTEARRAY, bytes(it)),
-    date: lambda it: (Code.DATE, (it.year, it.month, it.day)),
-    time: lambda it: (
-        Code.TIME,
-        (it.hour, it.minute, it.second, it.microsecond, it.fold, it.tzinfo),
-    ),
-    datetime: lambda it: (
-        Code.DATETIME,
-        (it.year, it.month, it.day, *_TAKE_APART[time](it.timetz())[1]),
-    ),
-    timedelta: lambda it: (Code.TIMEDELTA, (it.days, it.seconds, it.microseconds)),
-    timezone: lambda it: (Code.TIMEZONE, it.__getinitargs__()),
-    ZoneInfo: _zone_form,
 }
 
 
@@ -203,16 +198,18 @@ def place(value: object, index: int) -> str:
     record = _by_class.get(type(value))
     if record and index >= 2:
         return f".{record.fields[index - 2]}"
-    return ".tzinfo" if isinstance(value, (datetime, time)) else ""
+    return ".tzinfo" if hasattr(value, "tzinfo") else ""  # of all others, no element can be wrong
 
 
 def _remedy(value: object) -> str:
     """What to do about a value that cannot travel."""
+    import dataclasses  # not at the top: as in `register`
+
     if isinstance(value, Enum) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         return "register its class with orcalike.runtime.extension_types.register"
     if isinstance(value, (type, ModuleType)) or callable(value):
         return "pass its name, and let each process look it up"
-    for plain in (str, bytes, int, float, tuple, list, dict, set, frozenset, datetime):
+    for plain in (str, bytes, int, float, tuple, list, dict, set, frozenset, _standard().datetime):
         if isinstance(value, plain):
             return f"only a plain {plain.__name__} does: convert it to one"
     if isinstance(value, memoryview):
@@ -224,36 +221,14 @@ def _remedy(value: object) -> str:
 
 def revive(code: int, payload: bytes) -> object:
     """The value of a leaf."""
-    return _REVIVE[code](payload)
+    table = _REVIVE if code in _REVIVE else _standard().REVIVE
+    return table[code](payload)
 
 
 def rebuild(code: int, elements: tuple[Any, ...]) -> object:
     """The value of a tagged array, given its elements without the tag."""
-    return _REBUILD[code](elements)
-
-
-def _rebuild_time(elements: tuple[Any, ...]) -> time:
-    hour, minute, second, microsecond, fold, zone = elements
-    return time(hour, minute, second, microsecond, zone, fold=fold)
-
-
-def _rebuild_date(elements: tuple[Any, ...]) -> date:
-    year, month, day = elements
-    return date(year, month, day)
-
-
-def _rebuild_datetime(elements: tuple[Any, ...]) -> datetime:
-    return datetime.combine(_rebuild_date(elements[:3]), _rebuild_time(elements[3:]))
-
-
-def _rebuild_timedelta(elements: tuple[Any, ...]) -> timedelta:
-    days, seconds, microseconds = elements
-    return timedelta(days, seconds, microseconds)
-
-
-def _rebuild_zone(elements: tuple[Any, ...]) -> ZoneInfo:
-    (key,) = elements
-    return ZoneInfo(key)
+    table = _REBUILD if code in _REBUILD else _standard().REBUILD
+    return table[code](elements)
 
 
 def _rebuild_enum(elements: tuple[Any, ...]) -> object:
@@ -283,8 +258,6 @@ def _rebuild_dataclass(elements: tuple[Any, ...]) -> object:
 _REVIVE: dict[int, Callable[[bytes], object]] = {
     Code.BIG_INT: lambda payload: int.from_bytes(payload, "big", signed=True),
     Code.COMPLEX: lambda payload: complex(*struct.unpack(">dd", payload)),
-    Code.DECIMAL: lambda payload: Decimal(payload.decode("ascii")),
-    Code.UUID: lambda payload: UUID(bytes=payload),
     Code.BYTEARRAY: bytearray,
     Code.NUMPY_ARRAY: lambda payload: _numpy_array(payload),
     Code.NUMPY_SCALAR: lambda payload: _numpy_array(payload)[()],
@@ -294,12 +267,6 @@ _REBUILD: dict[int, Callable[[tuple[Any, ...]], object]] = {
     Code.LIST: list,
     Code.SET: set,
     Code.FROZENSET: frozenset,
-    Code.DATE: _rebuild_date,
-    Code.TIME: _rebuild_time,
-    Code.DATETIME: _rebuild_datetime,
-    Code.TIMEDELTA: _rebuild_timedelta,
-    Code.TIMEZONE: lambda elements: timezone(*elements),
-    Code.ZONE: _rebuild_zone,
     Code.ENUM: _rebuild_enum,
     Code.FLAG: _rebuild_flag,
     Code.DATACLASS: _rebuild_dataclass,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import (
     InvocationCancelled,
     InvocationTimeout,
@@ -27,7 +28,6 @@ from orcalike.runtime.errors import (
     ObjectDropped,
 )
 from orcalike.runtime.invocation import Invocation, name_of
-from orcalike.runtime.manager import Code
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import Call

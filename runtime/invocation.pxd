@@ -49,4 +49,5 @@ cdef class Invoker(Layer):
 
 cdef int64_t nanoseconds(object seconds) except -1
 cdef int refuse_loop(object operation) except -1
-cdef object running_loop            # asyncio's: the loop that runs on this thread, or None
+cdef object running_loop()
+cdef object loop_here()

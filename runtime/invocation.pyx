@@ -4,7 +4,6 @@ An invocation is the one kind of future that there is: a thread waits for its `r
 coroutine awaits it, or it is let go. A failure that nobody asks for is logged.
 """
 
-import asyncio
 import logging
 
 cimport cython
@@ -13,13 +12,15 @@ from libc.stdint cimport int64_t
 
 cdef extern from "Python.h":
     int Py_IsInitialized() noexcept     # not any more while the interpreter ends
+    PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
 
 from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport NEVER, Layer
 
 _log = logging.getLogger("orcalike")
-running_loop = asyncio._get_running_loop
+cdef object get_running_loop = None     # asyncio's, as soon as it is there
+cdef object CancelledError = None       # asyncio's
 
 
 @cython.final
@@ -110,14 +111,14 @@ cdef class Invocation(Waitable):
 
     def __await__(self):
         if self.outcome == UNDER_WAY:
-            loop = asyncio.get_running_loop()
+            loop = loop_here()
             future = loop.create_future()
             if self.waiters is None:
                 self.waiters = []
             self.waiters.append((loop, future))
             try:
                 yield from future.__await__()
-            except asyncio.CancelledError:
+            except CancelledError:
                 self.cancel()
                 raise
         return self.take()
@@ -144,6 +145,34 @@ def complain(operation, error):
     if not isinstance(error, InvocationCancelled):
         name = name_of(operation)
         _log.warning("%s failed, and nobody asked: %r", name, error)
+
+
+cdef object running_loop():
+    """The event loop that runs on this thread, or None.
+
+    A loop runs only where somebody has imported asyncio, which takes longer than all of orcalike:
+    a program without coroutines does without it.
+    """
+    global get_running_loop, CancelledError
+    if get_running_loop is None:
+        modules = <dict>PyImport_GetModuleDict()
+        if "asyncio" not in modules:
+            return None
+        asyncio = modules["asyncio"]
+        try:
+            CancelledError = asyncio.CancelledError
+            get_running_loop = asyncio._get_running_loop
+        except AttributeError:          # another thread is importing it
+            return None
+    return get_running_loop()
+
+
+cdef object loop_here():
+    """The event loop that runs on this thread; raises RuntimeError where none does."""
+    loop = running_loop()
+    if loop is None:
+        raise RuntimeError("no running event loop")
+    return loop
 
 
 cdef int refuse_loop(object operation) except -1:

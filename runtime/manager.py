@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from enum import IntEnum
 from typing import Any
 
 from orcalike.runtime import classes
@@ -20,6 +19,7 @@ from orcalike.runtime.changes import (
     Withdrawal,
     withdrawal_error,
 )
+from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import (
     ClassMismatch,
     NotSerializable,
@@ -40,19 +40,6 @@ VIEW_INDEX = (1 << 32) - 1
 """The index of what happens at a view, whose number is the seqno: no message has it."""
 
 _log = logging.getLogger("orcalike")
-
-
-class Code(IntEnum):
-    """The group's own operations, as they travel."""
-
-    CREATE = 1
-    FIND = 2
-    DROP = 3
-    WITHDRAW = 4
-    FENCE = 5
-    BARRIER = 6
-    ATOMIC = 7
-    ENDED = 8
 
 
 class Manager:

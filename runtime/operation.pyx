@@ -11,8 +11,7 @@ from libc.stdint cimport int64_t
 
 from orcalike.runtime.arguments import arity, positional
 from orcalike.runtime.errors import GuardFalse, WindowFull
-from orcalike.transport.degree import degree_of
-from orcalike.transport.view import MEMBERS_MAX
+from orcalike.transport.degree import MEMBERS_MAX, degree_of
 
 from orcalike.runtime.invocation cimport Invocation, nanoseconds
 from orcalike.runtime.replica cimport HELD, PLAIN, Replica, begin, end
@@ -274,7 +273,7 @@ def group_of(BoundOperation bound):
 
 async def within(Invocation invocation, seconds):
     """Await an outcome for that long, then its withdrawal."""
-    import asyncio
+    import asyncio                          # not at the top: only coroutines need it
 
     waiting = asyncio.ensure_future(outcome_of(invocation))
     try:

@@ -11,6 +11,9 @@ from typing import Literal, TypeAlias
 Resilience: TypeAlias = int | Literal["majority"]
 """A degree as a program gives it."""
 
+MEMBERS_MAX = 1024
+"""The largest view: a place in it fits the wire, and the list of it a control message."""
+
 NUMBER_MAX = 253
 MAJORITY = 254
 ALL = 255

@@ -12,10 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
-
-MEMBERS_MAX = 1024
-"""The largest view: a place in it fits the wire, and the list of it a control message."""
 
 PLACE_BITS = 10
 """Of a ballot: the place of its leader."""

@@ -14,7 +14,8 @@ from unittest import mock
 
 from orcalike.errors import OrcalikeError
 from orcalike.runtime import classes, moment
-from orcalike.runtime.manager import VIEW_INDEX, Code
+from orcalike.runtime.codes import Code
+from orcalike.runtime.manager import VIEW_INDEX
 from orcalike.runtime.marshal import Codec
 from orcalike.transport.view import View
 

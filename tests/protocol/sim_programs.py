@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import orcalike as orca
 from orcalike.group import Drop, Find, Share, Whole
+from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
-from orcalike.runtime.manager import Code
 from tests.zoo import Counter, Journal, transfer, transfer_undone, transfer_when
 
 

@@ -22,10 +22,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from orcalike.errors import OrcalikeError
+from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.heartbeat import Heartbeat
-from orcalike.transport.view import MEMBERS_MAX, Member
+from orcalike.transport.view import Member
 
 #: How long anything may take; no test passes or fails by less.
 DEADLINE = 60.0

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import (
     BALLOT_BITS,
     BALLOT_MAX,
     LINEAGES_MAX,
-    MEMBERS_MAX,
     Member,
     View,
     next_lineage,

@@ -38,8 +38,8 @@ import os
 from hashlib import blake2b
 
 from orcalike.transport.drivers import sockets
+from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import OrcalikeError
-from orcalike.transport.view import MEMBERS_MAX
 
 from orcalike.transport.drivers.driver cimport monotonic
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64

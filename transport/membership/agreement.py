@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.attempt import Attempt, Report, Value
 from orcalike.transport.membership.quorum import Ruling, State
 from orcalike.transport.view import (
     BALLOT_MAX,
-    MEMBERS_MAX,
     PLACE_BITS,
     Member,
     View,

@@ -1,0 +1,83 @@
+"""What the decorators check and register (`declare`), with the syntax of the functions at hand.
+
+It is a module of its own because `ast` and `inspect` take long to import: the first class or atomic
+function that a program declares imports them, and nobody else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import FunctionType
+from typing import Any
+
+from orcalike import lint
+from orcalike.members import Members, guard_problems
+from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
+from orcalike.runtime.errors import DeclarationError
+from orcalike.runtime.extension_types import import_name
+from orcalike.runtime.operation import Atomic
+from orcalike.transport.degree import Resilience
+
+
+def declare_class(cls: Any, resilience: Resilience | None) -> Any:
+    """Check a class and its operations, and register it; raises DeclarationError."""
+    if not isinstance(cls, type):
+        raise DeclarationError(f"@shared needs a class, not {cls!r}: for a function use @atomic")
+    members = Members(cls)
+    _raise([*members.problems(), *lint.check(members.subjects())])
+    operations = members.take_over()
+    words = [f"{op.name} {op.kind} {op.popup} {op.undo} {op.resilience}" for op in operations]
+    info = ClassInfo(
+        cls=cls,
+        name=import_name(cls),
+        operations=operations,
+        digest=digest_of([*words, str(resilience), *members.hooks], members.functions()),
+        resilience=resilience,
+        hooks=frozenset(members.hooks),
+        init=members.init,
+    )
+    for index, operation in enumerate(operations):
+        operation.index = index
+        operation.info = info
+        if operation.resilience is None:
+            operation.degree = info.degree
+    declare(info)
+    return cls
+
+
+def declare_atomic(declared: Atomic[..., Any], function: FunctionType) -> None:
+    """Check an atomic function, and register it; raises DeclarationError."""
+    _check_atomic(function)
+    declared.guard_declared = lambda guard: _declare_guard(declared, guard)
+    declare(_atomic_info(declared, [function]))
+
+
+def _check_atomic(function: FunctionType) -> None:
+    if "." in lint.title(function):
+        what, remedy = "is a method", "put @atomic on a function of the module"
+        _raise([lint.finding(function, lint.title(function), what, remedy)])
+    who = f"atomic {lint.title(function)}"
+    _raise(lint.check([lint.Subject(function, who, pure=False, owned=frozenset())]))
+
+
+def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> AtomicInfo:
+    options = [f"undo={declared.undo}", f"resilience={declared.resilience}"]
+    digest = digest_of(options, functions)
+    return AtomicInfo(declared, import_name(declared.function), digest)
+
+
+def _declare_guard(declared: Atomic[..., Any], guard: FunctionType) -> None:
+    """Checks an atomic function's guard, which comes when the function is declared already."""
+    function: FunctionType = declared.function
+    who = f"the guard of atomic {lint.title(function)}"
+    _raise(guard_problems(function, guard, who, method=False))
+    code = guard.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    _raise(lint.check([lint.Subject(guard, who, pure=True, owned=frozenset(parameters))]))
+    declare(_atomic_info(declared, [function, guard]))
+
+
+def _raise(problems: Iterable[str]) -> None:
+    """Shows all problems at once, one on a line."""
+    if lines := list(problems):
+        raise DeclarationError("\n".join(lines))

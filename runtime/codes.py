@@ -1,0 +1,18 @@
+"""The numbers of what a group itself is asked to do. A witness knows them, and has no manager."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Code(IntEnum):
+    """The group's own operations, as they travel."""
+
+    CREATE = 1
+    FIND = 2
+    DROP = 3
+    WITHDRAW = 4
+    FENCE = 5
+    BARRIER = 6
+    ATOMIC = 7
+    ENDED = 8

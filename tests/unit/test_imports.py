@@ -1,0 +1,75 @@
+"""What `import orcalike` imports, and what waits until it is needed: a start is quick."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import orcalike
+
+ROOT = Path(__file__).parents[2]
+FOR_COROUTINES = {"asyncio", "ssl"}
+SLOW = FOR_COROUTINES | {
+    *("ast", "dataclasses", "datetime", "decimal", "hashlib", "inspect", "ipaddress", "json"),
+    *("msgpack", "secrets", "socket", "subprocess", "uuid", "zoneinfo"),
+}
+
+PROGRAM = """
+from decimal import Decimal
+import orcalike as orca
+
+@orca.shared
+class Total:
+    def __init__(self) -> None:
+        self.value = Decimal(0)
+
+    @orca.write
+    def add(self, value: Decimal) -> None:
+        self.value += value
+
+    @orca.read
+    def get(self) -> Decimal:
+        return self.value
+
+with orca.join() as group:
+    total = group.share(Total, "total")
+    total.add(Decimal(1))
+    total.add.nowait(Decimal(2)).result()
+    assert total.get() == 3
+"""
+
+
+def imported_by(program: str) -> set[str]:
+    """The modules that a program has imported at its end, beside those of a bare interpreter."""
+    watched = f"import sys\nbare = {{*sys.modules}}\n{program}\nprint(*(sys.modules.keys() - bare))"
+    ended = subprocess.run(
+        [sys.executable, "-c", watched], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ended.stderr == ""
+    return set(ended.stdout.split())
+
+
+def test_import_imports_nothing_slow() -> None:
+    modules = imported_by("import orcalike")
+    assert "orcalike.declare" in modules
+    assert modules & SLOW == set()
+
+
+def test_a_program_without_coroutines_imports_no_asyncio() -> None:
+    modules = imported_by(PROGRAM)
+    assert {"orcalike.group", "orcalike.runtime.standard_types"} <= modules
+    assert modules & FOR_COROUTINES == set()
+
+
+def test_every_public_name_is_there() -> None:
+    assert imported_by("from orcalike import *\nGroup, Member, View, now, random, shared")
+    assert set(orcalike.__all__) <= set(dir(orcalike))
+    assert all(hasattr(orcalike, name) for name in orcalike.__all__)
+
+
+def test_what_is_not_there_is_said_as_python_says_it() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'orcalike' has no attribute 'nonsense'$"):
+        orcalike.nonsense  # type: ignore[attr-defined]  # noqa: B018
