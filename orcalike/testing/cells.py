@@ -77,6 +77,11 @@ def scenario_of(cell: Cell, seed: int) -> Scenario:
         Event("cast", dice.randrange(safety), str(dice.randrange(size)), degree=degree)
         for _ in range(60)
     ]
+    if cell.role == "P":  # one that has more under way when the first comes back
+        events += [
+            Event("cast", safety * tenth // 10, "next", count=5, degree=degree)
+            for tenth in range(1, 10)
+        ]
     change = 4 * DETECTION + dice.randrange(DETECTION)
     if cell.step.startswith("L"):
         events.append(Event("leave", change, "sequencer" if cell.role == "S" else "youngest"))

@@ -88,6 +88,8 @@ class Facts:
     """How many casts each member has made."""
     acked: dict[Name, tuple[int, Key]] = field(default_factory=dict)
     """(lineage, place) of casts that were delivered at their own sender."""
+    anew: Identity = (0, 0, 0)
+    """The last view in which nobody had state: what was written before is gone, by their own will."""
     seen: dict[int, Seen] = field(default_factory=dict)
     views: dict[Identity, Installed] = field(default_factory=dict)
     starts: dict[Identity, int] = field(default_factory=dict)

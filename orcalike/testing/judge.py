@@ -81,7 +81,8 @@ class Judge:
             facts.placed[view.lineage, key] = name, view.identity
         if facts.casts[name].degree and key > facts.pinned.get(view.identity, (0, 0)):
             facts.pinned[view.identity] = key
-        if member == source:
+        if member == source and view.identity > facts.anew:
+            # Else all others have left meanwhile, and who sees this late is out itself.
             facts.acked[name] = view.lineage, key
         seen.last = key
         seen.count += 1
@@ -103,6 +104,7 @@ class Judge:
             facts.latest[view.lineage] = max(view.number, facts.latest.get(view.lineage, 0))
         if view.witnesses.issuperset(view.members):
             facts.acked.clear()  # all who had state have left: whoever comes begins anew
+            facts.anew = max(facts.anew, view.identity)
         facts.installed.setdefault(view.identity, []).append(member)
         if start is not None:
             facts.starts.setdefault(view.identity, start)

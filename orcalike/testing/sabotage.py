@@ -145,7 +145,6 @@ SEEDS: dict[str, tuple[int, ...]] = {
     "joiner-without-state": (4, 0),
     "snapshot-late": (37, 66),
     "forget-buffered": (90, 19),
-    "donor-not-replaced": (6, 9),
 }
 """What makes looking short: seeds by switch."""
 

@@ -7,11 +7,12 @@ comes to either within 10 D (I28, G29).
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from orcalike.testing.run import Run
-from orcalike.testing.scenario import MS, Event
+from orcalike.testing.scenario import MS, Event, Scenario
 from tests.protocol.test_schedules import START, D, cuts, scenario
 
 
@@ -98,46 +99,6 @@ def test_all_of_the_oldest_die_and_the_next_with_them() -> None:
     assert len(run.newest.members) == 7
 
 
-def test_a_member_of_which_nobody_knows_any_more_learns_that_it_is_out() -> None:
-    """1 sleeps; 0 goes on with 2, leaves, and comes back as another, whom 1 does not know."""
-    events = [
-        Event("pause", START, "1", span=8 * D),
-        Event("join", START + 2 * D, "2"),
-        Event("leave", START + 4 * D, "0"),
-        Event("restart", START + 6 * D, "0"),
-    ]
-    run = Run(scenario(2, events, more=1))
-    assert not run.run().blocked
-    sleeper = next(each for each in run.applications.values() if each.process == "1")
-    assert (sleeper.exited or "").startswith("expelled")
-
-
-def test_who_has_joined_since_tells_of_the_group() -> None:
-    """1 sleeps; 2 asked it to be let in, and was, by 0, which dies. 1 knows no other."""
-    events = [
-        Event("pause", START, "1", span=8 * D),
-        *(Event("join", START + MS, name) for name in ("2", "3", "4", "5")),
-        Event("crash", START + 6 * D, "0", way="machine"),
-    ]
-    run = Run(scenario(2, events, more=4))
-    assert not run.run().blocked
-    sleeper = next(each for each in run.applications.values() if each.process == "1")
-    assert (sleeper.exited or "").startswith("expelled")
-
-
-def test_a_reset_is_heard_of_by_who_had_slept_for_several_views() -> None:
-    """1 sleeps; 0 goes on without it, lets 2 in, and dies. 2 speaks to 1 of a view long after its."""
-    events = [
-        Event("pause", START, "1", span=8 * D),
-        Event("join", START + 2 * D, "2"),
-        Event("crash", START + 6 * D, "0", way="machine"),
-    ]
-    run = Run(replace(scenario(2, events, more=1), resets=True))
-    run.run()
-    sleeper = next(each for each in run.applications.values() if each.process == "1")
-    assert (sleeper.exited or "").startswith("expelled")
-
-
 # What `Run` asks for in the end, and what it does not.
 
 
@@ -183,3 +144,13 @@ def test_who_is_out_and_in_the_newest_view_is_trouble() -> None:
     trouble = run.trouble()
     assert trouble is not None
     assert trouble.startswith("rank 1 (sim:1) is out, and in ")
+
+
+# As they were found, made small.
+
+FOUND = Path(__file__).parent / "testdata" / "liveness"
+
+
+@pytest.mark.parametrize("path", sorted(FOUND.glob("*.json")), ids=lambda path: path.stem)
+def test_what_was_found_comes_right(path: Path) -> None:
+    Run(Scenario.from_json(path.read_text())).run()

@@ -169,6 +169,27 @@ def away_while_the_others_died() -> Scenario:
     )
 
 
+def dying_while_it_gives() -> Scenario:
+    """0 gives its state to 5 in more pieces than it sends at once, and dies before it hears of one.
+
+    If nobody gives in its place, 5 waits for the rest for good.
+    """
+    joined = START + D
+    return replace(
+        scenario(
+            5,
+            [
+                *(Event("cast", START, str(number)) for number in range(5)),
+                Event("lag", START, "0", "5", D // 2),
+                Event("join", joined, "5"),
+                Event("crash", joined + 5 * MS, "0"),
+            ],
+            more=1,
+        ),
+        piece=1,
+    )
+
+
 SCHEDULES = {
     acknowledging_the_old_sequencer: ("ack-after-promise", {"I8", "I16"}),
     accepting_by_number: ("accept-without-packets", {"I14", "I28"}),
@@ -177,6 +198,7 @@ SCHEDULES = {
     two_primaries: ("dead-do-not-count", {"I15"}),
     away_while_the_others_died: ("always-sure", {"I15"}),
     cut_off_with_all_holders: ("forget-degree", {"I8", "I15"}),
+    dying_while_it_gives: ("donor-not-replaced", {"I28"}),
 }
 """Each schedule: the detail that it needs (a switch of `orcalike.testing.sabotage`), and what is
 found where that is missing."""

@@ -22,6 +22,9 @@ cdef class Peer:
     cdef bint connecting                # a link was asked for, and there is no word of it yet
     cdef list queue                     # messages that wait for the link
     cdef Py_ssize_t queued
+    cdef readonly bint missed           # what was sent to it in this view was given up
+
+    cdef give_up(self)
 
 
 cdef class Com(Layer):

@@ -11,6 +11,7 @@ class Peer:
     link: int
     place: int
     greeted: bool
+    missed: bool
     def __new__(cls, address: str) -> Self: ...
 
 def greeting_of(frame: bytes | bytearray | memoryview) -> tuple[str, str, int]: ...

@@ -45,6 +45,11 @@ cdef class Peer:
         self.place = -1
         self.queue = []
 
+    cdef give_up(self):
+        """What waits for a link will not be sent."""
+        self.missed |= bool(self.queue)
+        self.queue, self.queued = [], 0
+
 
 def greeting_of(const unsigned char[::1] frame):
     """(group, address, incarnation) of a greeting; raises ProtocolError for anything else."""
@@ -110,7 +115,7 @@ cdef class Com(Layer):
         self.links[link] = None
         if peer.link == link or peer.link < 0:
             peer.link = self.other_link(peer)
-            peer.queue, peer.queued = [], 0
+            peer.give_up()
         if greeted or peer.address:
             self.above.up_problem(peer, why)
         if peer.link >= 0:
@@ -151,7 +156,7 @@ cdef class Com(Layer):
             return
         peer.connecting = False
         if peer.link < 0:
-            peer.queue, peer.queued = [], 0
+            peer.give_up()
             self.above.up_problem(peer, why)
             if peer.place >= 0:
                 self.retry()
@@ -188,6 +193,7 @@ cdef class Com(Layer):
     cdef greet(self, int link, Peer peer, Message frame):
         """The first frame of a link: who is it?"""
         cdef Peer known
+        cdef list waiting = []
         try:
             group, address, incarnation = greeting_of(frame.body)
             if group != self.group:
@@ -203,6 +209,8 @@ cdef class Com(Layer):
                 # Another endpoint answers where this peer was: it is gone.
                 peer.replaced = True
                 self.above.up_problem(peer, "another endpoint has its address")
+            elif peer.link < 0:
+                waiting, peer.queue, peer.queued = peer.queue, [], 0    # for whoever is there
             self.links[link] = peer = known
         self.greetings[link] = True
         peer.incarnation = incarnation
@@ -218,11 +226,13 @@ cdef class Com(Layer):
                 self.transmit(link, message, kind)
             peer.queue, peer.queued = [], 0
             self.above.up_linked(peer)
+        for kind, message in waiting:
+            self.transmit(peer.link, message, kind)
 
     cdef Peer known(self, str address, object incarnation):
         """The peer with that incarnation; another one that had the address before has lost it."""
         cdef Peer peer
-        for peer in self.places:
+        for peer in (*self.places, *self.links):
             if peer is not None and peer.incarnation == incarnation:
                 return peer
         peer = self.peers.get(address)
@@ -248,6 +258,7 @@ cdef class Com(Layer):
             peer = self.member(member)
             peer.incarnation = member.incarnation
             peer.place = place
+            peer.missed = False
             self.places.append(peer)
             if peer.link < 0 and place < mine:
                 self.want(peer)
@@ -291,7 +302,12 @@ cdef class Com(Layer):
     cpdef contact(self, Message message, str address):
         """To an endpoint that need not be in the view; a link is made where there is none."""
         cdef Peer peer = self.peer(address)
+        cdef Peer other
         cdef bint pushed = False
+        if peer.link < 0:                   # perhaps another that was there, or is there now
+            for other in self.links:
+                if other is not None and other.link >= 0 and other.address == address:
+                    peer = other
         if peer.link < 0:
             self.want(peer)
         self.route(peer, message, CONTACT, &pushed)

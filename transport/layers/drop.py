@@ -85,6 +85,11 @@ class Drop(Layer):
             self._pass(message, is_cast)
         self.above.up_flush(failed)
 
+    def up_exit(self, why: str) -> None:
+        """Nothing of the group comes after that."""
+        self._let_go()
+        self.above.up_exit(why)
+
     def expire(self) -> None:
         now = self.core.now
         while self._line and self._line[0][0] <= now:

@@ -74,8 +74,11 @@ cdef class Mbrship(Layer):
         if self.over:
             self.above.up_join_failed("this endpoint is out of the group for good: make another")
             return
-        if self.view is not None:
-            return                              # it is in already
+        if self.view is not None:               # it is in already, or was, and does not know it
+            if address and self.agreement.missed():
+                held = self.above.up_held()
+                self.contact_with(address, ["BEHIND", self.view.number, held])
+            return
         if not address:
             self.install(View(1, 1, 0, (self.first(),)), b"")
             return
@@ -386,7 +389,7 @@ cdef class Mbrship(Layer):
         if self.unlinked.pop(peer.incarnation, None) is None:
             return
         self.suspicions()
-        if self.agreement.unsettled:
+        if self.agreement.unsettled or peer.missed:
             self.unsettle(peer.incarnation)     # that word may have been lost with a link, too
         if peer.place >= 0:
             self.tell(peer.place, ["HERE"])     # whoever has gone on meanwhile says so
@@ -431,8 +434,9 @@ cdef class Mbrship(Layer):
             case ["LEAVE"] if self.view is not None and message.source >= 0:
                 self.agreement.ask_leave(self.view.members[message.source].incarnation)
                 self.core.again(self)
-            case ["HERE"]:
-                pass
+            case ["HERE"] if self.view is not None and message.source >= 0:
+                # A link was made again, and only the other end may know that one was broken.
+                self.agreement.again(self.view.members[message.source].incarnation)
             case ["RESET", int(minimum)] if self.view is not None and message.source >= 0:
                 self.reset_for(message.source, minimum)
             case ["RESET_FAILED", str(why)] if self.view is not None and message.source >= 0:

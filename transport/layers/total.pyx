@@ -726,6 +726,7 @@ cdef class Total(Layer):
                     self.below.send(message, new)
             if self.roster.count == 1:
                 self.accept_more()
+                self.trim(self.next)    # nobody else will say that it holds that
         if not self.core.is_broken("no-resend"):
             self.submit_more()
         return 0

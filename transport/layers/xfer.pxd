@@ -30,6 +30,8 @@ cdef class Xfer(Layer):
     # Joining.
     cdef uint32_t epoch             # number of the view whose state is awaited
     cdef uint32_t wanted            # number of the next piece
+    cdef object giver               # the incarnation that they come from; None as long as none came
+    cdef object newest              # the view that is in force, while what comes is buffered
     cdef list pieces
     cdef list buffered              # views and casts since, to apply on top
 
@@ -42,4 +44,5 @@ cdef class Xfer(Layer):
     cdef acknowledged(self, int source, Message message)
     cdef take(self, int source, Message message)
     cdef begin_again(self, uint32_t epoch)
+    cdef forget_pieces(self)
     cdef finish(self, bytes waiting)

@@ -4,11 +4,12 @@ Promises: a joiner's application sees the state at that view, then every cast si
 missed and nothing twice; the others go on meanwhile. What a piece of state holds is the business
 of the application, which is asked with `up_give_state` and told with `up_take_state`.
 
-The donor is the oldest member whose state is complete, or will be first. It gives a few pieces,
-and one more for each that the joiner acknowledges, so state never crowds out other work. The
-joiner buffers views and casts until it has all. Its COMPLETE has a place in the order, so all know
-from when on it may be a donor. A change of view drops what is under way between two members, so the donor repeats what
-was not acknowledged; if the donor is gone, another starts again as of that view (F21). Who
+The donor is the oldest member whose state is complete for all to see; where there is none, all who
+are complete give, and the joiner takes from the first of them. A donor gives a few pieces, and one
+more for each that the joiner acknowledges, so state never crowds out other work. The joiner buffers
+views and casts until it has all. Its COMPLETE has a place in the order, so all know from when on it
+may be a donor. A change of view drops what is under way between two members, so the donor repeats
+what was not acknowledged; if the donor is gone, another starts again as of that view (F21). Who
 leaves finishes what it gives first.
 
 Needs total order. Where nobody has state (only witnesses were there) a joiner begins empty.
@@ -37,6 +38,7 @@ cdef enum:
     OTHER = 5
     HEADER = 9
     AHEAD = 4                       # pieces that are given before one is acknowledged
+    ANYBODY = 0                     # as a donor: all who are complete, whether it is known or not
 
 
 cdef class Gift:
@@ -143,6 +145,9 @@ cdef class Xfer(Layer):
         elif self.complete:
             self.admit(view)
         if not self.complete:
+            self.newest = view
+            if self.giver is not None and view.place(self.giver) < 0:
+                self.forget_pieces()
             self.below.incomplete((self.core.me.incarnation,))
             self.buffered.append((view, cut))
             return
@@ -173,20 +178,21 @@ cdef class Xfer(Layer):
         """Who waits for state in `view`, and from whom; all whose state is complete agree."""
         for member in view.members:
             if self.view.place(member.incarnation) < 0 and not member.witness:
-                self.donors[member.incarnation] = 0
+                self.donors[member.incarnation] = ANYBODY
         oldest = view.members[0].incarnation
         present = {member.incarnation for member in view.members}
         able = [member.incarnation for member in view.members
                 if not member.witness and member.incarnation not in self.donors]
-        # Where none is complete for all to see, the oldest who joined before will be: it gives
-        # when it is. It may have seen casts, which a witness cannot give.
-        able += [member.incarnation for member in view.members
-                 if not member.witness and self.view.place(member.incarnation) >= 0]
-        giver = able[0] if able else oldest
+        # Where none is complete for all to see, some who joined before may be, and may have seen
+        # casts, which a witness cannot give: each of these gives, and a joiner takes from one.
+        unsure = [member.incarnation for member in view.members
+                  if not member.witness and self.view.place(member.incarnation) >= 0]
+        alone = unsure[0] if not able and len(unsure) == 1 else None
+        giver = able[0] if able else ANYBODY if unsure else oldest
         self.view = view
         if self.core.is_broken("donor-not-replaced"):
-            present |= set(self.donors.values())
-        self.donors = {joiner: donor if donor in present else giver if giver != joiner else oldest
+            present |= set(self.donors.values()) - {ANYBODY}
+        self.donors = {joiner: donor if donor in present else oldest if joiner == alone else giver
                        for joiner, donor in self.donors.items() if joiner in present}
         self.gifts = {joiner: gift for joiner, gift in self.gifts.items() if joiner in present}
 
@@ -202,7 +208,8 @@ cdef class Xfer(Layer):
         waiting = msgpack.packb(list(self.donors.items()))
         for joiner, donor in self.donors.items():
             # This member may stand here itself, until its COMPLETE has its place in the order.
-            if donor == me and joiner != me and joiner not in self.gifts:
+            mine = donor == me or donor == ANYBODY and not self.core.me.witness
+            if mine and joiner != me and joiner not in self.gifts:
                 gift = self.gifts[joiner] = Gift.__new__(Gift)
                 gift.joiner = joiner
                 gift.epoch = self.view.number
@@ -249,11 +256,17 @@ cdef class Xfer(Layer):
         """A piece of state, or the word that it was the last."""
         cdef unsigned char* header = message.pop(HEADER)
         cdef uint32_t epoch = load32(header + 1)
+        cdef object giver
         cdef Message want
         if self.complete or epoch < self.epoch:
             return
         if epoch > self.epoch:
             self.begin_again(epoch)
+        giver = self.newest.members[source].incarnation
+        if self.giver is None:
+            self.giver = giver
+        elif self.giver != giver:
+            return                      # several give, each in pieces of its own
         if load32(header + 5) == self.wanted:
             self.wanted += 1
             if header[0] == LAST:
@@ -272,9 +285,14 @@ cdef class Xfer(Layer):
         else:
             raise ProtocolError(f"state as of view {epoch}, which was not installed here")
         self.epoch = epoch
+        self.forget_pieces()
+        del self.buffered[:start]
+
+    cdef forget_pieces(self):
+        """Whoever gives next gives all of it."""
+        self.giver = None
         self.wanted = 0
         self.pieces.clear()
-        del self.buffered[:start]
 
     cdef finish(self, bytes waiting):
         """The state is whole: hand it up, then what was buffered on top of it."""
@@ -292,6 +310,7 @@ cdef class Xfer(Layer):
             self.above.up_take_state(piece)
         self.view, cut = buffered[0]
         self.above.up_view(self.view, cut)
+        self.hand_out()                 # it may be the one who gives, as of this view
         for event in buffered[1:]:
             if isinstance(event, tuple):
                 self.up_view(event[0], event[1])

@@ -19,6 +19,7 @@ other. This module knows no packets: what is held, and what the cut is, it asks 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from orcalike.transport.degree import MEMBERS_MAX
@@ -248,10 +249,22 @@ class Agreement:
         return [member for place, member in members if place not in attempt.reports]
 
     def ask_again(self) -> None:
-        """While the group is blocked: those who are missed may be there, and in another view."""
-        for member in self.missed():
-            if self.view is not None and member.incarnation not in self.dead:
-                self._ask(self.view.place(member.incarnation))
+        """While the group is blocked: who is missed may be there, and in another view.
+
+        Who had no state when it reported may have it all now.
+        """
+        attempt = self.attempt
+        if attempt is None or attempt.said is None:
+            return
+        for place, member in enumerate(attempt.view.members):
+            report = attempt.reports.get(place)
+            if member.incarnation in self.dead or report is not None and report.state:
+                continue
+            if place != self.place:
+                self._ask(place)
+            elif report is not None:
+                attempt.note(place, replace(report, state=State(self.port.has_state())))
+                self._go_on()
 
     def again(self, incarnation: int) -> None:
         """A member can be reached anew: repeat to it what it may not have heard."""
@@ -345,6 +358,8 @@ class Agreement:
             self._turn_away()
         kept = self._last_with_state(attempt, loses=loses)
         gone = (self.leaving | self.expelled | self.dead) - kept
+        if attempt.reset and not attempt.with_state(self.dead, State.WHOLE):
+            gone |= attempt.without_state()  # they begin anew, with the others
         members = [member for member in staying if member.incarnation not in gone]
         ranks = {member.rank for member in members}
         joining, self.leaving = list(self.joining.values()), set()
@@ -365,17 +380,14 @@ class Agreement:
     def _last_with_state(self, attempt: Attempt, *, loses: bool) -> set[int]:
         """Who may not go yet, since nobody else has the state and somebody needs it.
 
-        That may be a member that is not there: it must be out of the view before the last leave.
+        Some join, or have not got it all. Or a member is not there: it is put out of the view first.
         """
-        members = attempt.view.members
-        having = {
-            members[place].incarnation
-            for place, report in attempt.reports.items()
-            if report.state and not members[place].witness
-        }
+        witnesses = {member.incarnation for member in attempt.view.members if member.witness}
+        having = attempt.with_state(self.dead) - witnesses
         if not having <= self.leaving | self.expelled:
             return set()
-        needed = loses or any(not member.witness for member in self.joining.values())
+        joins = any(not member.witness for member in self.joining.values())
+        needed = loses or joins or not attempt.without_state() <= self.leaving | self.dead
         return having if needed else having - self.leaving
 
     def _turn_away(self) -> None:
@@ -425,7 +437,7 @@ class Agreement:
             return UNDER_WAY
         if len(attempt.reports) < minimum:
             return f"{len(attempt.reports)} members are there, {minimum} are asked for"
-        if not any(report.state for report in attempt.reports.values()):
+        if not attempt.with_state(self.dead):
             return "nobody who is there has the whole state"
         self.attempt = None
         self._begin(reset=max(minimum, 1))
@@ -571,7 +583,7 @@ class Agreement:
         attempt = self.attempt
         if attempt is None or attempt.ballot != ballot:
             return
-        attempt.reports.setdefault(place, report)
+        attempt.note(place, report)
         self.port.mark("V4")
         if attempt.value is not None and place not in attempt.accepts:
             self._propose_to(place)

@@ -56,6 +56,12 @@ class Attempt:
     is_broken: Callable[[str], bool] = lambda switch: False
     """Whether a detail is sabotaged."""
 
+    def note(self, place: int, report: Report) -> None:
+        """A member reports; once more, perhaps, and then its state may have become whole."""
+        known = self.reports.setdefault(place, report)
+        if report.state > known.state:
+            self.reports[place] = replace(known, state=report.state)
+
     def ruling(self, places: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
         """Whether the members at these places may form the next view."""
         members = self.view.members
@@ -88,7 +94,7 @@ class Attempt:
         """Whether all who have the state leave, while somebody else who has it may live."""
         for place, member in enumerate(self.view.members):
             report = self.reports.get(place)
-            if report is not None and report.state and member.incarnation not in leaving:
+            if report is not None and report.state and member.incarnation not in leaving | dead:
                 return False
         return not (self.reset or self.is_broken("no-state-needed")) and any(
             place not in self.reports and not member.witness and member.incarnation not in dead
@@ -105,8 +111,19 @@ class Attempt:
         if not self.reset:
             return self.ruling(self.reports.keys(), dead)
         enough = len(self.reports) >= self.reset
-        whole = any(report.state for report in self.reports.values())
+        whole = bool(self.with_state(dead))
         return Ruling(enough and whole, f"reset asks for {self.reset} members, one with the state")
+
+    def with_state(self, dead: AbstractSet[int], least: State = State.EMPTY) -> set[int]:
+        """Who has reported that it has the state, and has not died since."""
+        members, reports = self.view.members, self.reports.items()
+        return {members[place].incarnation for place, it in reports if it.state >= least} - dead
+
+    def without_state(self) -> set[int]:
+        """Who has reported that it is still to get the state."""
+        members, reports = self.view.members, self.reports.items()
+        waiting = {members[place] for place, it in reports if not it.state}
+        return {member.incarnation for member in waiting if not member.witness}
 
     def is_decided(self, dead: AbstractSet[int]) -> bool:
         """Whether enough have accepted: after a reset, all who promised."""

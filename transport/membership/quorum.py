@@ -45,6 +45,7 @@ def rule_on(
 ) -> Ruling:
     """Whether those `present` may form the view after `view`; all sets hold incarnations.
 
+    Whoever has promised is present, even if it has died since; but its state has died with it.
     `dead` are certainly dead (H13), `degree` is R, the least degree of 1 or more of any operation
     (0 if there is none), and `state` says what those present know of the application's state.
     `sure`: one of those present was never out of contact in this view, so that the dead cannot have
@@ -64,7 +65,7 @@ def rule_on(
     if degree >= 1 and len(here) < size - degree:
         why = f"with resilience {degree}, {size - degree} of {size} members must be there"
         return Ruling(False, why, missing or _without(view, present))
-    known = [state[each] for each in sorted(present) if each in state]
+    known = [state[each] for each in sorted(present - dead) if each in state]
     lost = all(member.witness or member.incarnation in dead for member in view.members)
     if State.WHOLE not in known and not (lost and State.EMPTY in known):
         why = "nobody who is there has the whole state"
