@@ -212,7 +212,9 @@ class Run:
         total = application.total
         kept = total.dump()["history"]
         size_max = total.window_bytes + self._largest
-        self.judge.gauge(application.me, kept, 3 * total.window_packets, total.kept, size_max)
+        self.judge.gauge(
+            application.me, kept, 3 * total.window_packets, total.history.bytes, size_max
+        )
 
     # The run.
 

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.layers.history cimport Held, History
 from orcalike.transport.layers.roster cimport Roster
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
@@ -16,15 +17,6 @@ cdef class Sent:
     cdef int degree
 
 
-cdef class Held:
-    """A packet with its seqno, kept until it is stable."""
-    cdef Message message
-    cdef Py_ssize_t size            # of its body, which ends where the message ends
-    cdef int place                  # of its sender; -2 - i for core.departed[i]
-    cdef int degree
-    cdef uint64_t counter, seqno, stamp
-
-
 cdef class Total(Layer):
     cdef readonly object me, view
     cdef readonly int place
@@ -34,8 +26,7 @@ cdef class Total(Layer):
     cdef readonly uint64_t held     # all packets below are held here
     cdef readonly uint64_t accepted # all packets below have r + 1 holders
     cdef readonly uint64_t stable_mark  # all members hold what is below
-    cdef Ring history               # of Held: what is not stable, up to `held`
-    cdef readonly Py_ssize_t kept   # bytes in there
+    cdef readonly History history   # what is not stable, up to `held`
     cdef uint64_t begun             # packets below were numbered before this view
     cdef readonly uint64_t counter  # of this member's latest packet
     cdef Ring unordered             # of Sent
@@ -73,9 +64,8 @@ cdef class Total(Layer):
     cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1
     cdef int accept_more(self) except -1
     cdef int announce(self) except -1
-    cdef Held keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
-                   uint64_t seqno, uint64_t stamp)
-    cdef Held held_at(self, uint64_t seqno)
+    cdef int keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+                  uint64_t seqno, uint64_t stamp) except -1
     cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1
     cdef int deliver_accepted(self) except -1
     cdef int trim(self, uint64_t stable) except -1
@@ -84,7 +74,6 @@ cdef class Total(Layer):
     cdef check_cut(self)
     cdef int fall_back_to(self, uint64_t last) except -1
     cdef int settle_in(self, object before, object view) except -1
-    cdef int move_history(self, object before, object view) except -1
     cdef int resume(self, object before) except -1
     cdef int count_whole(self) except -1
     cdef int store_ordered(self, Message message, Held held) except -1

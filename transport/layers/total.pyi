@@ -1,5 +1,6 @@
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.layers.history import History
 from orcalike.transport.view import Member
 
 class Total(Layer):
@@ -11,7 +12,7 @@ class Total(Layer):
     stable_mark: int
     stamp: int
     seqno: int
-    kept: int
+    history: History
     window_packets: int
     window_bytes: int
     def lacks_members(self) -> bool: ...

@@ -26,16 +26,15 @@ accepted is delivered before the view; the rest keeps its places, and is tentati
 members of the new view hold it (H12).
 """
 
-import msgpack
-
 from orcalike.transport.degree import NUMBER_MAX, number_of
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.view import Member
+from orcalike.transport.layers.cut import Cut, Piece, Report
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
+from orcalike.transport.layers.history cimport Held, History, body_of
 from orcalike.transport.layers.roster cimport Roster, Standing
 from orcalike.transport.wire.bytes cimport load16, load32, load64, store16, store32, store64
 from orcalike.transport.wire.message cimport Message
@@ -55,20 +54,12 @@ cdef enum:
     GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
 
 cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond, the view counts
-cdef uint64_t SEQNO_MAX = 1ull << 63
 
 
-# Neither can be part of a cycle: a message refers to nothing.
-@cython.no_gc
+@cython.no_gc                           # a message refers to nothing
 @cython.freelist(64)
 cdef class Sent:
     """A packet of this member that it has not seen numbered yet (D13)."""
-
-
-@cython.no_gc
-@cython.freelist(256)
-cdef class Held:
-    """A packet with its seqno, kept until it is stable."""
 
 
 cdef class Total(Layer):
@@ -87,8 +78,8 @@ cdef class Total(Layer):
         self.window_packets = packets
         self.window_bytes = bytes
         self.slow = config.slow
-        self.unordered, self.history, self.queue = Ring(), Ring(), Ring()
-        self.roster = Roster()
+        self.unordered, self.queue = Ring(), Ring()
+        self.history, self.roster = History(), Roster()
         self.counters = {}
         self.lacking = frozenset()
         self.has_credit = True
@@ -231,7 +222,8 @@ cdef class Total(Layer):
 
     cdef bint has_room(self) noexcept:
         return (self.seqno - self.floor < <uint64_t>self.window_packets
-                and self.history.count < self.window_packets and self.kept < self.window_bytes)
+                and self.history.count() < self.window_packets
+                and self.history.bytes < self.window_bytes)
 
     cdef int give_numbers(self) except -1:
         """Number what waits, as far as the slowest member's credit goes."""
@@ -322,7 +314,7 @@ cdef class Total(Layer):
         cdef Held held
         cdef uint64_t before = self.accepted
         while self.accepted < self.held:
-            held = self.held_at(self.accepted)
+            held = self.history.at(self.accepted)
             if self.roster.holders(held.seqno) < self.needed(held.degree):
                 break
             self.accepted += 1
@@ -352,10 +344,9 @@ cdef class Total(Layer):
 
     # Every member.
 
-    cdef Held keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
-                   uint64_t seqno, uint64_t stamp):
+    cdef int keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+                  uint64_t seqno, uint64_t stamp) except -1:
         """A packet is held from here on, until it is stable."""
-        cdef Held held = None
         self.held = seqno + 1
         if place >= 0 and counter > self.roster.by_place[place].last:
             self.roster.by_place[place].last = counter
@@ -363,22 +354,9 @@ cdef class Total(Layer):
                 self.unordered.take()
         # In a group of one nobody will ask for it; then it only counts what is not applied yet.
         if (self.roster.count > 1 or self.accepted < seqno or not self.has_credit
-                or self.history.count):     # it has no gaps
-            held = Held.__new__(Held)
-            held.message = message
-            held.size = size
-            held.place = place
-            held.degree = degree
-            held.counter = counter
-            held.seqno = seqno
-            held.stamp = stamp
-            self.history.put(held)
-            self.kept += size
-        return held
-
-    cdef Held held_at(self, uint64_t seqno):
-        """The packet with that number, which is in the history."""
-        return <Held>self.history.at(<Py_ssize_t>(seqno - self.held) + self.history.count)
+                or self.history.count()):   # it has no gaps
+            self.history.put(message, size, place, degree, counter, seqno, stamp)
+        return 0
 
     cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1:
         """Hand a packet up, in its final order."""
@@ -400,8 +378,8 @@ cdef class Total(Layer):
         """Hand up what is accepted and was waiting for that."""
         cdef Held held
         while self.next < self.accepted and self.next < self.held:
-            held = self.held_at(self.next)
-            self.deliver(body_of(held.message, held.size), held.place, held.seqno, held.stamp)
+            held = self.history.at(self.next)
+            self.deliver(held.body(), held.place, held.seqno, held.stamp)
         return 0
 
     cdef int trim(self, uint64_t stable) except -1:
@@ -415,9 +393,7 @@ cdef class Total(Layer):
         floor = min(self.stable_mark, self.next)
         if self.place == 0:
             floor = min(floor, self.floor)
-        while self.history.count and (<Held>self.history.at(0)).seqno < floor:
-            self.kept -= (<Held>self.history.take()).size
-        return 0
+        return self.history.trim(floor)
 
     cpdef up_cast(self, Message message):
         """ORDERED or ACCEPT, from the sequencer."""
@@ -543,25 +519,22 @@ cdef class Total(Layer):
         self.below.flush_ok(self.up_held())
 
     cpdef bytes up_held(self):
-        return msgpack.packb([self.held, self.accepted])
+        return Report(self.held, self.accepted).pack()
 
     cpdef list up_missing(self, bytes report, bint before):
         """The packets from the first that is not held there, each with its sender and marks."""
-        cdef uint64_t theirs = unpack_report(report)[0]
+        cdef uint64_t theirs = Report.unpack(report).held
         cdef Held held
         pieces = []
         for held in self.history.all():
             if held.seqno >= theirs and (not before or held.seqno < self.begun):
-                body = body_of(held.message, held.size).body
-                pieces.append(msgpack.packb([held.seqno, self.sender_of(held), held.counter,
-                                             held.degree, held.stamp, body]))
+                pieces.append(Piece(held.seqno, self.sender_of(held).incarnation, held.counter,
+                                    held.degree, held.stamp, held.body().body).pack())
         return pieces
 
     def sender_of(self, Held held):
-        """The incarnation of a packet's sender."""
-        if held.place < 0:
-            return self.core.departed[-2 - held.place].incarnation
-        return self.view.members[held.place].incarnation
+        """The member that cast a packet."""
+        return self.history.sender(held, self.view, self.core.departed)
 
     def place_of_departed(self, incarnation):
         """Where in `core.departed` a sender stands, as a place; -1 where it does not."""
@@ -573,21 +546,17 @@ cdef class Total(Layer):
     cpdef up_supply(self, bytes piece):
         """A packet that was missing here."""
         cdef int place
-        match unpack(piece):
-            case [int(seqno), int(sender), int(counter), int(degree), int(stamp), bytes(body)]:
-                pass
-            case _:
-                raise ProtocolError("a packet that TOTAL did not send along")
-        if seqno != self.held or self.view is None:
+        it = Piece.unpack(piece)
+        if it.seqno != self.held or self.view is None:
             return                      # it came by another way too
-        place = self.view.place(sender)
+        place = self.view.place(it.sender)
         if place < 0:
-            place = self.place_of_departed(sender)
+            place = self.place_of_departed(it.sender)
             if place == -1:
                 raise ProtocolError("a packet of a stranger was sent along")
-        elif (why := self.wrong(place, counter)) is not None:
+        elif (why := self.wrong(place, it.counter)) is not None:
             raise ProtocolError(why)
-        self.keep(Message(body), len(body), place, degree, counter, seqno, stamp)
+        self.keep(Message(it.body), len(it.body), place, it.degree, it.counter, it.seqno, it.stamp)
         self.check_cut()
 
     cpdef bytes up_flush_ok(self, dict reports):
@@ -597,25 +566,21 @@ cdef class Total(Layer):
         cdef uint64_t stamp = self.stamp
         cdef Held held
         for report in reports.values():
-            mark = max(mark, unpack_report(report)[1])
+            mark = max(mark, Report.unpack(report).accepted)
         if self.core.is_broken("cut-at-mine"):
             last = self.next
         mark = last if self.core.is_broken("deliver-on-decision") else min(mark, last)
         self.note_counters()
-        departed = []
+        senders = []
         for held in self.history.all():
             if held.seqno < mark:
                 stamp = held.stamp
-            elif held.place < 0:
-                departed.append(self.core.departed[-2 - held.place])
             else:
-                departed.append(self.view.members[held.place])
-        packed = [list(pair) for pair in {m.incarnation: m.pack() for m in departed}.items()]
-        return msgpack.packb([last, mark, stamp, list(self.counters.items()),
-                              [pack for _, pack in packed]])
+                senders.append(self.sender_of(held))
+        return Cut(last, mark, stamp, self.counters, tuple(senders)).pack()
 
     cpdef bint up_cut(self, bytes cut):
-        cdef uint64_t last = unpack_cut(cut)[0]
+        cdef uint64_t last = Cut.unpack(cut).last
         if self.view is not None and self.held < last:
             self.cut = last
             return False
@@ -636,18 +601,18 @@ cdef class Total(Layer):
         """Deliver the rest of the old view, begin the new one, and repeat what is unordered."""
         before = self.view
         if cut:
-            last, mark, stamp, counters, senders = unpack_cut(cut)
-            self.begun = last
+            it = Cut.unpack(cut)
+            self.begun = it.last
             if before is None:          # a joiner begins where the view begins
-                self.next = self.held = self.accepted = mark
-                self.stamp, self.counters = stamp, counters
-                self.core.departed = senders
+                self.next = self.held = self.accepted = it.mark
+                self.stamp, self.counters = it.stamp, it.counters
+                self.core.departed = it.senders
             else:
                 if not self.core.is_broken("keep-beyond-cut"):
-                    self.fall_back_to(last)
-                self.accepted = mark
+                    self.fall_back_to(it.last)
+                self.accepted = it.mark
                 self.deliver_accepted()
-                self.counters = {} if self.core.is_broken("forget-counters") else counters
+                self.counters = {} if self.core.is_broken("forget-counters") else it.counters
         self.view = view
         self.place = view.place(self.me.incarnation)
         if self.place < 0:
@@ -660,9 +625,8 @@ cdef class Total(Layer):
         """What is held beyond the cut has no place in the order: its senders send it again."""
         cdef Held held
         cdef Sent sent
-        while self.held > last and self.history.count:
+        while self.held > last and self.history.count():
             held = self.history.take_last()
-            self.kept -= held.size
             self.held = held.seqno
             if held.place == self.place:
                 sent = Sent.__new__(Sent)
@@ -674,7 +638,7 @@ cdef class Total(Layer):
     cdef int settle_in(self, object before, object view) except -1:
         """Begin a view: nobody has said anything in it yet."""
         if before is not None:
-            self.move_history(before, view)
+            self.core.departed = self.history.move(before, view, self.core.departed)
         self.counters = {member.incarnation: self.counters.get(member.incarnation, 0)
                          for member in view.members}
         self.roster.begin(list(self.counters.values()), self.next)
@@ -692,23 +656,6 @@ cdef class Total(Layer):
         self.count_whole()
         return 0
 
-    cdef int move_history(self, object before, object view) except -1:
-        """Senders have other places in the new view; those who left are in `core.departed`."""
-        cdef Held held
-        cdef list gone = []
-        for held in self.history.all():
-            if held.place >= 0:
-                sender = before.members[held.place]
-            else:
-                sender = self.core.departed[-2 - held.place]
-            held.place = view.place(sender.incarnation)
-            if held.place < 0:
-                if sender not in gone:
-                    gone.append(sender)
-                held.place = -2 - gone.index(sender)
-        self.core.departed = tuple(gone)
-        return 0
-
     cdef int resume(self, object before) except -1:
         """Pass on what is tentative, send again what is not ordered, and say what is held."""
         cdef Held held
@@ -721,7 +668,7 @@ cdef class Total(Layer):
                          if place and (before is None or before.place(member.incarnation) < 0)])
             for held in self.history.all():
                 if held.seqno >= self.next and new and not self.core.is_broken("tentative-not-carried"):
-                    message = body_of(held.message, held.size).copy()
+                    message = held.body().copy()
                     self.store_ordered(message, held)
                     self.below.send(message, new)
             if self.roster.count == 1:
@@ -734,7 +681,8 @@ cdef class Total(Layer):
     cdef int store_ordered(self, Message message, Held held) except -1:
         """The header of a packet that has its number since the view before."""
         if held.place < 0:
-            store_header(message, ORDERED, held.degree, GONE, self.sender_of(held), held.seqno)
+            store_header(message, ORDERED, held.degree, GONE, self.sender_of(held).incarnation,
+                         held.seqno)
         else:
             store_header(message, ORDERED, held.degree, held.place, held.counter, held.seqno)
         store32(message.data() + 4, <uint32_t>(held.seqno + 1 - self.accepted))
@@ -748,7 +696,8 @@ cdef class Total(Layer):
     cpdef dict dump(self):
         return {"next": self.next, "held": self.held, "accepted": self.accepted,
                 "stable": self.stable_mark, "unordered": self.unordered.count,
-                "history": self.history.count, "queue": self.queue.count, "kept": self.kept}
+                "history": self.history.count(), "queue": self.queue.count,
+                "kept": self.history.bytes}
 
 
 cdef int store_header(Message message, int kind, int degree, int place, uint64_t counter,
@@ -763,40 +712,3 @@ cdef int store_header(Message message, int kind, int degree, int place, uint64_t
     store64(header + 24, 0)
     store64(header + 32, 0)
     return 0
-
-
-cdef object unpack_report(bytes report):
-    """(held up to, accepted up to) of a member's report; raises ProtocolError."""
-    match unpack(report):
-        case [int(held), int(accepted)] if 0 < held < SEQNO_MAX and 0 < accepted < SEQNO_MAX:
-            return held, accepted
-    raise ProtocolError("a report that TOTAL did not make")
-
-
-cdef object unpack_cut(bytes cut):
-    """(last, mark, stamp, counter by incarnation, departed senders); raises ProtocolError."""
-    match unpack(cut):
-        case [int(last), int(mark), int(stamp), [*pairs], [*senders]] if (
-                0 < mark <= last < SEQNO_MAX and 0 <= stamp < SEQNO_MAX):
-            counters = {}
-            for pair in pairs:
-                match pair:
-                    case [int(incarnation), int(counter)] if 0 <= counter < SEQNO_MAX:
-                        counters[incarnation] = counter
-                    case _:
-                        break
-            else:
-                return last, mark, stamp, counters, tuple([Member.unpack(m) for m in senders])
-    raise ProtocolError("a cut that TOTAL did not make")
-
-
-cdef object unpack(bytes data):
-    try:
-        return msgpack.unpackb(data, max_ext_len=0)
-    except Exception:
-        raise ProtocolError("a report or cut that is not msgpack") from None
-
-
-cdef Message body_of(Message message, Py_ssize_t size):
-    """The packet without the headers of the view in which it was sent first; it borrows."""
-    return Message.view(message.base + message.stop - size, size)

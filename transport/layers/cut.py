@@ -1,0 +1,115 @@
+"""What TOTAL says in a change of view: what a member holds, a packet that one lacks, and the cut.
+
+All of it comes from others, so none is believed before it has the right form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import msgpack
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.view import Member
+
+SEQNO_MAX = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All packets below `held` are held, all below `accepted` have enough holders."""
+
+    held: int
+    accepted: int
+
+    def pack(self) -> bytes:
+        """As it travels."""
+        return _pack([self.held, self.accepted])
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Raises ProtocolError for what is none."""
+        match _unpack(data):
+            case [int(held), int(accepted)] if 0 < held < SEQNO_MAX and 0 < accepted < SEQNO_MAX:
+                return cls(held, accepted)
+        raise ProtocolError("a report that TOTAL did not make")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A packet for a member that lacks it; `sender` is an incarnation."""
+
+    seqno: int
+    sender: int
+    counter: int
+    degree: int
+    stamp: int
+    body: bytes
+
+    def pack(self) -> bytes:
+        """As it travels."""
+        return _pack([self.seqno, self.sender, self.counter, self.degree, self.stamp, self.body])
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Raises ProtocolError for what is none."""
+        match _unpack(data):
+            case [int(seqno), int(sender), int(counter), int(degree), int(stamp), bytes(body)] if (
+                0 <= min(seqno, counter, degree, stamp)
+                and max(seqno, counter, stamp) < SEQNO_MAX
+                and degree < 256
+            ):
+                return cls(seqno, sender, counter, degree, stamp, body)
+        raise ProtocolError("a packet that TOTAL did not send along")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What belongs to a view: the packets below `last`; those below `mark` are delivered in it."""
+
+    last: int
+    mark: int
+    stamp: int
+    """Of the last packet that is delivered."""
+    counters: dict[int, int]
+    """By incarnation, what a sender counted its last packet with (H5)."""
+    senders: tuple[Member, ...] = field(default=())
+    """Of the packets that are delivered later."""
+
+    def pack(self) -> bytes:
+        """As it travels."""
+        members = {member.incarnation: member.pack() for member in self.senders}
+        return _pack(
+            [self.last, self.mark, self.stamp, list(self.counters.items()), list(members.values())]
+        )
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Raises ProtocolError for what is none."""
+        match _unpack(data):
+            case [int(last), int(mark), int(stamp), [*pairs], [*senders]] if (
+                0 < mark <= last < SEQNO_MAX and 0 <= stamp < SEQNO_MAX
+            ):
+                counters = dict(map(_counter, pairs))
+                return cls(last, mark, stamp, counters, tuple(map(Member.unpack, senders)))
+        raise ProtocolError("a cut that TOTAL did not make")
+
+
+def _counter(pair: object) -> tuple[int, int]:
+    match pair:
+        case [int(incarnation), int(counter)] if 0 <= counter < SEQNO_MAX:
+            return incarnation, counter
+    raise ProtocolError("a cut with a counter that is none")
+
+
+def _pack(value: object) -> bytes:
+    packed = msgpack.packb(value)
+    assert isinstance(packed, bytes)
+    return packed
+
+
+def _unpack(data: bytes) -> Any:
+    try:
+        return msgpack.unpackb(data, max_ext_len=0)
+    except Exception:  # noqa: BLE001 msgpack raises many, and any of them means the same
+        raise ProtocolError("a report or cut that is not msgpack") from None
