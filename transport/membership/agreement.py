@@ -258,7 +258,7 @@ class Agreement:
             return
         for place, member in enumerate(attempt.view.members):
             report = attempt.reports.get(place)
-            if member.incarnation in self.dead or report is not None and report.state:
+            if member.incarnation in self.dead or (report is not None and report.state):
                 continue
             if place != self.place:
                 self._ask(place)
