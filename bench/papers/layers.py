@@ -6,7 +6,7 @@
     LOOSE     stands on MBRSHIP in the place of TOTAL: no order but each sender's, and no promise
               that members who go from view to view have the same messages (H93)
 
-To import this module makes them known to stack strings. They promise nothing, and all but LOOSE need nothing.
+`make_known` makes them known to stack strings. They promise nothing, and all but LOOSE need nothing.
 """
 
 from __future__ import annotations
@@ -83,14 +83,12 @@ class _Passing(Layer):
         super().__init__(core)
 
 
-@register
 class Null(_Passing):
     """Passes everything through."""
 
     name = "NULL"
 
 
-@register
 class Header(_Passing):
     """Has a header of its own on each message."""
 
@@ -122,7 +120,6 @@ class Header(_Passing):
         self.above.up_send(message)
 
 
-@register
 class Probe(_Passing):
     """Stands between two layers, and tells the meter when a message goes from one to the other."""
 
@@ -153,7 +150,6 @@ class Probe(_Passing):
         METER.leave()
 
 
-@register
 class Loose(_Passing):
     """Casts of each sender in its order, by the shortest way; it agrees to every view."""
 
@@ -182,3 +178,9 @@ class Loose(_Passing):
     def up_cut(self, cut: bytes) -> bool:
         """All of it is here."""
         return True
+
+
+def make_known() -> None:
+    """From here on stack strings of this process may name them."""
+    for layer in (Null, Header, Probe, Loose):
+        register(layer)

@@ -21,8 +21,8 @@ from itertools import count as numbers
 from itertools import repeat
 
 import orcalike as orca
-import orcalike.bench.papers.layers
 from orcalike.bench.member import Desk, answer, next_order
+from orcalike.bench.papers.layers import make_known
 from orcalike.endpoint import Endpoint
 from orcalike.plan import make_plan
 from orcalike.transport.layers.base import Layer
@@ -169,4 +169,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    make_known()
     main()

@@ -17,7 +17,7 @@ from itertools import repeat
 
 import orcalike as orca
 from orcalike.bench.member import Desk, answer, next_order
-from orcalike.bench.papers.layers import METER
+from orcalike.bench.papers.layers import METER, make_known
 from orcalike.bench.papers.member import Null
 
 
@@ -84,4 +84,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    make_known()
     main()
