@@ -53,7 +53,8 @@ with orca.join() as group:
         mine += 1
         if mine % 50 == 0:
             witnesses = [member.incarnation for member in group.view.others]
-            say(event="on", mine=mine, at=time.monotonic(), witnesses=witnesses)
+            replicas = len(group.view.replicas)
+            say(event="on", mine=mine, at=time.monotonic(), witnesses=witnesses, replicas=replicas)
         time.sleep(0.002)
     group.barrier()
     say(event="end", mine=mine, counts=counts.all(), size=group.size)
@@ -288,7 +289,7 @@ def test_partition_heals_to_one_group(counting: Counting, sequencer: str) -> Non
     with counting.run(*flags) as run:
         run.ready(0, 1, 2)
         counting.chaos("partition", "0,1/2")
-        run.go_on(0, 1)
+        run.hear("on", rank=0, replicas=2)  # they write for a while before they miss it
         counting.chaos("heal")
         assert run.hear("ready", rank=2, again=1)["found"] > 0
         run.go_on(0, 1, 2)
