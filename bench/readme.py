@@ -76,7 +76,7 @@ def ahead(machine: str, rows: Sequence[Row]) -> str:
     lines = [f"| beside | {' | '.join(heads)} |", f"| ---{' | ---' * len(heads)} |"]
     for beside in dict.fromkeys(row.beside for row in rows):
         found = {(row.what, row.members): row for row in rows if row.beside == beside}
-        cells = [f"{found[kind].ratio.median:.3g}" if kind in found else "" for kind in kinds]
+        cells = [_times(found[kind].ratio.median) if kind in found else "" for kind in kinds]
         lines.append(f"| {beside} | {' | '.join(cells)} |")
     return "\n".join(lines) + f"\n\n{machine}.\n"
 
@@ -89,6 +89,10 @@ def whole(machine: str, rows: Sequence[Row]) -> str:
 def _chosen(rows: Sequence[Row], what: str) -> Row | None:
     found = [row for row in rows if row.what == what]
     return next((row for row in found if row.members == MEMBERS), found[0] if found else None)
+
+
+def _times(ratio: float) -> str:
+    return f"{float(f'{ratio:.2g}'):,.10g}"
 
 
 def _rounded(value: float, unit: str) -> str:
