@@ -72,7 +72,9 @@ def compile_limit(stack: ExitStack) -> Path:
 
 def start_limit(stack: ExitStack, pingpong: Path, members: int, size: int) -> Program:
     """The same way in C: a message of `size` bytes and headers to a sequencer, and to all."""
-    return stack.enter_context(Program([pingpong, str(members), str(size + HEADERS)]))
+    program = stack.enter_context(Program([pingpong, str(members), str(size + HEADERS)]))
+    program.ask(1)  # all its processes are there
+    return program
 
 
 def pin(programs: Sequence[Program]) -> None:
