@@ -138,7 +138,7 @@ SEEDS: dict[str, tuple[int, ...]] = {
     "gap-not-closed": (198, 221),
     "forget-counters": (0, 1),
     "no-resend": (0, 1),
-    "tentative-not-carried": (270, 1061),
+    "tentative-not-carried": (1401, 1733),
     "keep-beyond-cut": (110, 1534),
     "deliver-own-at-once": (6, 17),
     "trim-too-early": (21, 126),
