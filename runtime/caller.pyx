@@ -424,7 +424,8 @@ cdef class Caller(Invoker):
             future = loop_here().create_future()
             self.room_futures.append(future)
             self.driver.kick()
-            await future
+            if self.pack.is_full():     # else another thread made room meanwhile, and told nobody
+                await future
 
     cdef int tell_room(self) except -1:
         """There is room again for those who wait for it."""

@@ -113,11 +113,15 @@ cdef class Invocation(Waitable):
         if self.outcome == UNDER_WAY:
             loop = loop_here()
             future = loop.create_future()
+            entry = (loop, future)
             if self.waiters is None:
-                self.waiters = []
-            self.waiters.append((loop, future))
+                self.waiters = [entry]
+            else:
+                self.waiters.append(entry)
             try:
-                yield from future.__await__()
+                # Another thread may have settled it since it was looked at, and told nobody.
+                if self.outcome == UNDER_WAY:
+                    yield from future.__await__()
             except CancelledError:
                 self.cancel()
                 raise

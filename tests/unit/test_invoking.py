@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 import orcalike as orca
+from orcalike.runtime.invocation import Invocation
 from tests.zoo import Counter, Gate, Journal
 
 WINDOW = 65_536
@@ -325,3 +326,21 @@ def test_threads_and_a_loop_share_one_group(group: orca.Group, counter: Counter)
         return await waiting
 
     assert asyncio.run(main()) == 0
+
+
+def test_what_is_settled_while_a_coroutine_begins_to_wait_is_not_missed() -> None:
+    """Another thread may settle it between the look at it and the waiting."""
+    invocation: Invocation[object] = Invocation()
+
+    class Loop(asyncio.SelectorEventLoop):
+        def create_future(self) -> asyncio.Future[object]:
+            if not invocation.done():
+                invocation.set_result(7)
+            return super().create_future()
+
+    async def wait() -> object:
+        async with asyncio.timeout(20):
+            return await invocation
+
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        assert runner.run(wait()) == 7
