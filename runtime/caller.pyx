@@ -24,7 +24,7 @@ from orcalike.runtime.errors import (
     ObjectDropped,
     WindowFull,
 )
-from orcalike.runtime.invocation import name_of, resolve
+from orcalike.runtime.invocation import name_of
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import NUMBER_MAX
 from orcalike.transport.errors import NotEnoughMembers, StackError
@@ -37,6 +37,7 @@ from orcalike.runtime.invocation cimport (
     nanoseconds,
     refuse_loop,
     running_loop,
+    tell,
 )
 from orcalike.runtime.marshal cimport put
 from orcalike.runtime.operation cimport READ, Operation
@@ -424,7 +425,8 @@ cdef class Caller(Invoker):
             future = loop_here().create_future()
             self.room_futures.append(future)
             self.driver.kick()
-            if self.pack.is_full():     # else another thread made room meanwhile, and told nobody
+            # Another thread may have made room meanwhile, or ended the group, and told nobody.
+            if self.pack.is_full() and self.failure is None:
                 await future
 
     cdef int tell_room(self) except -1:
@@ -437,7 +439,7 @@ cdef class Caller(Invoker):
             waitable.wake()
         futures, self.room_futures = self.room_futures, []
         for future in futures:
-            future.get_loop().call_soon_threadsafe(resolve, future)
+            tell(future)
         return 0
 
     def settled(self):

@@ -51,3 +51,4 @@ cdef int64_t nanoseconds(object seconds) except -1
 cdef int refuse_loop(object operation) except -1
 cdef object running_loop()
 cdef object loop_here()
+cdef int tell(object future) except -1

@@ -52,12 +52,8 @@ cdef class Invocation(Waitable):
         self.wake()
         if self.waiters is not None:
             waiters, self.waiters = self.waiters, None
-            running = running_loop()
-            for loop, future in waiters:
-                if loop is running:
-                    resolve(future)
-                elif not loop.is_closed():
-                    loop.call_soon_threadsafe(resolve, future)
+            for future in waiters:
+                tell(future)
         return 0
 
     cdef object take(self):
@@ -111,13 +107,11 @@ cdef class Invocation(Waitable):
 
     def __await__(self):
         if self.outcome == UNDER_WAY:
-            loop = loop_here()
-            future = loop.create_future()
-            entry = (loop, future)
+            future = loop_here().create_future()
             if self.waiters is None:
-                self.waiters = [entry]
+                self.waiters = [future]
             else:
-                self.waiters.append(entry)
+                self.waiters.append(future)
             try:
                 # Another thread may have settled it since it was looked at, and told nobody.
                 if self.outcome == UNDER_WAY:
@@ -136,6 +130,20 @@ cdef class Invocation(Waitable):
 def name_of(operation):
     """The name of an operation, or of what the group does, for people."""
     return operation if isinstance(operation, str) else operation.title
+
+
+cdef int tell(object future) except -1:
+    """Have the coroutine that waits for it go on, on its own loop; nobody does on a closed one."""
+    loop = future.get_loop()
+    if loop is running_loop():
+        resolve(future)
+        return 0
+    try:
+        loop.call_soon_threadsafe(resolve, future)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+    return 0
 
 
 def resolve(future):

@@ -40,6 +40,21 @@ Span = tuple[float, float]
 """When it began and ended; the clock is the same in all processes."""
 
 
+class Counter:
+    """What is shared, where a peer shares objects of a class."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def add(self, amount: int) -> None:
+        """A write of one integer."""
+        self.value += amount
+
+    def get(self) -> int:
+        """A read."""
+        return self.value
+
+
 def serve(opened: AbstractContextManager[Turns]) -> None:
     """Answer the lines of the input, until it ends.
 

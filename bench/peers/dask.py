@@ -15,22 +15,16 @@ from typing import Any
 import dask
 from distributed import Client, LocalCluster
 
-from orcalike.bench.peers.answers import MEMBERS, Span, Turns, each, per_write, serve, span
-
-
-class Counter:
-    """What is shared."""
-
-    def __init__(self) -> None:
-        self.value = 0
-
-    def add(self, amount: int) -> None:
-        """A write of one integer."""
-        self.value += amount
-
-    def get(self) -> int:
-        """A read."""
-        return self.value
+from orcalike.bench.peers.answers import (
+    MEMBERS,
+    Counter,
+    Span,
+    Turns,
+    each,
+    per_write,
+    serve,
+    span,
+)
 
 
 def burst(counter: Any, count: int) -> Span:

@@ -14,28 +14,22 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
-from orcalike.bench.peers.answers import MEMBERS, Span, Turns, each, per_write, serve, span
+from orcalike.bench.peers.answers import (
+    MEMBERS,
+    Counter,
+    Span,
+    Turns,
+    each,
+    per_write,
+    serve,
+    span,
+)
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # which it reads when it is imported
 import ray
 
 STORE = 100 << 20
 """Bytes of its memory for large objects; here are none."""
-
-
-class Counter:
-    """What is shared."""
-
-    def __init__(self) -> None:
-        self.value = 0
-
-    def add(self, amount: int) -> None:
-        """A write of one integer."""
-        self.value += amount
-
-    def get(self) -> int:
-        """A read."""
-        return self.value
 
 
 class Member:

@@ -344,3 +344,24 @@ def test_what_is_settled_while_a_coroutine_begins_to_wait_is_not_missed() -> Non
 
     with asyncio.Runner(loop_factory=Loop) as runner:
         assert runner.run(wait()) == 7
+
+
+def test_a_loop_that_is_closed_by_then_is_not_told() -> None:
+    """Whoever waited there waits no more; whoever settles it is not to blame."""
+    invocation: Invocation[object] = Invocation()
+    loop = asyncio.new_event_loop()
+
+    async def begin() -> asyncio.Task[object]:
+        async def wait() -> object:
+            return await invocation
+
+        task = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        return task
+
+    waiting = loop.run_until_complete(begin())
+    loop.close()
+    invocation.set_result(7)
+    assert invocation.done()
+    assert not waiting.done()
+    waiting.get_coro().close()

@@ -37,8 +37,8 @@ from libc.string cimport memcpy, memset
 import os
 from hashlib import blake2b
 
-from orcalike.transport.drivers import sockets
 from orcalike.transport.degree import MEMBERS_MAX
+from orcalike.transport.drivers import sockets
 from orcalike.transport.errors import OrcalikeError
 
 from orcalike.transport.drivers.driver cimport monotonic

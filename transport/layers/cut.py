@@ -1,11 +1,13 @@
 """What TOTAL says in a change of view: what a member holds, a packet that one lacks, and the cut.
 
+A flush makes all members hold the same before the next view begins (Horus 4.3: H62 to H64;
+RELIABILITY H12).
 All of it comes from others, so none is believed before it has the right form.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import msgpack
@@ -73,7 +75,7 @@ class Cut:
     """Of the last packet that is delivered."""
     counters: dict[int, int]
     """By incarnation, what a sender counted its last packet with (H5)."""
-    senders: tuple[Member, ...] = field(default=())
+    senders: tuple[Member, ...]
     """Of the packets that are delivered later."""
 
     def pack(self) -> bytes:
