@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit campaign bench bench-papers bench-peers clean help
+.PHONY: build demo test check unit campaign mutants bench bench-papers bench-peers clean help
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -37,6 +37,10 @@ test: check unit ## everything that must pass
 TIER ?= 1
 campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.md; TIER=2: hours
 	$(BIN)/python -m tests.campaign --tier $(TIER)
+
+MUTANTS ?=
+mutants: build   ## promises broken on purpose, one by one: the tests must notice; MUTANTS=pattern
+	$(BIN)/python -m tests.campaign.mutants '$(MUTANTS)'
 
 BENCH ?=
 bench: build     ## the table of bars and figures, some minutes; BENCH='--only reads --quick'

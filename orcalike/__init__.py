@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ from orcalike.errors import (
     ProtocolError,
     ReplicaDivergence,
     StackError,
+    TooManyWaiting,
     WindowFull,
 )
 from orcalike.runtime.extension_types import register
@@ -69,6 +71,7 @@ def join(
     blocked: str = "wait",
     stack: str | None = None,
     timeout: float | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
 ) -> Joining[Group]:
     """Join a group: `with join() as group:`, or `async with join() as group:`.
 
@@ -76,7 +79,8 @@ def join(
     for. With `seeds` it is the group that one of these addresses is in, tried until `timeout`
     (seconds). With `listen="unix:PATH"` or `"tcp:HOST:PORT"` it is a new group that others can join
     through `group.address`. Else it is a group of one, in the process. `size` waits until so many
-    members are in. Each `name` is a group with an order of its own.
+    members are in. Each `name` is a group with an order of its own. `key`, 32 bytes or the path of a
+    file of mode 0600 that holds them, is what TCP connections prove to each other.
 
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
     contradict each other.
@@ -94,6 +98,7 @@ def join(
             blocked=blocked,
             stack=stack,
             timeout=timeout,
+            key=key,
         )
         return Group(plan)
 
@@ -156,6 +161,7 @@ __all__ = [
     "ReplicaDivergence",
     "Stability",
     "StackError",
+    "TooManyWaiting",
     "View",
     "WindowFull",
     "__version__",

@@ -24,12 +24,14 @@ started, nothing is told and nothing comes.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import threading
 from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
+from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.view import Member
 
 LINE_MAX = 1 << 15
@@ -203,7 +205,7 @@ def _start_reading() -> None:
     if _reading or _spoken is not None or (descriptor := _descriptor()) is None:
         return
     _reading = True
-    threading.Thread(target=_read, args=(descriptor,), name="orcalike control", daemon=True).start()
+    OwnThread(functools.partial(_read, descriptor), "orcalike control").start()
 
 
 def _read(descriptor: int) -> None:

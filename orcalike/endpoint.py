@@ -15,6 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from orcalike.errors import (
@@ -24,20 +25,23 @@ from orcalike.errors import (
     JoinFailed,
     NotPrimary,
     OrcalikeError,
+    StackError,
 )
 from orcalike.line import Line
 from orcalike.plan import DEFAULT_NAME, Plan
-from orcalike.signals import PuttingOff
+from orcalike.signals import handlers
 from orcalike.switching import switching
 from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers import sockets
+from orcalike.transport.drivers.deferral import OwnThread, held
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.total import Total
 from orcalike.transport.membership.agreement import UNDER_WAY
 from orcalike.transport.stack import Stack
-from orcalike.transport.stacks import parse_stack
+from orcalike.transport.stacks import DEFAULT, DEFAULT_LAYERS, name_layers, parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.watch import Watch
 
@@ -60,15 +64,20 @@ _log = logging.getLogger("orcalike")
 
 
 class Endpoint:
-    """One membership. `make_upper(stack, endpoint)` gives what stands on top of the stack.
+    """One membership. `make_upper(stack, endpoint)` gives what stands on top of the stack, an `upper`.
 
-    That is a layer with `fail_all(error)`, after which every call raises it; `bar(error)`, the same
+    That is a layer, whose `needs` the stack is checked for, with `fail_all(error)`, after which every call raises it; `bar(error)`, the same
     until there is a view; `notice`, which the next call raises, once; and, where it can join again,
     `rebind(stack)`.
     """
 
-    def __init__(self, plan: Plan, make_upper: Callable[[Stack, Endpoint], Any]) -> None:
+    def __init__(
+        self, plan: Plan, make_upper: Callable[[Stack, Endpoint], Any], upper: type[Layer]
+    ) -> None:
         self.plan = plan
+        text = DEFAULT if plan.stack is None else plan.stack
+        self._layers = parse_stack(text, upper)
+        self._check_witness()
         self.view: View | None = None
         self.me: Member | None = None
         self.exit_reason: str | None = None
@@ -76,26 +85,39 @@ class Endpoint:
         """Where the group has gone on without this member: how it said so."""
         self.denied: str | None = None
         self.join_trouble: str | None = None
+        self.turned_out: str | None = None
+        """The group let this member in and went on without it before it had joined: how it said so."""
         self.ended_ranks: set[int] = set()
         self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
         self.on_view: list[Callable[[View], None]] = []
         self._is_in = False
+        self._is_anew = False
+        """This incarnation follows one that was expelled, and has had no view yet."""
+        self._joins = False
+        """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
+        self._tried = 0
+        self._last_trouble = ""
         self._lost: dict[int | None, Member] = {}
         self._blocked: tuple[tuple[Member, ...], str] | None = None
         self._reset_refused: str | None = None
-        self._watch = Watch()
+        self._watch = Watch(lambda waitable, seconds: self.pump.attend(waitable, seconds))
         self._thread: threading.Thread | None = None
+        self._listener: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loops_thread = 0
-        self._listener, self.address = self._listen()
+        self._defers = True
+        handlers.defer()
         try:
+            self._listener, self.address = self._listen()
             self.stack = self._make_stack(self.plan.rank)
-        except OrcalikeError:
+        except BaseException:
             self._stop_listening()
+            self._defer_no_more()
             raise
         self.pump = Pump(_log.log)
         self.pump.add(self.stack)
-        self.pump.stack_for = lambda group: self.stack if group == plan.name else None
+        self.pump.key = plan.key
+        self.pump.stack_for = lambda group, address: self.stack if group == plan.name else None
         if self._listener is not None:
             self.pump.listen(self._listener)
         self._line = self._make_line()
@@ -103,7 +125,6 @@ class Endpoint:
         self.pump.on_failure = lambda error: self.failed(
             OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
         )
-        self._signals = PuttingOff(self.pump.later)
 
     # How it begins.
 
@@ -131,18 +152,38 @@ class Endpoint:
     def _make_stack(self, rank: int | None, options: dict[str, Any] | None = None) -> Stack:
         """A stack for this incarnation; `options` are the group's, where they are known."""
         plan = self.plan
-        medium = self.address.partition(":")[0] or "unix"
-        text = plan.stack or f"PACK:XFER:TOTAL:MBRSHIP:COM:{medium}"
+        if plan.stack is not None:
+            self._check_medium()
         if options is None:
             # All ranks of a program ask for the same; elsewhere a joiner takes what there is.
             asks = self._makes_group or plan.launch is not None or plan.resilience != 0
             resilience = plan.resilience if asks else None
-            options = {"resilience": resilience, "stack": text.rpartition(":")[0]}
+            options = {"resilience": resilience, "stack": name_layers(self._layers)}
         config = StackConfig(
             plan.name, options, time.time_ns() - clock(), plan.detection, plan.slow
         )
         me = Member(self.address, self._incarnation, rank)
-        return Stack(parse_stack(text), config, me, self._incarnation)
+        return Stack(self._layers, config, me, self._incarnation)
+
+    def _check_medium(self) -> None:
+        """Raise StackError where the stack names another medium than that of the member's socket."""
+        said, has = self._layers[-1].medium, self.address.partition(":")[0]
+        if said == "sim":
+            raise StackError("COM:sim runs in the simulator only: write COM:unix or COM:tcp")
+        if has and said != has:
+            raise StackError(
+                f"the stack ends in COM:{said}, but this member communicates by {has} sockets "
+                f"({self.address}): write COM:{has}, or use a {said}: address"
+            )
+
+    def _check_witness(self) -> None:
+        """Raise StackError where a witness orders, which has the default stack, for another one."""
+        launch, layers = self.plan.launch, name_layers(self._layers)
+        if launch is not None and launch.sequencer == "witness" and layers != DEFAULT_LAYERS:
+            raise StackError(
+                f"the witness of a launched program has the stack {DEFAULT_LAYERS}, not {layers}: "
+                "start the program with `orcalike run --sequencer rank`"
+            )
 
     def _make_line(self) -> Line | None:
         launch, name = self.plan.launch, self.plan.name
@@ -174,16 +215,18 @@ class Endpoint:
 
     # Joining and leaving, on a thread of its own.
 
+    @held
     def join(self) -> View:
         """Join with a thread of its own; raises JoinFailed or ConfigMismatch."""
         if self.plan.how != "alone":
-            self._thread = threading.Thread(target=self.pump.run, name="orcalike", daemon=True)
+            self._thread = OwnThread(self.pump.run, "orcalike")
             self._thread.start()
             switching.shorten()
         try:
             self._begin()
             if not self._watch.wait(self._step_join, self.plan.timeout, "join the group"):
                 raise self._too_late(self.plan.timeout)
+            self.pump.call(self._arrive)
         except BaseException:
             if self._may_be_in():
                 self.leave(GIVE_UP_WITHIN)
@@ -204,6 +247,7 @@ class Endpoint:
             self._begin()
             if not await self._watch.wait_on_loop(self._step_join, self.plan.timeout):
                 raise self._too_late(self.plan.timeout)
+            self.pump.call(self._arrive)
         except BaseException:
             if self._may_be_in():
                 await self.leave_on_loop(GIVE_UP_WITHIN)
@@ -214,8 +258,7 @@ class Endpoint:
         return self.view
 
     def _begin(self) -> None:
-        self._tried = 0
-        self._signals.install()
+        self._joins = True
         if self._line is not None:
             self._line.joining(self._incarnation)
             self._line.listen()
@@ -231,16 +274,27 @@ class Endpoint:
             raise (ConfigMismatch if self.denied.startswith("config: ") else JoinFailed)(
                 self.denied.removeprefix("config: ")
             )
-        if self.join_trouble is not None and not self._is_in:
-            self.join_trouble = None
+        trouble = self.turned_out or self.join_trouble
+        if trouble is not None and not self._targets():
+            raise JoinFailed(f"no member is known through which to join: {trouble}")
+        if trouble is not None and not self._is_in:
+            again = self._try_anew if self.turned_out is not None else self._try_next
+            self.turned_out = self.join_trouble = None
             self._tried += 1
+            self._last_trouble = trouble
             delay = min(0.02 * self._tried, 0.5) if self._tried % len(self._targets()) == 0 else 0.0
             if threading.get_ident() == self._loops_thread:
                 assert self._loop is not None
-                self._loop.call_later(delay, self._try_next)
+                self._loop.call_later(delay, again)
             else:
-                time.sleep(delay)
-                self._try_next()
+                self._watch.pause(delay)
+                again()
+
+    def _arrive(self, now: int) -> None:
+        """It has joined: from here on an expulsion is for the program to know."""
+        self._joins = False
+        if self.turned_out is not None:  # in the same moment
+            self.exited(self.turned_out)
 
     def _may_be_in(self) -> bool:
         """Whether the group has let this member in, or may do so yet: then it must leave again."""
@@ -253,6 +307,11 @@ class Endpoint:
         if not self._is_in and not self.pump.stopped:
             self.pump.call(self.stack.join, targets[self._tried % len(targets)])
 
+    def _try_anew(self) -> None:
+        """Ask the next address to be let in, as another incarnation: the last one was expelled."""
+        if not self._is_in and not self.pump.stopped:
+            self.pump.call(self._begin_again)
+
     def _is_complete(self, view: View) -> bool:
         ranks = {member.rank for member in view.replicas}
         launch = self.plan.launch
@@ -264,6 +323,7 @@ class Endpoint:
         """The ranks that have ended, by the group's word or the launcher's."""
         return self.ended_ranks | (self._line.ended if self._line is not None else set())
 
+    @held
     def leave(self, within: float = LEAVE_WITHIN) -> None:
         """Leave the group and close; never raises, never takes longer than `within` seconds."""
         try:
@@ -303,9 +363,9 @@ class Endpoint:
     def _say_left(why: object) -> None:
         _log.warning("the group was left without its answer: %s", why)
 
+    @held
     def close(self) -> None:
         """Close the sockets, after what is still to be sent."""
-        self._signals.remove()
         if self._line is not None:
             self._line.forget()
         if self._loop is not None:
@@ -318,10 +378,18 @@ class Endpoint:
         self.pump.drain(clock() + 1_000_000_000)
         self.pump.close_all()
         self._stop_listening()
+        self._defer_no_more()
+
+    def _defer_no_more(self) -> None:
+        if self._defers:
+            self._defers = False
+            handlers.restore()
 
     def abandon(self) -> None:
         """This is a forked child: its copies of the sockets go, and the group is its parent's."""
-        self._signals.remove()
+        if self._defers:
+            self._defers = False
+            handlers.restore_in_child()
         if self._line is not None:
             self._line.forget()
         self.pump.close_all()
@@ -333,6 +401,11 @@ class Endpoint:
         """Whom the group waits for, and by which rule; None while it may write."""
         return self._blocked
 
+    def show(self, view: View) -> View:
+        """A view as the program sees it: it is primary while this member may write in it."""
+        may_write = self.blocked is None and self.exit_reason is None
+        return view if may_write else replace(view, primary=False)
+
     def lacks_members(self) -> bool:
         """Whether what was invoked here waits until the view has more members (H2)."""
         total = self.stack.focus("TOTAL")
@@ -341,6 +414,7 @@ class Endpoint:
             self.pump.call(lambda now: found.append(total.lacks_members()))
         return any(found)
 
+    @held
     def reset(self, minimum: int, timeout: float | None) -> View:
         """Rebuild a blocked group of `minimum` members or more; raises NotPrimary."""
         before = self.view
@@ -362,7 +436,7 @@ class Endpoint:
                 return self.view
             refused, self._reset_refused = self._reset_refused, None
             if refused == UNDER_WAY:
-                time.sleep(TRY_AGAIN)
+                self._watch.pause(TRY_AGAIN)
             elif refused is not None and self.blocked is not None:
                 raise NotPrimary(f"the group was not reset: {refused}")
 
@@ -378,34 +452,45 @@ class Endpoint:
 
     # A member that was expelled.
 
+    @held
     def rejoin(self, timeout: float | None) -> None:
         """Join again after Expelled; raises OrcalikeError where this member was not expelled."""
         if self.expelled is None:
             raise OrcalikeError("this member was not expelled, so it cannot join again")
         if not self._targets():
             raise JoinFailed("this member knows nobody through whom it could join again")
+        expelled = self.expelled
+        self._joins = True
+        self._tried = 0
+        self.turned_out = None
         self.pump.call(self._begin_again)
         try:
             if not self._watch.wait(self._step_rejoin, timeout, "join the group again"):
                 raise self._too_late(timeout)
         except BaseException:
+            self._joins = False
             self.pump.call(self.stack.leave)  # where it is let in after all
+            if not self._is_in:  # perhaps it was, for a moment
+                self.expelled = expelled
             raise
+        self.pump.call(self._arrive)
 
     def _begin_again(self, now: int) -> None:
         """Ask to be let in as another incarnation, which has this one's rank and objects."""
-        assert self.me is not None
-        old = self.stack
+        old, rank = self.stack, self.me.rank if self.me is not None else self.plan.rank
+        targets = self._targets()
         self._incarnation = secrets.randbits(64)
         self._is_in = False
+        self._is_anew = True
         self.denied = self.join_trouble = None
-        self._tried = 0
-        self.stack = self._make_stack(self.me.rank, old.config.options)
+        if self.expelled is None:
+            self.exit_reason = None  # the program does not know of the one that is out
+        self.stack = self._make_stack(rank, old.config.options)
         self.upper.rebind(self.stack)
         self.pump.replace(old, self.stack)
         if self._line is not None:
             self._line.joining(self._incarnation)
-        self.stack.join(self._targets()[0], now)
+        self.stack.join(targets[self._tried % len(targets)], now)
 
     def _step_rejoin(self) -> bool:
         self._step()
@@ -417,6 +502,10 @@ class Endpoint:
             missing = f"; in it are {', '.join(map(str, self.view.replicas))}"
         elif self._targets():
             missing = f"; no answer from {', '.join(self._targets())}"
+        if self._last_trouble:
+            missing += (
+                f"; it was tried {self._tried + 1} times, the last time: {self._last_trouble}"
+            )
         return JoinFailed(f"could not join the group within {timeout} s{missing}")
 
     # Events, told by what stands on top of the stack; on the thread that drives it.
@@ -426,7 +515,8 @@ class Endpoint:
         before, self.view = self.view, view
         self._note_lost(before, view)
         self.me = view.members[view.place(self._incarnation)]
-        again, self.expelled = self.expelled is not None, None
+        again, self._is_anew = self._is_anew, False
+        self.expelled = None
         self.exit_reason = None
         self._is_in = True
         # Whoever leads tells joiners: now this member knows it, whatever it asked for itself.
@@ -482,7 +572,12 @@ class Endpoint:
         """Out of the group."""
         self.exit_reason = why
         self._blocked = None
-        if why.startswith("expelled"):
+        if why.startswith("expelled") and self._joins:
+            _log.info("this member was %s; it asks again to be let in", why)
+            self.turned_out = why
+            self._is_in = False
+            self.upper.fail_all(Expelled(why))
+        elif why.startswith("expelled"):
             self.expelled = f"this member was {why}; group.rejoin() makes it a member again"
             _log.warning("%s", self.expelled)
             self.upper.fail_all(Expelled(self.expelled))

@@ -9,6 +9,7 @@ OrcalikeError
 ├── ObjectDropped           the object was ended
 ├── GroupClosed             the group was left
 ├── WindowFull              too much is under way: drain
+├── TooManyWaiting          too many calls wait at one object
 ├── BlockingInLoop          a waiting call on a running loop's thread
 ├── InvocationTimeout       a time limit passed (also a TimeoutError)
 ├── InvocationCancelled     it was withdrawn
@@ -37,6 +38,7 @@ from orcalike.runtime.errors import (
     NotSerializable,
     ObjectDropped,
     ReplicaDivergence,
+    TooManyWaiting,
     WindowFull,
 )
 from orcalike.transport.errors import (
@@ -76,5 +78,6 @@ __all__ = [
     "ProtocolError",
     "ReplicaDivergence",
     "StackError",
+    "TooManyWaiting",
     "WindowFull",
 ]

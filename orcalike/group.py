@@ -6,7 +6,6 @@ Whatever goes through the order can be called in three ways: `group.share(...)` 
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import time
@@ -29,6 +28,7 @@ from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import degree_of, resilience_of
+from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.stability import Stability
 from orcalike.transport.stack import Stack
@@ -54,7 +54,7 @@ class Group:
     """A set of processes that share objects. `join` makes it; leaving its block ends it."""
 
     def __init__(self, plan: Plan) -> None:
-        self._endpoint = Endpoint(plan, self._make_runtime)
+        self._endpoint = Endpoint(plan, self._make_runtime, Runtime)
         self._runtime.driver = self._endpoint.pump
         self._endpoint.cast_ended = self._cast_ended
         if plan.failpoints:
@@ -98,11 +98,14 @@ class Group:
 
     @property
     def view(self) -> View:
-        """The view that is installed here; `view.others` are the witnesses."""
+        """The view that is installed here; `view.others` are the witnesses.
+
+        `view.primary` is False while the group is blocked, and after this member was expelled.
+        """
         view = self._endpoint.view
         if view is None:
             raise GroupClosed("the group was not joined, or was left")
-        return view
+        return self._endpoint.show(view)
 
     @property
     def me(self) -> Member:
@@ -137,12 +140,18 @@ class Group:
     def views(self) -> Iterator[View]:
         """The views to come, one after the other, in this thread."""
         queue: SimpleQueue[View] = SimpleQueue()
-        self._endpoint.on_view.append(queue.put)
-        try:
-            while True:
-                yield queue.get()
-        finally:
-            self._endpoint.on_view.remove(queue.put)
+        known, listeners = weakref.ref(queue), self._endpoint.on_view
+
+        def put(view: View) -> None:
+            queue = known()
+            if queue is not None:
+                queue.put(view)
+            else:  # the iterator is gone, however it ended
+                listeners.remove(put)
+
+        listeners.append(put)
+        while True:
+            yield queue.get()
 
     async def aviews(self) -> AsyncIterator[View]:
         """The views to come, in a coroutine."""
@@ -225,20 +234,27 @@ class Group:
     def info(self) -> GroupInfo:
         """The state of the group, as this member knows it (A06)."""
         refuse_inside("info")
-        view, endpoint, runtime = self.view, self._endpoint, self._runtime
+        endpoint, runtime = self._endpoint, self._runtime
         if self._closed:
             raise GroupClosed(f"the group {self.name!r} was left")
-        seen: list[int] = []
-        endpoint.pump.call(lambda now: seen.append(next_seqno_of(endpoint.stack)))
-        return GroupInfo(
-            name=self.name,
-            address=self.address,
-            me=self.me,
-            view=view,
-            resilience=resilience_of(runtime.effective_degree),
-            blocked=Blocked(*endpoint.blocked) if endpoint.blocked else None,
-            next_seqno=seen[0],
-        )
+        seen: list[GroupInfo] = []
+
+        def look(now: int) -> None:
+            blocked = endpoint.blocked
+            seen.append(
+                GroupInfo(
+                    name=self.name,
+                    address=self.address,
+                    me=self.me,
+                    view=self.view,
+                    resilience=resilience_of(runtime.effective_degree),
+                    blocked=None if blocked is None else Blocked(*blocked),
+                    next_seqno=next_seqno_of(endpoint.stack),
+                )
+            )
+
+        endpoint.pump.call(look)
+        return seen[0]
 
     def stability(self) -> Stability:
         """The stability matrix: how many messages of each member each member has applied (H67).
@@ -271,25 +287,40 @@ class Group:
 
     # Leaving.
 
+    @held
     def _leave(self, *, orderly: bool) -> None:
         if self._closed:
             return
-        if orderly and self._runtime.failure is None:
-            self._wait_for_own()
-        self._withdraw_own()
-        self._record_states()
-        self._endpoint.leave(1.0 if not orderly else 5.0)
-        self._end()
+        try:
+            if orderly and self._runtime.failure is None:
+                self._wait_for_own()
+        except BaseException:  # a handler's, as of Ctrl-C: the member leaves all the same
+            orderly = False
+            raise
+        finally:
+            try:
+                self._withdraw_own()
+                self._record_states()
+                self._endpoint.leave(1.0 if not orderly else 5.0)
+            finally:
+                self._end()
 
     async def _leave_on_loop(self, *, orderly: bool) -> None:
         if self._closed:
             return
-        if orderly and self._runtime.failure is None:
-            await self._wait_for_own_on_loop()
-        self._withdraw_own()
-        self._record_states()
-        await self._endpoint.leave_on_loop(1.0 if not orderly else 5.0)
-        self._end()
+        try:
+            if orderly and self._runtime.failure is None:
+                await self._wait_for_own_on_loop()
+        except BaseException:  # a cancellation, as by Ctrl-C: the member leaves all the same
+            orderly = False
+            raise
+        finally:
+            try:
+                self._withdraw_own()
+                self._record_states()
+                await self._endpoint.leave_on_loop(1.0 if not orderly else 5.0)
+            finally:
+                self._end()
 
     def _wait_for_own(self) -> None:
         """Wait until what this member has invoked is ordered and applied, where it can be."""
@@ -297,8 +328,8 @@ class Group:
             fence = self._fence_for_leaving()
             patience = Patience(self._is_stuck)
             while patience.lasts():
-                with contextlib.suppress(TimeoutError):
-                    return fence.result(timeout=Patience.STEP)
+                if self._endpoint.pump.attend(fence, Patience.STEP):
+                    return fence.result()
             self._say_left_behind()
         except OrcalikeError as error:
             _log.warning("left without an answer: %s", error)
@@ -386,6 +417,7 @@ class Share:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
+    @held
     def __call__(self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The object `name` of class `cls`; the first in the order makes it with these arguments.
 
@@ -425,6 +457,7 @@ class Find:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
+    @held
     def __call__(self, cls: Callable[..., T], name: str, /, *, timeout: float | None = None) -> T:
         """The object `name`; waits until somebody shares it, or raises TimeoutError."""
         refuse_to_wait("find")
@@ -448,6 +481,7 @@ class Drop:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
+    @held
     def __call__(self, obj: object, /) -> None:
         """End a shared object."""
         refuse_to_wait("drop")
@@ -478,6 +512,7 @@ class Whole:
         self._runtime = runtime
         self._code = code
 
+    @held
     def __call__(self, *, timeout: float | None = None) -> None:
         """Wait for it; `timeout`, in seconds, ends only the waiting (TimeoutError)."""
         refuse_to_wait(self._code.name.lower())
@@ -501,12 +536,24 @@ class Joining(Generic[T]):
         self._make = make
         self._group: Group | None = None
 
-    def __enter__(self) -> Group:
-        self._group = self._make()
-        self._group._endpoint.join()
-        _announce(self._group)
-        return self._group
+    def _join(self) -> Group:
+        self._group = group = self._make()
+        try:
+            group._endpoint.join()
+        except BaseException:
+            self._group = None
+            group._end()
+            raise
+        _announce(group)
+        return group
 
+    def _leave(self, group: Group) -> None:
+        group._leave(orderly=False)
+
+    # A handler may raise right as `__enter__` returns: `__exit__` would never be called.
+    __enter__ = held_or_undone(_leave)(_join)
+
+    @held
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if self._group is not None:
             self._group._leave(orderly=kind is None)

@@ -29,7 +29,8 @@ class GroupInfo:
     """What others name to join through this member; "" for a group of one without a socket."""
     me: Member
     view: View
-    """The view that is installed here; `view.others` are the witnesses."""
+    """The view that is installed here; `view.others` are the witnesses. `view.primary` is False
+    while the group is blocked, and after this member was expelled."""
     resilience: Resilience
     """The degree of what has no degree of its own."""
     blocked: Blocked | None

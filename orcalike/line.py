@@ -39,6 +39,7 @@ class Line:
         """Hear what the launcher says from now on, and what it has said."""
         control.listen(self._told_ended)
         control.listen_died(self._told_died)
+        self._pump.hears_deaths = True
         control.listen_cut(self._told_cut)
 
     def forget(self) -> None:

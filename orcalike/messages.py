@@ -18,11 +18,12 @@ Nothing is thrown away, so a member that does not receive holds up the group: it
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgpack
@@ -34,9 +35,12 @@ from orcalike.recovery import check_minimum
 from orcalike.runtime import waits
 from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
+from orcalike.runtime.raising import fresh
 from orcalike.transport.degree import Resilience, degree_of, resilience_of
+from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.layers.base import Layer
+from orcalike.transport.layers.pack import Pack
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
@@ -96,12 +100,28 @@ class Info(GroupInfo):
     """Events that `receive_from_group` has not taken yet."""
 
 
-class _Inbox(Layer):
+class Inbox(Layer):
     """What stands on top of the stack: it keeps events until they are received."""
+
+    name = "orcalike.messages"
+    needs = frozenset({"TOTAL_ORDER", "STATE"})  # the group's degree is the state
 
     def __init__(self, stack: Stack, endpoint: Endpoint) -> None:
         super().__init__(stack)
         self.endpoint = endpoint
+        self.lock = threading.Lock()
+        """Guards `events`, `size`, `receivers` and `failure`; held for moments only."""
+        self.receivers: list[Waitable] = []
+        """Threads that wait for an event."""
+        self._begin(stack)
+
+    def rebind(self, stack: Stack) -> None:
+        """Begin on another stack: this member was expelled before it had joined."""
+        super().__init__(stack)
+        with self.lock:
+            self._begin(stack)
+
+    def _begin(self, stack: Stack) -> None:
         self.stack = stack
         self.installed: View | None = None
         self.place = -1
@@ -117,11 +137,14 @@ class _Inbox(Layer):
         """What the next send raises, once."""
         self.awaited: deque[Waitable] = deque()
         """Who waits for this member's own messages, in the order in which they come back."""
-        self.changed = threading.Condition()
+        pack = stack.focus("PACK")
+        self.pack = pack if isinstance(pack, Pack) else None
+        self.room: Waitable | None = None
+        """Whoever sends more than may be under way waits for this."""
         self.group_degree = 0
         """The group's resilience degree, which all its messages have; 0 where nobody can join."""
-        if endpoint.plan.how != "alone":
-            self.group_degree = degree_of(endpoint.plan.resilience)
+        if self.endpoint.plan.how != "alone":
+            self.group_degree = degree_of(self.endpoint.plan.resilience)
         self._full = False
         self._degree_told = 0
         stack.above = self
@@ -145,23 +168,58 @@ class _Inbox(Layer):
         if self._degree_told != self.group_degree:
             self._degree_told = self.group_degree
             self.below.degree(self.group_degree)
+        self.tell_room()
         if self.wants_emptying:
             self._full = False
             self.below.credit(True)
 
     def take(self) -> Event:
-        """The oldest event; under `changed`."""
+        """The oldest event; under `lock`."""
         event = self.events.popleft()
         if isinstance(event, Data):
             self.size -= len(event.data)
         return event
 
+    def put_back(self, event: Event) -> None:
+        """The event that was taken last was not received after all."""
+        with self.lock:
+            self.events.appendleft(event)
+            if isinstance(event, Data):
+                self.size += len(event.data)
+
+    def add(self, *events: Event) -> None:
+        """Keep events for those who receive."""
+        with self.lock:
+            self.events.extend(events)
+            self.size += sum(len(event.data) for event in events if isinstance(event, Data))
+            self._wake_receivers()
+
+    def _wake_receivers(self) -> None:
+        receivers, self.receivers = self.receivers, []
+        for receiver in receivers:
+            receiver.finish()
+
+    def wait_for_room(self, size: int) -> Waitable | None:
+        """What to wait for, if so many bytes more may not be under way now, not ordered yet."""
+        if self.failure is not None or self.pack is None or self.pack.has_room_for(size):
+            return None
+        if self.room is None:
+            self.room = Waitable()
+        return self.room
+
+    def tell_room(self) -> None:
+        """There may be room, or will never be: those who wait for it look again."""
+        room, self.room = self.room, None
+        if room is not None:
+            room.finish()
+
     def fail_all(self, error: Exception) -> None:
         """No more is sent or received; what is here already stays."""
-        with self.changed:
+        with self.lock:
             if self.failure is None:
                 self.failure = error
-            self.changed.notify_all()
+            self._wake_receivers()
+        self.tell_room()
         while self.awaited:
             self.awaited.popleft().finish()
 
@@ -174,10 +232,8 @@ class _Inbox(Layer):
         if before is not None:
             left = [m for m in before.replicas if view.place(m.incarnation) < 0]
             joined = [m for m in view.replicas if before.place(m.incarnation) < 0]
-            with self.changed:
-                self.events.extend(Left(member, view) for member in left)
-                self.events.extend(Joined(member, view) for member in joined)
-                self.changed.notify_all()
+            self.add(*(Left(member, view) for member in left))
+            self.add(*(Joined(member, view) for member in joined))
         self.core.again(self)
         self.endpoint.viewed(view)
 
@@ -190,12 +246,11 @@ class _Inbox(Layer):
         body = message.body
         self.seqno = message.seqno
         if body.startswith(_DATA):
-            with self.changed:
-                self.events.append(Data(sender, body[1:], message.seqno, message.index))
-                self.size += len(body) - 1
-                self.changed.notify_all()
+            self.add(Data(sender, body[1:], message.seqno, message.index))
             if message.source == self.place:
                 self.returned += 1
+                if self.room is not None:
+                    self.core.again(self)  # once PACK has counted it
                 if self.awaited:
                     self.awaited.popleft().finish()
             if self.is_full():
@@ -221,8 +276,7 @@ class _Inbox(Layer):
 
     def up_exit(self, why: str) -> None:
         if self.installed is not None:
-            with self.changed:
-                self.events.append(Left(self.me, self.installed))
+            self.add(Left(self.me, self.installed))
         self.endpoint.exited(why)
 
     def up_join_failed(self, why: str) -> None:
@@ -247,22 +301,28 @@ class MessageGroup:
     """A membership in a group; the functions of this module work on it."""
 
     def __init__(self, plan: Plan) -> None:
-        self._endpoint = Endpoint(plan, _Inbox)
-        self._inbox: _Inbox = self._endpoint.upper
+        self._endpoint = Endpoint(plan, Inbox, Inbox)
+        self._inbox: Inbox = self._endpoint.upper
         self._endpoint.cast_ended = self._cast_ended
 
     def _cast_ended(self, ranks: set[int]) -> None:
         body = _ENDED + b"".join(map(msgpack.packb, sorted(ranks)))
         self._endpoint.pump.call(self._endpoint.stack.cast, Message(body))
 
+    @held
     def _send(self, data: bytes, timeout: float | None) -> None:
         inbox, pump = self._inbox, self._endpoint.pump
         number = 0
         returned = Waitable()
+        room: Waitable | None = None
+        end = None if timeout is None else time.monotonic() + timeout
         _refuse_loop("send_to_group")
 
         def cast(now: int) -> None:
-            nonlocal number
+            nonlocal number, room
+            room = inbox.wait_for_room(len(data) + 1)
+            if room is not None:
+                return
             inbox.sent = number = inbox.sent + 1
             inbox.awaited.append(returned)
             if inbox.failure is not None:  # since it was looked at
@@ -272,57 +332,73 @@ class MessageGroup:
             self._endpoint.stack.cast(message, now)
 
         if inbox.failure is not None:
-            raise inbox.failure
+            raise fresh(inbox.failure)
         if inbox.notice is not None:
             notice, inbox.notice = inbox.notice, None
             raise notice
-        pump.call(cast)
         waits.enter("message", "", "send_to_group")
         try:
-            pump.attend(returned, timeout)
+            pump.call(cast)
+            while room is not None:
+                if not pump.attend(room, _rest(end)):
+                    raise InvocationTimeout(
+                        f"a message of {len(data)} bytes found no room within {timeout} s: what "
+                        "was sent before is not ordered yet; it was not sent",
+                        "withdrawn",
+                    )
+                pump.call(cast)
+            pump.attend(returned, _rest(end))
         finally:
             waits.leave()
         if inbox.returned < number:
             if inbox.failure is not None:
-                raise inbox.failure
+                raise fresh(inbox.failure)
             raise InvocationTimeout(
                 f"a message of {len(data)} bytes was not ordered within {timeout} s; it may be yet",
                 "unknown",
             )
 
-    def _receive(self, timeout: float | None) -> Event:
+    def _take(self, timeout: float | None) -> Event:
+        """The next event, where this thread waits for it."""
         inbox = self._inbox
-        event: Event | None = None
         _refuse_loop("receive_from_group")
-
-        def taken() -> bool:
-            nonlocal event
-            if inbox.events:
-                event = inbox.take()
-            return event is not None
-
-        self._wait(taken, timeout)
-        if event is None:
-            raise inbox.failure or TimeoutError(f"no event within {timeout} s")
+        end = None if timeout is None else time.monotonic() + timeout
+        event = None
+        while event is None:
+            with inbox.lock:
+                receiver = Waitable()
+                if inbox.events:
+                    event = inbox.take()
+                elif inbox.failure is not None:
+                    raise fresh(inbox.failure)
+                else:
+                    inbox.receivers.append(receiver)
+            if event is None:
+                self._wait(receiver, timeout, end)
         if inbox.wants_emptying and inbox.failure is None:
             self._endpoint.pump.call(self._endpoint.stack.nudge, inbox)
         return event
 
-    def _wait(self, condition: Callable[[], bool], timeout: float | None) -> None:
-        """Wait in this thread until the condition holds, the end, or the time is over."""
-        inbox = self._inbox
-        end = None if timeout is None else time.monotonic() + timeout
+    def _put_back(self, event: Event) -> None:
+        self._inbox.put_back(event)
+
+    # What a handler of a signal keeps from being received stays here.
+    _receive = held_or_undone(_put_back)(_take)
+
+    def _wait(self, receiver: Waitable, timeout: float | None, end: float | None) -> None:
+        """Wait in this thread for an event; raises TimeoutError."""
         waits.enter("message", "", "receive_from_group")
         try:
-            with inbox.changed:
-                while not condition():
-                    rest = None if end is None else end - time.monotonic()
-                    if inbox.failure is not None or (rest is not None and rest <= 0):
-                        return
-                    inbox.changed.wait(rest)
+            rest = None if end is None else end - time.monotonic()
+            if (rest is not None and rest <= 0) or not self._endpoint.pump.attend(receiver, rest):
+                raise TimeoutError(f"no event within {timeout} s")
         finally:
             waits.leave()
+            with self._inbox.lock:
+                if receiver in self._inbox.receivers:
+                    self._inbox.receivers.remove(receiver)
 
+    @held
     def _leave(self, timeout: float) -> None:
         if not isinstance(self._inbox.failure, GroupClosed):
             self._endpoint.leave(timeout)
@@ -330,22 +406,26 @@ class MessageGroup:
 
 
 def create_group(
-    name: str = DEFAULT_NAME, *, listen: str | None = None, resilience: Resilience = 0
+    name: str = DEFAULT_NAME,
+    *,
+    listen: str | None = None,
+    resilience: Resilience = 0,
+    stack: str | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
 ) -> MessageGroup:
     """CreateGroup (A01): make a group; this member is its first, and its sequencer.
 
     With `listen="unix:PATH"` or `"tcp:HOST:PORT"` others can join it. A launched program has its
-    group already: join it. With `resilience=r` a message is delivered anywhere only when r + 1
-    members hold it, so that none is lost while at most r crash.
+    group already: join it. TCP needs a `key`, as in `orcalike.join`. With `resilience=r` a message is delivered anywhere only when r + 1
+    members hold it, so that none is lost while at most r crash. `stack` is a stack string, as for
+    `orcalike.join`: all members must have the same one, and it may be without PACK.
 
-    Raises InsecureConfig, OrcalikeError where nobody can listen there.
+    Raises InsecureConfig, StackError, OrcalikeError where nobody can listen there.
     """
-    plan = _plan(name, None, listen, resilience, None)
+    plan = _plan(name, None, listen, resilience, None, stack, key)
     if plan.how == "launched":
         raise ValueError("a launched program joins its group with join_group()")
-    group = MessageGroup(plan)
-    group._endpoint.join()
-    return group
+    return _joined(plan)
 
 
 def join_group(
@@ -353,17 +433,29 @@ def join_group(
     *,
     seeds: str | Sequence[str] | None = None,
     timeout: float | None = None,
+    stack: str | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
 ) -> MessageGroup:
     """JoinGroup (A02): join the group that one of the addresses is in, or the launched program's.
 
     The join has a place in the order: all others receive `Joined`, and this member receives what
     comes after.
 
-    Raises JoinFailed after `timeout` seconds, ConfigMismatch, InsecureConfig.
+    Raises JoinFailed after `timeout` seconds, ConfigMismatch, InsecureConfig, StackError.
     """
-    plan = _plan(name, seeds, None, 0, timeout)
+    plan = _plan(name, seeds, None, 0, timeout, stack, key)
     if plan.how == "alone":
         raise ValueError("nobody launched this program: name the group's members with seeds=")
+    return _joined(plan)
+
+
+def _leave_again(plan: Plan, group: MessageGroup) -> None:
+    group._leave(1.0)
+
+
+# A handler of a signal may raise as this returns: nobody would have the group then.
+@held_or_undone(_leave_again)
+def _joined(plan: Plan) -> MessageGroup:
     group = MessageGroup(plan)
     group._endpoint.join()
     return group
@@ -384,6 +476,8 @@ def _plan(
     listen: str | None,
     resilience: Resilience,
     timeout: float | None,
+    stack: str | None,
+    key: bytes | str | os.PathLike[str] | None,
 ) -> Plan:
     return make_plan(
         name,
@@ -392,8 +486,9 @@ def _plan(
         size=None,
         resilience=resilience,
         blocked="wait",
-        stack=None,
+        stack=stack,
         timeout=timeout,
+        key=key,
     )
 
 
@@ -402,10 +497,11 @@ def send_to_group(
 ) -> None:
     """SendToGroup (A03): a reliable, totally ordered send to all members, this one too.
 
-    Returns when the message is delivered here. Raises ValueError for more than 16 MiB,
-    InvocationTimeout when the time is over (the message may be ordered yet), Expelled where the
-    group has gone on without this member, GroupClosed; once after a reset DataLossPossible, and
-    the message is not sent.
+    Returns when the message is delivered here. If more than 8 MiB of this member's would not be
+    ordered yet, it waits first. Raises ValueError for more than 16 MiB, InvocationTimeout when the
+    time is over (`outcome` is "withdrawn" if it was not sent; else it may be ordered yet), Expelled
+    where the group has gone on without this member, GroupClosed; once after a reset
+    DataLossPossible, and the message is not sent.
     """
     body = bytes(data)
     if len(body) > MESSAGE_MAX:
@@ -422,17 +518,18 @@ def receive_from_group(group: MessageGroup, *, timeout: float | None = None) -> 
     return group._receive(timeout)
 
 
+@held
 def get_info_group(group: MessageGroup) -> Info:
     """GetInfoGroup (A06): the state of the group, blocked or not. Raises GroupClosed after leaving."""
     inbox, endpoint = group._inbox, group._endpoint
-    with inbox.changed:
+    with inbox.lock:
         if inbox.installed is None or isinstance(inbox.failure, GroupClosed):
             raise GroupClosed(f"the group {endpoint.plan.name!r} was left")
         return Info(
             name=endpoint.plan.name,
             address=endpoint.address,
             me=inbox.me,
-            view=inbox.installed,
+            view=endpoint.show(inbox.installed),
             resilience=resilience_of(inbox.group_degree),
             blocked=Blocked(*endpoint.blocked) if endpoint.blocked else None,
             next_seqno=inbox.next_seqno,
@@ -460,7 +557,7 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: float | None = No
     check_minimum(minimum)
     _refuse_loop("reset_group")
     if isinstance(group._inbox.failure, GroupClosed):
-        raise group._inbox.failure
+        raise fresh(group._inbox.failure)
     return group._endpoint.reset(minimum, timeout)
 
 
@@ -470,3 +567,8 @@ def leave_group(group: MessageGroup, *, timeout: float = 5.0) -> None:
     Takes no longer than `timeout` seconds; a group that does not answer is left all the same.
     """
     group._leave(timeout)
+
+
+def _rest(end: float | None) -> float | None:
+    """The seconds until then; None for a time that never comes."""
+    return None if end is None else max(end - time.monotonic(), 0.0)

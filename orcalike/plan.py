@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from urllib.parse import unquote
 
-from orcalike.errors import OrcalikeError
+from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.failpoints import Failpoint, find_failpoints
+from orcalike.keys import REMEDY, find_key, read_key
 from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.sockets import normal
@@ -207,6 +208,8 @@ class Plan:
     """D, ns: a member that is not heard for so long is suspected."""
     slow: int = SLOW
     """`slow_timeout`, ns: a member that stays behind for so long is expelled."""
+    key: bytes | None = field(default=None, repr=False)
+    """What TCP connections must prove."""
 
     @property
     def rank(self) -> int | None:
@@ -224,8 +227,12 @@ def make_plan(
     blocked: str,
     stack: str | None,
     timeout: float | None,
+    key: bytes | str | os.PathLike[str] | None = None,
 ) -> Plan:
-    """The plan for the arguments of `join`; raises ValueError where they contradict each other."""
+    """The plan for the arguments of `join`; raises ValueError where they contradict each other.
+
+    Raises InsecureConfig for a TCP address without a key.
+    """
     if blocked not in ("wait", "raise"):
         raise ValueError(f'blocked={blocked!r}: "wait" or "raise"')
     degree_of(resilience)
@@ -237,6 +244,11 @@ def make_plan(
     how = "seeds" if seeds else "listen" if listen else "launched" if launch else "alone"
     addresses = (seeds,) if isinstance(seeds, str) else tuple(seeds or ())
     addresses = tuple(map(normal, addresses))
+    secret = find_key() if key is None else read_key(key)
+    if secret is None and any(
+        map(_is_tcp, (*addresses, listen or "", launch.listen if launch else ""))
+    ):
+        raise InsecureConfig(REMEDY)
     if how == "alone" and (size or 1) > 1:
         raise ValueError(f"size={size}, but this group of one has no address: give listen or seeds")
     return Plan(
@@ -254,4 +266,9 @@ def make_plan(
         find_history(),
         find_failpoints(),
         *find_detection(),
+        secret,
     )
+
+
+def _is_tcp(address: str) -> bool:
+    return address.startswith("tcp:") and bool(normal(address))

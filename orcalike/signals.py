@@ -1,57 +1,83 @@
-"""Python's signal handlers are put off while operations run on the main thread (DESIGN, section 7).
+"""Python's signal handlers wait while the main thread is inside the core (DESIGN, section 7).
 
-A handler that raises, as Ctrl-C's does, would otherwise end an operation in the middle, at this
-replica alone. While a group is open, a handler that comes inside an operation has its signal raised
-again as soon as the operation is over.
+While a member is open each handler that Python has is a `Deferring` object, which knows whether the
+main thread is in the core (`transport.drivers.deferral`). A handler that the program sets meanwhile
+becomes one too: `signal.signal`, asyncio and all others set handlers through `_signal.signal`. The
+program sees none of it: `signal.getsignal` and what `signal.signal` returns are its own handlers.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
-from orcalike.runtime.dispatch import running_place
+from orcalike.transport.drivers.deferral import Deferring, call_on_main, set_handler
 
-PUT_OFF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+_signal: Any = sys.modules["_signal"]  # C's, which `signal` is made of
+_set = _signal.signal
+_get = _signal.getsignal
 
-Handler = Callable[[int, FrameType | None], Any]
+
+def _set_deferring(number: int, handler: Any, /) -> Any:
+    """`_signal.signal` while a member is open."""
+    wraps = callable(handler) and not isinstance(handler, Deferring)
+    return _own(_set(number, Deferring(handler) if wraps else handler))
 
 
-class PuttingOff:
-    """Wraps the handlers that Python has now; `later(f)` has a driver call `f` between inputs."""
+def _get_own(number: int, /) -> Any:
+    """`_signal.getsignal` while a member is open."""
+    return _own(_get(number))
 
-    def __init__(self, later: Callable[[Callable[[], None]], None]) -> None:
-        self._later = later
-        self._wrapped: dict[int, tuple[Handler, Handler]] = {}
 
-    def install(self) -> None:
-        """Wrap the handlers; outside of the main thread there are none to wrap."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number in PUT_OFF:
-            handler = signal.getsignal(number)
-            if callable(handler):
-                wrapper = self._wrap(handler)
-                self._wrapped[number] = (handler, wrapper)
-                signal.signal(number, wrapper)
+def _own(handler: Any) -> Any:
+    return handler.handler if isinstance(handler, Deferring) else handler
 
-    def remove(self) -> None:
-        """Put the handlers back, but for those that the program has replaced meanwhile."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number, (handler, wrapper) in self._wrapped.items():
-            if signal.getsignal(number) is wrapper:
-                signal.signal(number, handler)
-        self._wrapped.clear()
 
-    def _wrap(self, handler: Handler) -> Handler:
-        def put_off(number: int, frame: FrameType | None) -> None:
-            if running_place() is None:
-                handler(number, frame)
-            else:
-                self._later(lambda: signal.raise_signal(number))
+class Handlers:
+    """The process's signal handlers, which wait from the first `defer` to the last `restore`."""
 
-        return put_off
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._users = 0
+
+    def defer(self) -> None:
+        """A member is opened. Off the main thread, which alone may do it, it is done soon."""
+        with self._lock:
+            self._users += 1
+        self._on_main()
+
+    def restore(self) -> None:
+        """A member is closed."""
+        with self._lock:
+            self._users -= 1
+        self._on_main()
+
+    def restore_in_child(self) -> None:
+        """The same in a forked child, where another thread's lock is never let go."""
+        self._lock = threading.RLock()
+        self.restore()
+
+    def _on_main(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._update()
+        else:
+            call_on_main(self._update)
+
+    def _update(self) -> None:
+        deferring = self._users > 0
+        if deferring:
+            _signal.signal, _signal.getsignal = _set_deferring, _get_own
+        elif (_signal.signal, _signal.getsignal) == (_set_deferring, _get_own):
+            _signal.signal, _signal.getsignal = _set, _get
+        for number in signal.valid_signals():
+            handler = _get(number)
+            if deferring and callable(handler) and not isinstance(handler, Deferring):
+                set_handler(number, Deferring(handler))
+            elif not deferring and isinstance(handler, Deferring):
+                set_handler(number, handler.handler)
+
+
+handlers = Handlers()
+"""The handlers are the whole process's, and so is this."""

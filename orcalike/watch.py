@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 
 from orcalike.runtime import waits
+from orcalike.transport.drivers.deferral import held
+from orcalike.transport.drivers.driver import Waitable
 
 
 class Watch:
-    """Who waits until something holds; `notify` has all of them look again."""
+    """Who waits until something holds; `notify` has all of them look again.
 
-    def __init__(self) -> None:
+    `attend(waitable, seconds)` has a thread wait, and says whether it is done.
+    """
+
+    def __init__(self, attend: Callable[[Waitable, float | None], bool]) -> None:
+        self._attend = attend
         self._watchers: list[Callable[[], None]] = []
 
     def notify(self) -> None:
@@ -20,22 +25,30 @@ class Watch:
         for watcher in list(self._watchers):
             watcher()
 
+    @held
     def wait(self, condition: Callable[[], bool], timeout: float | None, what: str) -> bool:
         """Wait in this thread until it holds (True), or the time is over."""
-        changed = threading.Event()
-        self._watchers.append(changed.set)
         end = None if timeout is None else time.monotonic() + timeout
         waits.enter("view", "", what)
         try:
-            while not condition():
-                rest = None if end is None else end - time.monotonic()
-                if (rest is not None and rest <= 0) or not changed.wait(rest):
-                    return condition()
-                changed.clear()
-            return True
+            while True:
+                changed = Waitable()
+                watcher = changed.finish
+                self._watchers.append(watcher)
+                try:
+                    if condition():
+                        return True
+                    rest = None if end is None else end - time.monotonic()
+                    if (rest is not None and rest <= 0) or not self._attend(changed, rest):
+                        return condition()
+                finally:
+                    self._watchers.remove(watcher)
         finally:
             waits.leave()
-            self._watchers.remove(changed.set)
+
+    def pause(self, seconds: float) -> None:
+        """Wait in this thread for so long."""
+        self._attend(Waitable(), seconds)
 
     async def wait_on_loop(self, condition: Callable[[], bool], timeout: float | None) -> bool:
         """Wait in a coroutine until it holds (True), or the time is over."""

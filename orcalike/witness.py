@@ -22,6 +22,7 @@ import time
 import msgpack
 
 from orcalike import control
+from orcalike.keys import find_key
 from orcalike.plan import find_addresses, find_detection, find_formed, find_seeds
 from orcalike.runtime.codes import Code
 from orcalike.transport.config import StackConfig
@@ -112,12 +113,19 @@ class Witness:
         self.ended: set[int] = set()
         self.seats: dict[str, Seat] = {}
         self.pump = Pump(_log.log)
-        self.pump.stack_for = self._stack_for
+        self.pump.key = find_key()
+        self.pump.stack_for = self._greeted_for
         self.pump.listen(listener)
         control.listen_died(lambda who: self.pump.later(lambda: self.pump.told_died(who)))
+        self.pump.hears_deaths = True
         control.listen_cut(self._told_cut)
         for group in sorted(formed):
             self._stack_for(group)
+
+    def _greeted_for(self, group: str, address: str) -> Stack | None:
+        """The stack of that group; only a rank's greeting makes a new group."""
+        known = group in self.seats or address in find_addresses(group).values()
+        return self._stack_for(group) if known else None
 
     def _stack_for(self, group: str) -> Stack | None:
         """The stack of that group; a new name makes a new group, but where there was one."""
@@ -212,9 +220,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     launcher = os.environ.get("ORCALIKE_LAUNCHER")
     if launcher:
-        from orcalike.launch.rank import die_with_parent
+        from orcalike.launch.rank import die_with_parent, own_key
 
         die_with_parent(int(launcher))
+        own_key()
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     listener = socket.socket(fileno=arguments.listen_fd)
     serve(listener, arguments.control_fd, arguments.address)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -10,10 +9,12 @@ from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
+from orcalike.runtime.giving import Donor
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
-from orcalike.runtime.state import Donor
-from orcalike.transport.drivers.driver import clock
+from orcalike.runtime.taking import Taker
+from orcalike.transport.drivers.deferral import OwnThread
+from orcalike.transport.drivers.driver import clock, watch_collections
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
@@ -85,7 +86,9 @@ def make_runtime(
         runtime.history = Recorder(*history, incarnation, runtime.codec, time)
     runtime.manager = Manager(runtime, strict=strict)
     runtime.donor = Donor(runtime)
+    runtime.taker = Taker(runtime)
     runtime.budget = Budget(time)
+    watch_collections()
     runtime.events = events
     runtime.patient = patient
     runtime.group_degree = degree
@@ -106,7 +109,10 @@ def _codec(runtime: Runtime) -> Codec:
         replicas = runtime.replicas
         replica = replicas[number] if 0 < number < len(replicas) else None
         if replica is None:
-            raise ObjectDropped(f"a reference to object {number}, which does not exist here")
+            ended: object = runtime.manager.ended_object(number) if number > 0 else None
+            if ended is None:
+                raise ObjectDropped(f"a reference to object {number}, which does not exist here")
+            return ended
         if replica.object is None:
             raise ReplicaDivergence(
                 f"{replica.name!r} is referred to, and {replica.class_name} is not declared here, "
@@ -118,7 +124,7 @@ def _codec(runtime: Runtime) -> Codec:
 
 
 def _start_thread(function: Callable[[], None]) -> None:
-    threading.Thread(target=function, name="orcalike pop-up", daemon=True).start()
+    OwnThread(function, "orcalike pop-up").start()
 
 
 def follow_declarations(runtime: Any, call: Callable[..., None]) -> Callable[[], None]:

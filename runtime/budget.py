@@ -1,14 +1,15 @@
-"""The bound on handlers: an inline operation takes 5 ms at the most (D07, D20).
+"""The bound on handlers: an inline operation uses 5 ms at the most (D07, D20).
 
-One that runs past it is reported with its name, at most once in 10 s; three times over in a
-minute, and this replica runs it in pop-up threads from then on. A running operation is never moved
-or ended: one that never returns holds up its object, and no other.
+What counts is the processor time that it used, without collections, or a quarter of a second in
+which it waited. One that goes past the bound is reported with its name, at most once in 10 s; the
+third time in a minute, and this replica runs it in pop-up threads, until it has kept within the
+bound 20 times in a row. A running operation is never moved or ended: one that never returns holds
+up all objects of its member where it runs inline, and in a pop-up thread its own object alone.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,20 @@ from orcalike.runtime.replica import Replica
 REPORT_EVERY = 10_000_000_000
 WINDOW = 60_000_000_000
 STRIKES = 3
+RETURNS_AFTER = 20
 
 _log = logging.getLogger("orcalike")
+
+
+class Account:
+    """What is known of one operation of one object that was too slow; it goes with the object."""
+
+    def __init__(self) -> None:
+        self.strikes: list[int] = []
+        """When it was too slow, in the last minute: `STRIKES` times at the most."""
+        self.reported = -REPORT_EVERY
+        self.within = 0
+        """In pop-up threads: how often in a row it kept within the bound."""
 
 
 class Budget:
@@ -26,30 +39,46 @@ class Budget:
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
-        self._strikes: dict[tuple[str, str], deque[int]] = {}
-        self._reported: dict[tuple[str, str], int] = {}
 
     def exceeded(self, replica: Replica, operation: Any, took: int) -> None:
-        """An operation of an object ran inline for `took` ns."""
-        if operation.name in replica.promoted:
+        """An operation of an object ran inline, and took `took` ns."""
+        if operation.popup:
             return
         now = self._clock()
-        key = (replica.name, operation.name)
-        strikes = self._strikes.setdefault(key, deque())
-        strikes.append(now)
-        while strikes[0] < now - WINDOW:
-            strikes.popleft()
-        promoted = len(strikes) >= STRIKES
+        if replica.slow is None:
+            replica.slow = {}
+        account = replica.slow.setdefault(operation.name, Account())
+        account.strikes = [at for at in account.strikes if at >= now - WINDOW] + [now]
+        promoted = len(account.strikes) >= STRIKES
         if promoted:
+            account.strikes.clear()
+            account.within = 0
             replica.promote(operation)
-        if promoted or now - self._reported.get(key, -REPORT_EVERY) >= REPORT_EVERY:
-            self._reported[key] = now
+        if promoted or now - account.reported >= REPORT_EVERY:
+            account.reported = now
             _log.warning(
                 "%s of %r ran for %.1f ms where messages are received; 5 ms is the bound%s",
                 operation.title,
                 replica.name,
                 took / 1e6,
-                ": from now on it runs in pop-up threads here, as @write(popup=True) does at once"
+                f": from now on it runs in pop-up threads here, as @write(popup=True) does at once, "
+                f"until it has kept within the bound {RETURNS_AFTER} times in a row"
                 if promoted
                 else "",
+            )
+
+    def ran(self, replica: Replica, operation: Any, within: bool) -> None:
+        """An operation that was promoted has run in a pop-up thread, `within` the bound or not."""
+        account = (replica.slow or {}).get(operation.name)
+        if account is None:
+            return
+        account.within = account.within + 1 if within else 0
+        if account.within == RETURNS_AFTER:
+            replica.demote(operation)
+            _log.info(
+                "%s of %r kept within its bound %d times in a row, and runs where messages are "
+                "received again",
+                operation.title,
+                replica.name,
+                RETURNS_AFTER,
             )

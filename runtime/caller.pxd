@@ -35,6 +35,7 @@ cdef class Caller(Invoker):
     cdef readonly uint64_t reads_slow, writes
     cdef Waitable room_waitable         # threads that wait for room
     cdef list room_futures              # coroutines that do
+    cdef Py_ssize_t refused             # bytes of the largest call that WindowFull has refused since
 
     cdef int attach_receipts(self) except -1
     cdef Invocation issue(self, object replica, object operation, unsigned int wanted)
@@ -58,7 +59,9 @@ cdef class Caller(Invoker):
     cdef int check_stable(self, object operation, unsigned int wanted) except -1
     cdef int check(self, Replica replica) except -1
     cdef int refuse_nested(self, object what) except -1
-    cdef int wait_for_room(self) except -1
+    cdef bint has_room(self, Py_ssize_t size) noexcept
+    cdef int wait_for_room(self, Py_ssize_t size) except -1
+    cdef int give_up_claim(self, Pack pack) except -1
     cdef int tell_room(self) except -1
     cdef int say_too_small(self, Invocation invocation) except -1
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1

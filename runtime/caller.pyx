@@ -22,9 +22,11 @@ from orcalike.runtime.errors import (
     InvocationTimeout,
     NestedWrite,
     ObjectDropped,
+    TooManyWaiting,
     WindowFull,
 )
 from orcalike.runtime.invocation import name_of
+from orcalike.runtime.raising import fresh, own
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import NUMBER_MAX
 from orcalike.transport.errors import NotEnoughMembers, StackError
@@ -42,8 +44,18 @@ from orcalike.runtime.invocation cimport (
 from orcalike.runtime.marshal cimport put
 from orcalike.runtime.operation cimport READ, Operation
 from orcalike.runtime.receipts cimport Receipts
-from orcalike.runtime.replica cimport CLOSED, DROPPED, LOCKED, QUEUED, Replica, thread_slot
+from orcalike.runtime.replica cimport (
+    CLOSED,
+    DROPPED,
+    LOCKED,
+    QUEUED,
+    SIGNALLED,
+    TASKS_MAX,
+    Replica,
+    thread_slot,
+)
 from orcalike.runtime.task cimport Call, hand_on, submit
+from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver, Waitable
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
@@ -55,6 +67,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     SIMPLE_MAX = 512        # bytes of arguments that are written in place
+    EXTRA = 16              # bytes of a message beside its arguments, at the most
     GRACE = 1000000000      # ns that a withdrawal is waited for, at the least
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
@@ -107,7 +120,7 @@ cdef class Caller(Invoker):
         if thread_slot()[0] is not NULL:
             self.refuse_nested(operation)
         if self.pack.is_full():
-            self.wait_for_room()
+            self.wait_for_room(0)
         if self.history is not None:
             return self.record_call(<Replica>replica, <Operation>operation, args, count, names,
                                     degree, wanted)
@@ -173,6 +186,9 @@ cdef class Caller(Invoker):
             args = (*args, named)
             code |= 1
         body = self.codec.encode_slow(args, operation.title)
+        if len(body) > SIMPLE_MAX and not self.pack.has_room_for(len(body) + EXTRA):
+            self.wait_for_room(len(body) + EXTRA)
+            self.check(replica)
         self.commit(replica.number, code, body, degree)
         return 0
 
@@ -196,21 +212,29 @@ cdef class Caller(Invoker):
                                     unsigned int wanted):
         """Put a message into the open packet once its invocation is on file."""
         cdef uint32_t number = 0 if replica is None else replica.number
-        while True:
-            with self.history.lock:
-                self.check(replica)     # while this thread waited for the lock the group may have gone
-                if not self.pack.is_full():
-                    self.history.invoked(self.pack.ticket, replica, name_of(operation), args, body)
-                    self.commit(number, code, body, degree)
-                    return self.issue(replica, operation, wanted)
-            self.wait_for_room()        # others were faster while this thread waited for the lock
+        cdef Invocation invocation = None
+        while invocation is None:
+            hold()
+            try:
+                with self.history.lock:
+                    self.check(replica)     # the group may have gone meanwhile
+                    if self.has_room(len(body)):
+                        self.history.invoked(self.pack.ticket, replica, name_of(operation), args,
+                                             body)
+                        self.commit(number, code, body, degree)
+                        invocation = self.issue(replica, operation, wanted)
+                if invocation is None:
+                    self.wait_for_room(len(body))   # others were faster
+            finally:
+                drop_later()
+        return invocation
 
     cpdef commit(self, uint32_t number, uint32_t code, bytes body, unsigned char degree=0):
         """Put one message into the open packet."""
         cdef unsigned char* p
         if degree:
             self.pack.raise_degree(degree)
-        p = self.pack.reserve(len(body) + 16)
+        p = self.pack.reserve(len(body) + EXTRA)
         p = put_varint(put_varint(p, number), code)
         memcpy(p, <const char*>body, len(body))
         self.pack.commit(p + len(body))
@@ -254,8 +278,9 @@ cdef class Caller(Invoker):
         if wanted:
             self.check_stable(what, wanted)
         body = self.codec.encode_slow(args, what)
-        if self.pack.is_full():
-            self.wait_for_room()
+        if not self.has_room(len(body)):
+            self.wait_for_room(len(body))
+            self.check(None)
         if self.history is not None:
             invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted)
         else:
@@ -272,8 +297,15 @@ cdef class Caller(Invoker):
     def call_atomic(self, atomic, args, named, timeout, wanted=0):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
         refuse_loop(atomic)
-        return self.await_outcome(self.manager.invoke_atomic(atomic, args, named, wanted),
-                                  nanoseconds(timeout), True)
+        hold()
+        try:
+            outcome = self.await_outcome(self.manager.invoke_atomic(atomic, args, named, wanted),
+                                         nanoseconds(timeout), True)
+        except BaseException:
+            drop_later()
+            raise
+        drop()
+        return outcome
 
     cdef int check_stable(self, object operation, unsigned int wanted) except -1:
         """Raise where nobody here knows what so many members have applied."""
@@ -283,15 +315,29 @@ cdef class Caller(Invoker):
 
     def mark(self):
         """Put a fence into the order that nobody waits for; returns its ticket."""
-        cdef bytes body = self.codec.encode_slow((), "a mark")
-        if self.history is None:
-            self.commit(0, FENCE << 1, body, self.effective_degree)
-        else:
-            with self.history.lock:
-                self.history.invoked(self.pack.ticket, None, "a mark", (), body)
-                self.commit(0, FENCE << 1, body, self.effective_degree)
-        self.driver.kick()
-        return self.pack.ticket - 1
+        return self.post(FENCE, (), "a mark")
+
+    def post(self, int code, tuple args, str what):
+        """Have the group itself do something, which nobody waits for; returns its ticket.
+
+        It never waits for room: there is one for each call that is waited for, at the most.
+        """
+        cdef bytes body = self.codec.encode_slow(args, what)
+        cdef uint64_t ticket
+        hold()
+        try:
+            if self.history is None:
+                ticket = self.pack.ticket
+                self.commit(0, code << 1, body, self.effective_degree)
+            else:
+                with self.history.lock:
+                    ticket = self.pack.ticket
+                    self.history.invoked(ticket, None, what, args, body)
+                    self.commit(0, code << 1, body, self.effective_degree)
+            self.driver.kick()
+        finally:
+            drop_later()
+        return ticket
 
     def proceed_with(self, layer):
         """Have a layer, or what belongs to this one, go on; from any thread."""
@@ -305,11 +351,12 @@ cdef class Caller(Invoker):
         """Raise where nothing can be invoked any more."""
         if replica is not None and replica.flags & (DROPPED | CLOSED):
             if replica.flags & CLOSED:
-                raise self.failure if isinstance(self.failure, GroupClosed) else GroupClosed(
-                    f"{replica.name!r}: the group was left")
+                if isinstance(self.failure, GroupClosed):
+                    raise fresh(self.failure)
+                raise GroupClosed(f"{replica.name!r}: the group was left")
             raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
         if self.failure is not None:
-            raise self.failure
+            raise fresh(self.failure)
         if self.notice is not None:
             notice, self.notice = self.notice, None
             raise notice
@@ -322,20 +369,47 @@ cdef class Caller(Invoker):
                               "pass the value as an argument, or declare an @atomic function")
         return 0
 
-    cdef int wait_for_room(self) except -1:
-        """This member has too much under way: wait, or raise on an event loop."""
+    cdef bint has_room(self, Py_ssize_t size) noexcept:
+        """Whether this member may have so many bytes more under way."""
+        return (self.pack.has_room_for(size + EXTRA) if size > SIMPLE_MAX
+                else not self.pack.is_full())
+
+    cdef int wait_for_room(self, Py_ssize_t size) except -1:
+        """This member has too much under way: wait, or raise on an event loop.
+
+        What needs more room than a small message keeps it free from these meanwhile: else it would
+        wait for ever behind a stream of them.
+        """
+        cdef bint large = size > SIMPLE_MAX
+        cdef Pack pack = self.pack      # the member may join again meanwhile, with another one
         if running_loop() is not None:
+            self.refused = max(self.refused, size)
             raise WindowFull("too many invocations are not ordered yet: await group.drain()")
-        waits.enter("room", "", "nowait")
-        try:
-            while self.pack.is_full():
-                self.check(None)
-                if self.room_waitable is None:
-                    self.room_waitable = Waitable()
-                self.driver.kick()
-                self.driver.wait(self.room_waitable, NEVER)
-        finally:
-            waits.leave()
+        while not self.has_room(size):      # looked at again, since leaving lets other threads run
+            hold()
+            try:
+                waits.enter("room", "", "nowait")
+                if large:
+                    pack.claim()
+                try:
+                    while not self.has_room(size):
+                        self.check(None)
+                        if self.room_waitable is None:
+                            self.room_waitable = Waitable()
+                        self.driver.kick()
+                        self.driver.wait(self.room_waitable, NEVER)
+                finally:
+                    if large:
+                        self.give_up_claim(pack)
+                    waits.leave()
+            finally:
+                drop_later()
+        return 0
+
+    cdef int give_up_claim(self, Pack pack) except -1:
+        """What is small may go on; it waits for no input if nothing is under way."""
+        pack.unclaim()
+        self.tell_room()
         return 0
 
     # Waiting.
@@ -369,8 +443,9 @@ cdef class Caller(Invoker):
         """A wait that takes long: people may see it, and are warned where the group is blocked."""
         replica = <Replica>invocation.replica
         name = "" if replica is None else (<Replica>replica).name
-        waits.enter("reply", name, name_of(invocation.operation))
+        hold()
         try:
+            waits.enter("reply", name, name_of(invocation.operation))
             while not self.driver.wait(invocation, min(until, self.driver.clock() + WARNED)):
                 if self.driver.clock() >= until:
                     break
@@ -380,6 +455,7 @@ cdef class Caller(Invoker):
                     self.receipts.still_waiting(invocation)
         finally:
             waits.leave()
+            drop_later()
         return 0
 
     cdef int say_too_small(self, Invocation invocation) except -1:
@@ -400,13 +476,18 @@ cdef class Caller(Invoker):
             return False
         if invocation.wanted and self.receipts.give_up(invocation, why):
             return True
-        if invocation.withdrawn is None:
+        if invocation.withdrawn is not None:
+            return True
+        hold()
+        try:
             invocation.withdrawn = why
             if not isinstance(invocation.operation, Operation) or not (
                     (<Operation>invocation.operation).traits & READ):
                 self.manager.send_withdrawal(invocation.ticket)
             elif invocation.replica.withdraw_read(invocation):
                 invocation.fail(withdrawal_error(invocation))
+        finally:
+            drop_later()
         return True
 
     cdef int forget(self, Invocation invocation) noexcept:
@@ -414,20 +495,30 @@ cdef class Caller(Invoker):
             self.issued[invocation.ticket & (WINDOW - 1)] = NULL
         return 0
 
-    def has_room(self):
+    def may_invoke(self):
         """Whether this member may invoke more."""
         return not self.pack.is_full()
 
     async def room(self):
-        """Wait until this member may invoke more."""
-        while self.pack.is_full():
-            self.check(None)
-            future = loop_here().create_future()
-            self.room_futures.append(future)
-            self.driver.kick()
-            # Another thread may have made room meanwhile, or ended the group, and told nobody.
-            if self.pack.is_full() and self.failure is None:
-                await future
+        """Wait until this member may invoke more: what was refused before, too."""
+        cdef Py_ssize_t size = self.refused
+        cdef bint large = size > SIMPLE_MAX
+        cdef Pack pack = self.pack
+        self.refused = 0
+        if large:
+            pack.claim()
+        try:
+            while not self.has_room(size):
+                self.check(None)
+                future = loop_here().create_future()
+                self.room_futures.append(future)
+                self.driver.kick()
+                # Another thread may have made room meanwhile, or ended the group, and told nobody.
+                if not self.has_room(size) and self.failure is None:
+                    await future
+        finally:
+            if large:
+                self.give_up_claim(pack)
 
     cdef int tell_room(self) except -1:
         """There is room again for those who wait for it."""
@@ -450,13 +541,20 @@ cdef class Caller(Invoker):
 
     cdef object read(self, object replica, object operation, PyObject* const* args,
                      Py_ssize_t count, PyObject* names, int64_t timeout):
-        cdef Invocation invocation = self.read_nowait(replica, operation, args, count, names)
-        if invocation.outcome != UNDER_WAY:
-            return invocation.take()
-        if running_loop() is not None:
-            self.withdraw(invocation, "refused")
-            refuse_loop(operation)
-        return self.await_outcome(invocation, timeout, True)
+        cdef Invocation invocation
+        cdef object outcome
+        hold()
+        try:
+            invocation = self.read_nowait(replica, operation, args, count, names)
+            if invocation.outcome == UNDER_WAY and running_loop() is not None:
+                self.withdraw(invocation, "refused")
+                refuse_loop(operation)
+            outcome = self.await_outcome(invocation, timeout, True)
+        except BaseException:
+            drop_later()
+            raise
+        drop()
+        return outcome
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names):
@@ -480,19 +578,34 @@ cdef class Caller(Invoker):
         if target.flags & CLOSED:
             read_last_state(invocation, operation, <object>args[0], given, named)
             return invocation
+        if target.queue is not None and len(target.queue) >= TASKS_MAX:
+            invocation.fail(TooManyWaiting(
+                f"{target.name!r}: {len(target.queue)} calls wait until it is free; this one did "
+                "not run and never will"))
+            return invocation
         call = Call(self, operation, 0, None, given, named).of(None, 0, invocation)
         call.replicas = [replica]
         self.reads_slow += 1
-        submit(call)
+        hold()
+        try:
+            submit(call)
+        finally:
+            drop_later()
         return invocation
 
     cdef int release(self, object replica) except -1:
         """A read of a free object is over, and meanwhile something came for the object."""
         cdef Replica freed = <Replica>replica
-        if freed.flags & QUEUED:
-            freed.flags |= LOCKED
-            hand_on(freed)
-        return 0
+        hold()
+        try:
+            freed.flags &= ~<unsigned int>SIGNALLED
+            if freed.flags & QUEUED:
+                freed.flags |= LOCKED
+                hand_on(freed)
+        except BaseException:
+            drop_later()
+            raise
+        return drop()
 
 
 def title_of(Invocation invocation):
@@ -507,5 +620,5 @@ cdef int read_last_state(Invocation invocation, Operation operation, object targ
     try:
         invocation.succeed(operation.function(target, *given, **named))
     except Exception as error:
-        invocation.fail(error)
+        invocation.fail(own(error))
     return 0

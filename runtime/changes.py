@@ -63,7 +63,6 @@ class Withdrawal(Change):
     def run(self) -> int:
         call = self.runtime.waiting.get((self.source, self.ticket))
         if call is not None:
-            self.runtime.before_write(self)
             take_out(call, None)
         return OVER
 
@@ -84,14 +83,21 @@ class Drop(Change):
             if self.invocation is not None:
                 self.invocation.set_error(error)
             return OVER
-        self.runtime.before_write(self)
+        self.end(replica)
+        return OVER
+
+    def end(self, replica: Replica) -> None:
+        """It is the end of this object here."""
+        error = ObjectDropped(f"{replica.name!r} was ended with group.drop")
         replica.mark(DROPPED)
-        for call in replica.waits():
+        waiting = replica.waits()
+        replica.remove_waiting(set(waiting))
+        for call in waiting:
             take_out(call, error)
         replica.fail_reads(error)
+        self.runtime.manager.bury(replica)
         if self.invocation is not None:
             self.invocation.set_result(None)
-        return OVER
 
 
 class ViewChange(Change):
@@ -106,11 +112,11 @@ class ViewChange(Change):
     def run(self) -> int:
         gone = {member.incarnation for member in self.left}
         waiting = {call: None for replica in self.replicas for call in replica.waits()}
-        if any(call.source in gone for call in waiting):
-            self.runtime.before_write(self)
-        for call in waiting:
-            if call.source in gone:
-                take_out(call, None)
+        leaving = [call for call in waiting if call.source in gone]
+        for replica in self.replicas if leaving else ():
+            replica.remove_waiting(set(leaving))
+        for call in leaving:
+            take_out(call, None)
         for hook, members in (("member_left", self.left), ("member_joined", self.joined)):
             for member in members:
                 for replica in self.replicas:

@@ -22,17 +22,24 @@ cdef class Runtime(Caller):
     cdef public object start_thread     # starts a pop-up thread: given a function
     cdef Message message                # what is dispatched now
     cdef public uint64_t dispatched     # messages so far, those before this member joined too
-    cdef public object donor            # gives and takes state, `state.Donor`
+    cdef public object donor            # gives state, `giving.Donor`
+    cdef public object taker            # takes it, `taking.Taker`
     cdef public object budget           # told of operations that took too long
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef readonly bint barred           # `failure` ends with the next view
     cdef unsigned int recent, recent_code   # object and operation of the message before
     cdef bint in_batch                  # packets of this input were dispatched
     cdef uint64_t batch_first           # the first message of this packet
-    cdef int64_t batch_began, batch_worked
-    cdef int64_t watched_until          # packets are timed by processor time until then
+    cdef int64_t batch_began
+    cdef int64_t sampled_at, sampled    # when the processor time was looked at last, and what it was
+    cdef void** sampled_by              # the slot of the thread that did it
+    cdef int64_t sample_at              # when to look again
+    cdef int64_t watched_until          # it is looked at before each packet until then
     cdef int64_t timed_until            # operations are timed one by one until then
-    cdef int64_t began, began_working   # of the operation that is timed now
+    cdef int64_t began_working, began_sleeping, began_preempted     # of the operation timed now
+
+    cdef int full_queues                # objects whose lock queue has reached its bound
+    cdef bint credit_told               # what the stack was told of that
 
     cdef int note(self, Message message) except -1
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
@@ -46,6 +53,8 @@ cdef class Runtime(Caller):
     cdef int stranger(self, Message message, str why) except -1
     cdef int end_calls(self, object error) except -1
     cdef int start_batch(self) except -1
-    cdef int slow_batch(self, int64_t now) except -1
+    cdef int sample(self, int64_t now) except -1
+    cdef int slow_batch(self, int64_t now, bint alone) except -1
+    cdef int begin_timing(self, int64_t until) except -1
     cdef int start_timing(self) except -1
     cdef int stop_timing(self, Replica replica, unsigned int code) except -1

@@ -3,11 +3,12 @@ from typing import Any
 
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.caller import Caller
+from orcalike.runtime.giving import Donor
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.replica import Replica
-from orcalike.runtime.state import Donor
-from orcalike.runtime.task import Call, Task
+from orcalike.runtime.taking import Taker
+from orcalike.runtime.task import Call
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
@@ -17,6 +18,7 @@ class Runtime(Caller):
 
     start_thread: Callable[[Callable[[], None]], None]
     donor: Donor
+    taker: Taker
     budget: Budget
     chain: bytes | None
     def __init__(
@@ -38,7 +40,8 @@ class Runtime(Caller):
     def lose(self, invocation: Invocation[Any] | None, error: BaseException) -> None: ...
     def to_dropped(self, message: Message) -> None: ...
     def pop_up(self, call: Call) -> None: ...
-    def before_write(self, task: Task) -> None: ...
+    def start_run(self) -> tuple[int, int]: ...
+    def stop_run(self, call: Call, before: tuple[int, int]) -> None: ...
     def saved(self, replica: Replica) -> bytes: ...
     def digest_of(self, replica: Replica) -> bytes: ...
     def put_back(self, replica: Replica, state: bytes) -> None: ...

@@ -7,10 +7,11 @@ array; whatever else can be the case makes a `Call` of it (`task`).
 
 The caller's own replica is where its outcome comes from (`caller`).
 
-The bound on handlers (D07) is watched by packets: one clock reading before and one after. Where a
-packet took too long, which may be the fault of other threads or processes, the packets of the next
-minute are timed by this thread's processor time; where one of several operations takes too long by
-that, the operations of the next second are timed one by one.
+The bound on handlers (D07) is watched by packets: one clock reading before and one after. If a packet
+took too long, the thread's processor time, without that of collections, says how much of it the
+operations have used: it is looked at once in a millisecond at the most, and before each packet for a
+minute after one that took too long. If the packet had several operations, those of the next second
+are timed one by one; after a pause in which nothing worked, those of the next ten seconds are.
 """
 
 import logging
@@ -22,16 +23,18 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.errors import NestedWrite, ObjectDropped, ReplicaDivergence
 from orcalike.runtime.invocation import complain, name_of
+from orcalike.runtime.raising import forget, own
+from orcalike.runtime.state import plain_state, set_state, state_of
 from orcalike.transport.errors import ProtocolError
 
 from orcalike.runtime.caller cimport WINDOW, Caller
 from orcalike.runtime.invocation cimport Invocation, refuse_loop
 from orcalike.runtime.marshal cimport get
-from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.operation cimport Operation, caught
 from orcalike.runtime.replica cimport (
     DROPPED,
     LOCKED,
-    UNPACKED,
+    UNDECLARED,
     Replica,
     end,
     find,
@@ -45,9 +48,11 @@ from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     ARGS_MAX = 8            # arguments that are decoded into the array
-    WATCHED = 60000000000   # ns for which packets are timed by processor time
-    TIMED = 1000000000      # ns for which operations are
-    STALLED = 250000000     # ns on the wall clock that count whatever the processor did
+    SAMPLED = 1000000       # ns between looks at the processor time
+    WATCHED = 60000000000   # ns for which it is looked at before each packet
+    TIMED = 1000000000      # ns for which operations are timed one by one
+    SUSPECTED = 10000000000 # ns for which they are after a pause
+    PAUSED = 250000000      # ns without work, of this thread or another, that an operation may not take
 
 _log = logging.getLogger("orcalike")
 
@@ -55,12 +60,16 @@ _log = logging.getLogger("orcalike")
 cdef class Runtime(Caller):
     """The shared objects of one group, as this member has them."""
 
+    name = "the runtime of shared objects"
+    needs = frozenset({"PACKED", "TOTAL_ORDER", "STATE"})
+
     def __init__(self, Stack stack, codec_of, incarnation):
         super().__init__(stack)
         self.incarnation = incarnation
         self.replicas = [None]
         self.waiting = {}
         self.place = -1
+        self.credit_told = True
         self.codec = codec_of(self)
         stack.above = self
 
@@ -74,12 +83,12 @@ cdef class Runtime(Caller):
         cdef Replica replica
         self.message = message
         self.dispatched += 1
-        self.recent = 0
         if self.chain is not None:
             self.note(message)
         if message.index == 0:
             self.start_batch()
             self.core.again(self)
+        self.recent = 0
         p = get_varint(p, stop, &number)
         if p is not NULL:
             p = get_varint(p, stop, &code)
@@ -105,7 +114,8 @@ cdef class Runtime(Caller):
         self.chain = chained(self.chain, message, sender.incarnation)
         if self.history is not None:
             self.history.delivered(self.view, (message.seqno, message.index), sender,
-                                   message.ticket, message.body, self.replicas, self.chain)
+                                   message.ticket, message.body, self.replicas,
+                                   self.manager.names, self.chain)
         return 0
 
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
@@ -171,7 +181,10 @@ cdef class Runtime(Caller):
             value = <object>result
             Py_DECREF(value)
         if message.source != self.place:
+            forget(error)
             return 0
+        if error is not None:
+            error = own(error)
         issued = self.issued[message.ticket & (WINDOW - 1)]
         if issued is NULL:
             if error is not None:
@@ -256,85 +269,132 @@ cdef class Runtime(Caller):
         if self.least != self.least_told:
             self.least_told = self.least
             self.below.degree(self.least)
+        if self.credit_told != (self.full_queues == 0):
+            self.credit_told = not self.credit_told
+            self.below.credit(self.credit_told)
         if self.in_batch:
             self.in_batch = False
             if now - self.batch_began >= BATCH_MAX:
-                self.slow_batch(now)
+                self.slow_batch(now, self.dispatched == self.batch_first)
 
     cdef int start_batch(self) except -1:
         """The first message of a packet has come."""
+        cdef int64_t now = self.driver.clock()
+        if self.in_batch and now - self.batch_began >= BATCH_MAX:
+            self.slow_batch(now, self.dispatched == self.batch_first + 1)
         self.in_batch = True
-        self.batch_began = self.driver.clock()
+        self.batch_began = now
         self.batch_first = self.dispatched
         if self.receipts is not None:
             self.receipts.note(self.message.seqno)
-        if self.watched_until:
-            self.batch_worked = self.driver.worked()
-            if self.batch_began > self.watched_until:
-                self.watched_until = 0
+        if now >= self.sample_at:
+            self.sample(now)
         return 0
 
-    cdef int slow_batch(self, int64_t now) except -1:
-        """A packet took too long on the wall clock: look closer, or say who it was."""
-        cdef int64_t took
+    cdef int sample(self, int64_t now) except -1:
+        """Look at this thread's processor time, which costs more than the clock does."""
+        self.sampled_at = now
+        self.sampled = self.driver.worked()
+        self.sampled_by = thread_slot()
+        self.sample_at = now if now < self.watched_until else now + SAMPLED
+        return 0
+
+    cdef int slow_batch(self, int64_t now, bint alone) except -1:
+        """A packet took too long on the wall clock: find out whether its operations did.
+
+        `alone`: it had one message. Between the last look at the processor time and the packet
+        the thread may have worked all the time, so what is left was used in the packet for certain.
+        """
+        cdef int64_t took = 0
         cdef Replica replica
-        if not self.watched_until:
-            self.watched_until = now + WATCHED
-            return 0
-        took = self.driver.worked() - self.batch_worked
-        if took < BATCH_MAX and now - self.batch_began < STALLED:
-            return 0
-        if self.dispatched != self.batch_first:
-            self.timed_until = now + TIMED
-            return 0
-        replica = self.replicas[self.recent] if self.recent < len(self.replicas) else None
-        if replica is not None and replica.operations is not None:
-            self.budget.exceeded(replica, replica.operations[self.recent_code >> 1],
-                                 max(took, now - self.batch_began))
+        if self.sampled_by is thread_slot():
+            took = self.driver.worked() - self.sampled - (self.batch_began - self.sampled_at)
+        self.watched_until = now + WATCHED
+        self.sample_at = now
+        if took < BATCH_MAX:
+            if now - self.batch_began >= PAUSED:
+                self.begin_timing(now + SUSPECTED)
+        elif not alone:
+            self.begin_timing(now + TIMED)
+        elif not self.timed_until:      # else it has been reported
+            replica = self.replicas[self.recent] if self.recent < len(self.replicas) else None
+            if replica is not None and replica.operations is not None:
+                self.budget.exceeded(replica, replica.operations[self.recent_code >> 1], took)
+        return 0
+
+    cdef int begin_timing(self, int64_t until) except -1:
+        """Time operations one by one until then."""
+        self.timed_until = max(self.timed_until, until)
         return 0
 
     cdef int start_timing(self) except -1:
-        """Note the time before an operation."""
-        self.began = self.driver.clock()
+        """Note what has been used before an operation."""
+        self.began_preempted = self.driver.preempted()
+        self.began_sleeping = self.driver.slept()
         self.began_working = self.driver.worked()
         return 0
 
     cdef int stop_timing(self, Replica replica, unsigned int code) except -1:
         """Report an operation that took longer than it may."""
-        cdef int64_t now = self.driver.clock()
         cdef int64_t took = self.driver.worked() - self.began_working
-        if took >= BATCH_MAX or now - self.began >= STALLED:
-            if replica.operations is not None:
-                operation = replica.operations[code >> 1]
-                self.budget.exceeded(replica, operation, max(took, now - self.began))
-        if now > self.timed_until:
+        if took < BATCH_MAX:            # or it waited, and nothing else in this process worked
+            took = self.driver.slept() - self.began_sleeping
+            if took < PAUSED or self.driver.preempted() != self.began_preempted:
+                took = 0
+        if took and replica.operations is not None:
+            self.budget.exceeded(replica, replica.operations[code >> 1], took)
+        if self.driver.clock() > self.timed_until:
             self.timed_until = 0
         return 0
 
+    def start_run(self):
+        """What a pop-up thread notes before it runs an operation that was inline once."""
+        return self.driver.clock(), self.driver.worked()
+
+    def stop_run(self, Call call, before):
+        """Such a run is over; after enough of them within the bound it is inline again."""
+        began, worked = before
+        within = (self.driver.worked() - worked < BATCH_MAX
+                  and self.driver.clock() - began < PAUSED)
+        self.budget.ran(call.replicas[0], call.function, within)
+
     # What tasks ask for.
+
+    cdef int queue_full(self, object replica) except -1:
+        """A lock queue is at its bound: no more is taken for applied, and so the senders wait.
+
+        What holds the object up is an operation in a thread of its own, which waits for nothing; so
+        the queue gets shorter whatever the others do. An object without a class is another matter.
+        """
+        if (<Replica>replica).flags & UNDECLARED:
+            self.manager.give_up(replica)
+            return 0
+        self.full_queues += 1
+        self.proceed_with(self)
+        return 0
+
+    cdef int queue_has_room(self, object replica) except -1:
+        """It has become half as long."""
+        if not (<Replica>replica).flags & UNDECLARED:
+            self.full_queues -= 1
+            self.proceed_with(self)
+        return 0
 
     def pop_up(self, Call call):
         """Run a call, which holds the mutex of its object, in a thread of its own."""
         self.start_thread(call.popped_up)
 
-    def before_write(self, Task task):
-        """A snapshot that is due takes what the objects are before this task changes them."""
-        cdef Replica replica
-        for replica in task.replicas:
-            if replica.flags & UNPACKED:
-                self.donor.pack(replica)
-
     def saved(self, Replica replica):
         """The object's state, encoded."""
-        return self.donor.state_of(replica)
+        return state_of(self.codec, replica)
 
     def digest_of(self, Replica replica):
         """The object's state, encoded in one way only."""
-        return self.codec.encode_canonical(self.donor.plain_state(replica), replica.name)
+        return self.codec.encode_canonical(plain_state(replica), replica.name)
 
     def put_back(self, Replica replica, state):
         """Make the object's state what `saved` gave."""
-        self.donor.set_state(replica, state)
+        set_state(self.codec, replica, state)
 
     def complain(self, Call call, error):
         """A call of this member's own failed, and nobody holds the invocation."""
@@ -406,10 +466,13 @@ cdef class Runtime(Caller):
         self.place = -1
         self.dispatched = 0
         self.chain = None if self.chain is None else b""
-        self.donor.keep_objects(self.replicas)
+        self.donor.forget()
+        self.taker.keep_objects([*self.replicas, *self.manager.remains()])
         self.replicas = [None]
         self.waiting = {}
         self.least = self.least_told = 0
+        self.full_queues = 0
+        self.credit_told = True
         self.manager.forget()
         self.barred = True
         stack.above = self
@@ -460,8 +523,14 @@ cdef class Runtime(Caller):
     cpdef object up_give_state(self):
         return self.donor.give()
 
+    cpdef up_begin_state(self):
+        self.taker.begin()
+
     cpdef up_take_state(self, bytes piece):
-        self.donor.take(piece)
+        self.taker.take(piece)
+
+    cpdef up_end_state(self):
+        self.taker.end()
 
     # For what is written in Python.
 
@@ -499,21 +568,6 @@ cdef class Runtime(Caller):
         if replica.task is not None:
             return replica, replica.task.seqno, replica.task.index, replica.task.stamp
         return (replica, *self.place_of())
-
-
-cdef extern from *:
-    """
-    #define orcalike_reraise() (-1)
-    """
-    int reraise "orcalike_reraise"() except -1
-
-
-cdef object caught():
-    """The exception that is set."""
-    try:
-        reraise()
-    except BaseException as error:
-        return error
 
 
 cdef bytes chained(bytes chain, Message message, object incarnation):

@@ -35,6 +35,10 @@ class WindowFull(OrcalikeError):
     """Too many invocations are not yet ordered; `await group.drain()` waits for room."""
 
 
+class TooManyWaiting(OrcalikeError):
+    """So many calls wait at the object already that this one may not; it did not run."""
+
+
 class BlockingInLoop(OrcalikeError):
     """A call that would wait, on the thread of a running event loop: use `.aio`."""
 

@@ -291,34 +291,105 @@ def _numpy_form(value: Any) -> Form | None:
         code = Code.NUMPY_SCALAR
     else:
         return None
+    return code, _array_head(value) + value.tobytes()
+
+
+def _array_head(value: Any) -> bytes:
+    """dtype, dimensions and shape."""
     dtype = value.dtype.str
     if dtype[1:] not in _NUMPY_TYPES:
         raise NotSerializable(
             f"NumPy's {value.dtype} cannot travel; convert it to a bool, integer, float or complex "
             "type of at most 8 bytes a number"
         )
-    head = struct.pack(f">4sB{value.ndim}Q", dtype.encode(), value.ndim, *value.shape)
-    return code, head + value.tobytes()
+    return struct.pack(f">4sB{value.ndim}Q", dtype.encode(), value.ndim, *value.shape)
+
+
+def _read_head(head: bytes, size: int) -> tuple[str, tuple[int, ...]]:
+    """(dtype, shape) of an array whose payload has `size` bytes and begins with this."""
+    if "numpy" not in sys.modules:
+        raise ProtocolError(
+            "a NumPy array arrived in a process without NumPy: import numpy in each of them"
+        )
+    name, dimensions = struct.unpack_from(">4sB", head)
+    shape = struct.unpack_from(f">{dimensions}Q", head, 5)
+    dtype = name.rstrip(b"\0").decode("ascii")
+    if dtype[:1] not in tuple("<>|") or dtype[1:] not in _NUMPY_TYPES:
+        raise ProtocolError(f"a NumPy array of type {dtype!r} arrived; such arrays do not travel")
+    if prod(shape) * int(dtype[2:]) != size - 5 - 8 * dimensions:
+        raise ProtocolError(f"a NumPy array of shape {shape} arrived with other data than that")
+    return dtype, shape
 
 
 def _numpy_array(payload: bytes) -> Any:
     """A fresh, writable array in C order."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None:
-        raise ProtocolError(
-            "a NumPy array arrived in a process without NumPy: import numpy in each of them"
-        )
-    name, dimensions = struct.unpack_from(">4sB", payload)
-    shape = struct.unpack_from(f">{dimensions}Q", payload, 5)
-    start = 5 + 8 * dimensions
-    dtype = name.rstrip(b"\0").decode("ascii")
-    if dtype[:1] not in tuple("<>|") or dtype[1:] not in _NUMPY_TYPES:
-        raise ProtocolError(f"a NumPy array of type {dtype!r} arrived; such arrays do not travel")
-    if prod(shape) * int(dtype[2:]) != len(payload) - start:
-        raise ProtocolError(f"a NumPy array of shape {shape} arrived with other data than that")
+    dtype, shape = _read_head(payload, len(payload))
+    numpy: Any = sys.modules["numpy"]
+    start = 5 + 8 * len(shape)
     if start == len(payload):
         return numpy.empty(shape, dtype)
     items = numpy.frombuffer(payload, dtype, offset=start).reshape(shape)
     if dtype[1] == "b":  # a byte that is neither 0 nor 1 makes no bool
         return items.view("u1") != 0
     return items.copy()
+
+
+def parts_of_array(value: Any, size: int) -> tuple[int, Iterable[Any]] | None:
+    """(bytes, buffers one after the other) of a NumPy array of more than `size` bytes.
+
+    The parts are cut where the array lies; of one that does not lie in C order each is a copy.
+    """
+    numpy = sys.modules.get("numpy")
+    if type(value) is not getattr(numpy, "ndarray", None) or value.nbytes <= size:
+        return None
+    head = _array_head(value)
+    return len(head) + value.nbytes, _parts(head, value, size)
+
+
+def _parts(head: bytes, array: Any, size: int) -> Iterable[Any]:
+    yield head
+    if array.flags.c_contiguous:
+        yield array.reshape(-1).view("u1")
+        return
+    step = max(1, size // array.itemsize)
+    for begin in range(0, array.size, step):
+        yield array.flat[begin : begin + step].view("u1")
+
+
+class ArraySink:
+    """Makes a NumPy array of a payload that comes bit by bit; `size` is how long it will be."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._head = b""
+        self._array: Any = None
+        self._items: memoryview | None = None
+        self._at = 0
+
+    def write(self, data: bytes) -> None:
+        """The next bytes. Raises ProtocolError, and whatever NumPy does."""
+        if self._items is None:
+            data = self._begin(data)
+        if self._items is not None:
+            self._items[self._at : self._at + len(data)] = data
+            self._at += len(data)
+
+    def _begin(self, data: bytes) -> bytes:
+        """Read the head, and take address space for the rest; returns what is left of the data."""
+        self._head += data
+        end = 5 + 8 * self._head[4] if len(self._head) >= 5 else 5
+        if len(self._head) < max(6, end):
+            return b""
+        dtype, shape = _read_head(self._head[:end], self._size)
+        self._array = sys.modules["numpy"].empty(shape, dtype)
+        self._items = memoryview(self._array.reshape(-1).view("u1"))
+        return self._head[end:]
+
+    def close(self) -> Any:
+        """The array. Raises ProtocolError where it is not whole."""
+        array, self._items = self._array, None
+        if array is None or self._at != array.nbytes:
+            raise ProtocolError("a NumPy array arrived that is cut short")
+        if array.dtype.kind == "b" and array.size and array.view("u1").max() > 1:
+            array.view("u1")[...] = array.view("u1") != 0  # no other byte makes a bool
+        return array

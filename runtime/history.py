@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,11 @@ class Recorder:
         ticket: int,
         body: bytes,
         replicas: Sequence[Replica | None],
+        names: Mapping[str, int],
         chain: bytes,
     ) -> None:
         """A message is handed up at this place in the order; it reaches the file by `flush`."""
-        name, operation, arguments = _message(body, replicas)
+        name, operation, arguments = _message(body, replicas, names)
         with self.lock:
             self._note(
                 "deliver",
@@ -244,14 +245,19 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _message(body: bytes, replicas: Sequence[Replica | None]) -> tuple[str, str, str]:
-    """(object, operation, hash of the arguments) of a message as it travels."""
+def _message(
+    body: bytes, replicas: Sequence[Replica | None], names: Mapping[str, int]
+) -> tuple[str, str, str]:
+    """(object, operation, hash of the arguments) of a message as it travels.
+
+    An object that was ended before has no name there: what is left of it differs from member to member.
+    """
     number, rest = _varint(body, 0)
     code, begin = _varint(body, rest)
     replica = replicas[number] if 0 < number < len(replicas) else None
     if number == 0 and code >> 1 in set(Code):
         return "", Code(code >> 1).name.lower(), hash_of(body[begin:])
-    if replica is None:
+    if replica is None or names.get(replica.name) != number:
         return f"#{number}", f"#{code >> 1}", hash_of(body[begin:])
     operations = replica.info.operations if replica.info is not None else ()
     known = code >> 1 < len(operations)

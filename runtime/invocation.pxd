@@ -43,6 +43,8 @@ cdef class Invoker(Layer):
                                 Py_ssize_t count, PyObject* names)
     cdef object await_outcome(self, Invocation invocation, int64_t timeout, bint withdraw)
     cdef int release(self, object replica) except -1
+    cdef int queue_full(self, object replica) except -1
+    cdef int queue_has_room(self, object replica) except -1
     cdef object owe(self)
     cpdef bint withdraw(self, Invocation invocation, str why)
 

@@ -15,6 +15,7 @@ cdef extern from "Python.h":
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
 
 from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled
+from orcalike.runtime.raising import fresh
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport NEVER, Layer
 
@@ -60,7 +61,7 @@ cdef class Invocation(Waitable):
         """The result, or the exception raised."""
         self.seen = True
         if self.outcome == ERROR:
-            raise self.value
+            raise fresh(self.value)
         return self.value
 
     def set_result(self, result):
@@ -241,6 +242,14 @@ cdef class Invoker(Layer):
 
     cdef int release(self, object replica) except -1:
         """The object's mutex is let go, and somebody waits for it."""
+        return 0
+
+    cdef int queue_full(self, object replica) except -1:
+        """The object's lock queue has reached its bound."""
+        return 0
+
+    cdef int queue_has_room(self, object replica) except -1:
+        """It is half empty again."""
         return 0
 
     cdef object owe(self):

@@ -7,8 +7,11 @@ at that place (A09). What they leave behind (names, the barrier, who has ended) 
 from __future__ import annotations
 
 import logging
+from array import array
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
 from typing import Any
+from weakref import WeakValueDictionary
 
 from orcalike.runtime import classes
 from orcalike.runtime.changes import (
@@ -28,8 +31,9 @@ from orcalike.runtime.errors import (
 )
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.replica import Replica
+from orcalike.runtime.state import decode_pieces, set_plain_state
 from orcalike.runtime.strict import guard_attributes
-from orcalike.runtime.task import Call, bound_together, go_on, is_fault
+from orcalike.runtime.task import Call, bound_together, go_on, is_fault, never
 from orcalike.transport.degree import ALL, largest_of, least_of
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
@@ -50,11 +54,22 @@ class Manager:
         self.strict = strict
         self._warned_of_seeds = False
         self.names: dict[str, int] = {}
+        self.ended_objects = array("H")
+        """By number: 1 + the place in `ended_classes` of its class, or 0 where it was not ended."""
+        self.ended_classes: dict[tuple[str, bytes], int] = {}
+        self._remains: WeakValueDictionary[int, object] = WeakValueDictionary()
+        """The objects that were ended and that something here still refers to."""
+        self._kept: dict[int, object] = {}
+        """Likewise, where the class allows no weak reference."""
         self.ended: set[int] = set()
         self.expected: set[int] = set()
         """Whom the barrier waits for; empty where nobody has arrived."""
         self.arrived: dict[int, list[int]] = {}
         """Who has arrived at the barrier, and the tickets of the arrivals: a thread's each."""
+        self.lost: dict[int, str] = {}
+        """The objects that this process can never use, by number, and why."""
+        self._size = 0
+        """Bytes of the operation of the group that runs now."""
         self.stamp = 0
         """The moment of the view at which this member's state begins."""
         self.lookup = classes.lookup
@@ -82,6 +97,7 @@ class Manager:
     ) -> None:
         """Run one of the group's own operations; what it raises is its outcome."""
         member = self.runtime.sender(source)
+        self._size = len(raw)
         try:
             operation = self._operations.get(code)
             if operation is None:
@@ -115,7 +131,14 @@ class Manager:
             self._bind(number, invocation, class_name, digest, arguments)
             return
         replica = Replica(
-            self.runtime, len(self.runtime.replicas), name, class_name, digest, arguments, least
+            self.runtime,
+            len(self.runtime.replicas),
+            name,
+            class_name,
+            digest,
+            arguments,
+            _digest(arguments),
+            least,
         )
         self.runtime.replicas.append(replica)
         self.names[name] = replica.number
@@ -152,6 +175,7 @@ class Manager:
 
         def init() -> object:
             try:
+                assert replica.arguments is not None
                 *args, named = self.runtime.codec.decode(replica.arguments)
                 shared.__init__(*args, **named)
             except Exception as error:
@@ -164,6 +188,7 @@ class Manager:
             self.attach(replica, shared, info)
         call = Call(self.runtime, Hook(init, f"{info.cls.__name__}.__init__"), 0, None)
         call.of(source, ticket, invocation).at(*place).run_held([replica])
+        replica.arguments = None
         if failed:
             replica.mark(DROPPED)  # for what is in its queue
             replica.detach()
@@ -195,8 +220,8 @@ class Manager:
         self, replica: Replica, invocation: Invocation[Any], class_name: str, digest: bytes
     ) -> None:
         """Hand a replica's object to who asked for it as that class."""
-        if isinstance(replica.pending, str):
-            invocation.set_error(NotSerializable(replica.pending))
+        if replica.number in self.lost:
+            invocation.set_error(NotSerializable(self.lost[replica.number]))
         elif (replica.class_name, replica.digest) != (class_name, digest) or replica.info is None:
             invocation.set_error(
                 ClassMismatch(
@@ -220,13 +245,11 @@ class Manager:
             return
         replica = self.runtime.replicas[number]
         self._give(replica, invocation, class_name, digest)
-        if invocation.exception() is None and replica.arguments != arguments:
-            first, second = map(self.runtime.codec.decode, (replica.arguments, arguments))
+        if invocation.exception() is None and replica.arguments_digest != _digest(arguments):
             _log.warning(
-                "%r exists already, made with arguments %s; those given here, %s, are not used",
+                "%r exists already, made with other arguments; those given here, %.1000s, are not used",
                 replica.name,
-                first,
-                second,
+                self.runtime.codec.decode(arguments),
             )
 
     def _find(
@@ -258,7 +281,58 @@ class Manager:
             self._count_degrees()
         drop = Drop(self.runtime).at(*self.runtime.place_of())
         drop.invocation = invocation
-        drop.submit_for([replica])
+        if replica.has(UNDECLARED):  # nothing here can tell what runs before that
+            drop.end(replica)
+        else:
+            drop.submit_for([replica])
+        self.lost.pop(number, None)
+
+    def bury(self, replica: Replica) -> None:
+        """An object was ended: it leaves the table, and its number keeps its class.
+
+        Others may refer to it still, in what they hold or in a message that is on its way; so a
+        reference to it must be one at each replica, whatever became of the object there.
+        """
+        number, named = replica.number, (replica.class_name, replica.digest)
+        self.runtime.replicas[number] = None
+        if named not in self.ended_classes:
+            self.ended_classes[named] = len(self.ended_classes) + 1
+        self.ended_objects.extend([0] * (number + 1 - len(self.ended_objects)))
+        self.ended_objects[number] = self.ended_classes[named]
+        shared = replica.object
+        if shared is not None:
+            remains = self._remains if replica.release() else self._kept
+            remains[number] = shared
+
+    def remains(self) -> list[tuple[Replica, object]]:
+        """The objects that were ended and that the program still has."""
+        found = [*self._remains.values(), *self._kept.values()]
+        return [(self.runtime.replica_of(shared), shared) for shared in found]
+
+    def ended_object(self, number: int) -> object:
+        """What a reference to an object that was ended refers to; None where it was never made."""
+        shared = self._remains.get(number, self._kept.get(number))
+        if shared is not None:
+            return shared
+        kind = self.ended_objects[number] if number < len(self.ended_objects) else 0
+        if kind == 0:
+            return None
+        class_name, digest = list(self.ended_classes)[kind - 1]
+        info = self.lookup(class_name)
+        if info is None or info.digest != digest:
+            raise ReplicaDivergence(
+                f"an object that was ended is referred to, and {class_name} is not declared here, "
+                "or in another version: import its module before joining"
+            )
+        replica = Replica(
+            self.runtime, number, f"object {number}", class_name, digest, None, b"", 0
+        )
+        shared = info.blank()
+        self.attach(replica, shared, info)
+        replica.mark(DROPPED)
+        remains = self._remains if replica.release() else self._kept
+        remains[number] = shared
+        return shared
 
     def declared(self, info: classes.ClassInfo | classes.AtomicInfo) -> None:
         """A class is declared in this process: objects of it that waited come to life."""
@@ -268,23 +342,35 @@ class Manager:
                 and replica is not None
                 and replica.has(UNDECLARED)
                 and (replica.class_name, replica.digest) == (info.name, info.digest)
+                and not self.runtime.taker.takes(replica.number)
             ):
                 self.come_to_life(replica, info)
 
     def come_to_life(self, replica: Replica, info: classes.ClassInfo) -> None:
         """Make the object of a replica that is held since it had no class, and go on with it."""
-        if isinstance(replica.pending, str):
-            return  # its state could not travel
+        if replica.number in self.lost:
+            return
         pending, replica.pending = replica.pending, None
         replica.unmark(UNDECLARED)
-        if isinstance(pending, bytes):
+        if isinstance(pending, list):
             if replica.object is None:
                 self.attach(replica, info.blank(), info)
-            self.runtime.donor.set_state(replica, pending)
+            set_plain_state(replica, decode_pieces(self.runtime.codec, pending, replica.name))
             go_on(replica)
         else:
             *place, source, ticket = pending
             self.make(replica, info, tuple(place), source, ticket, None)
+
+    def give_up(self, replica: Replica) -> None:
+        """Too much waits for the class of an object: this process never uses it."""
+        tasks = replica.empty_queue()
+        why = self.lost[replica.number] = (
+            f"{len(tasks)} calls of {replica.name!r} came before {replica.class_name} was declared "
+            "here, more than are kept: import its module before joining"
+        )
+        _log.error("%s", why)
+        for task in tasks:
+            never(task, NotSerializable(why))
 
     # Resilience.
 
@@ -321,7 +407,7 @@ class Manager:
 
     def send_withdrawal(self, ticket: int) -> None:
         """Ask, in the order, that this member's invocation `ticket` shall not run any more."""
-        self.runtime.invoke_group(Code.WITHDRAW, (ticket,), "withdrawal")
+        self.runtime.post(Code.WITHDRAW, (ticket,), "withdrawal")
 
     def _withdraw(
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, withdrawn: int
@@ -434,6 +520,7 @@ class Manager:
             )
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
         call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
+        call.sized(self._size)
         call.departed = self.runtime.view.place(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))
         call.bind(replicas).submit_for(replicas)
@@ -487,21 +574,30 @@ class Manager:
     # State.
 
     def forget(self) -> None:
-        """This member joins anew: nothing that was known holds any more."""
+        """This member joins anew, or its state comes anew: nothing that was known holds any more."""
+        self.ended_objects, self.ended_classes = array("H"), {}
+        self._remains.clear()
+        self._kept.clear()
         self.names, self.ended, self.expected, self.arrived = {}, set(), set(), {}
         self.least = 0
+        self.lost = {}
         self._own, self._sought = {}, {}
 
     def snapshot(self) -> tuple[object, ...]:
         """What belongs to no object."""
         stamp = self.runtime.place_of()[2]
         degree = self.runtime.group_degree
-        return (self.names, list(self.ended), list(self.expected), self.arrived, stamp, degree)
+        return (list(self.ended), list(self.expected), self.arrived, stamp, degree)
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Make it what `snapshot` gave."""
-        self.names, ended, expected, self.arrived, self.stamp, degree = state
+        """Make it what `snapshot` gave; the names come with the objects."""
+        ended, expected, self.arrived, self.stamp, degree = state
         self.runtime.group_degree = degree
         self.ended, self.expected = set(ended), set(expected)
         if self.ended:
             self.runtime.events.ended(self.ended)
+
+
+def _digest(arguments: bytes) -> bytes:
+    """What is kept of the arguments of a creation: whether others are the same."""
+    return blake2b(arguments, digest_size=16).digest()

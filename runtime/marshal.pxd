@@ -377,3 +377,9 @@ cdef class Codec:
 
     cdef bytes encode_slow(self, tuple values, str what)
     cdef list decode_slow(self, const unsigned char* data, Py_ssize_t size)
+
+
+cdef int require(int room) except -1
+cdef bint fits(object value)
+cdef str path(list steps)
+cdef str shown(object key)

@@ -28,7 +28,11 @@ cdef class Operation:
     cdef public int degree          # its own, or its class's; -1 where it is the group's
     cdef public int index
     cdef public object info
+    cdef readonly Operation inline  # of one that runs in pop-up threads for a while: what it is else
     cdef bint fits(self, Py_ssize_t count) noexcept
+
+
+cdef object caught()
 
 
 cdef class BoundOperation:

@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 
 from orcalike.runtime.arguments import arity, positional
 from orcalike.runtime.errors import GuardFalse, WindowFull
+from orcalike.runtime.raising import fresh, forget, own
 from orcalike.transport.degree import MEMBERS_MAX, degree_of
 
 from orcalike.runtime.invocation cimport Invocation, nanoseconds
@@ -35,11 +36,26 @@ cdef extern from "Python.h":
     Py_ssize_t PyVectorcall_NARGS(size_t) noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
     PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t) noexcept
+    void PyErr_Fetch(PyObject**, PyObject**, PyObject**) noexcept
+    void PyErr_Restore(PyObject*, PyObject*, PyObject*) noexcept
+    void Py_XDECREF(PyObject*) noexcept
     PyObject* PyObject_Vectorcall(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
 
 
+cdef extern from *:
+    """
+    #define orcalike_reraise() (-1)
+    """
+    int reraise "orcalike_reraise"() except -1
+
+
+ctypedef PyObject* (*raising)() noexcept        # `raise_own`, as a function of bare pointers
+
 # A call whose result Cython counts, and whose NULL it takes for an exception.
 ctypedef object (*objectcall)(PyObject*, PyObject* const*, size_t, PyObject*)
+
+
+ctypedef PyObject* (*releasing)(Replica) noexcept
 
 
 cdef class Operation:
@@ -79,7 +95,7 @@ cdef class Operation:
         return bound
 
     def as_popup(self):
-        """The same operation, in pop-up threads."""
+        """The same operation, in pop-up threads for a while."""
         cdef Operation other = Operation(self.function, self.kind, True, self.undo,
                                          self.resilience)
         other.guard = self.guard
@@ -87,6 +103,7 @@ cdef class Operation:
         other.degree = self.degree
         other.index = self.index
         other.info = self.info
+        other.inline = self
         return other
 
     cdef bint fits(self, Py_ssize_t count) noexcept:
@@ -151,12 +168,53 @@ cdef PyObject* call_operation(PyObject* self, PyObject* const* args, size_t flag
                                             PyVectorcall_NARGS(flags), names)
             end(<Replica>found)
             if (<Replica>found).flags:
-                (<Replica>found).invoker.release(<Replica>found)
+                result = release(<Replica>found, result)
+            if result is NULL:
+                return (<raising>raise_own)()
             return result
         if state == PLAIN:
             return (<Operation>self).call((<Operation>self).code, args,
                                           PyVectorcall_NARGS(flags), names)
     return (<vectorcallfunc>call_slow)(self, args, flags, names)
+
+
+cdef PyObject* release(Replica replica, PyObject* result) noexcept:
+    """A read is over, and something waits for it: its outcome is kept meanwhile, an error too."""
+    cdef PyObject* kind = NULL
+    cdef PyObject* value = NULL
+    cdef PyObject* traceback = NULL
+    PyErr_Fetch(&kind, &value, &traceback)
+    if (<releasing>release_object)(replica) is NULL:
+        Py_XDECREF(result)
+        Py_XDECREF(kind)
+        Py_XDECREF(value)
+        Py_XDECREF(traceback)
+        return NULL
+    PyErr_Restore(kind, value, traceback)
+    return result
+
+
+cdef object release_object(Replica replica):
+    replica.invoker.release(replica)
+    return True                         # a constant: nothing is to be counted
+
+
+cdef object raise_own():
+    """Raise an exception that a read has raised: the caller's own copy, if the object keeps it."""
+    error = caught()
+    if not isinstance(error, Exception):
+        raise error                     # a signal's
+    copy = fresh(error)
+    forget(error)
+    raise copy
+
+
+cdef object caught():
+    """The exception that is set."""
+    try:
+        reraise()
+    except BaseException as error:
+        return error
 
 
 cdef object call_slow(PyObject* self, PyObject* const* args, size_t flags, PyObject* names):
@@ -350,7 +408,7 @@ cdef object done_at_once(Operation operation, PyObject* const* args, Py_ssize_t 
             check_guard(operation, args, count, names)
         invocation.succeed(call_function(operation, args, count, names))
     except Exception as error:
-        invocation.fail(error)
+        invocation.fail(own(error))
     return invocation
 
 
@@ -399,7 +457,7 @@ cdef class Atomic:
         try:
             invocation.succeed(self.run_plain(placed, named))
         except Exception as error:
-            invocation.fail(error)
+            invocation.fail(own(error))
         return invocation
 
     def aio(self, *args, **kwargs):

@@ -14,7 +14,12 @@ cdef enum:
     UNDECLARED = 64     # its class is not declared here yet
     CLOSED = 128        # the group was left
     STRICT = 256        # each read is checked (ORCALIKE_CHECK=strict)
+    SIGNALLED = 1024    # a signal's handler waits for the read that the main thread runs
     RECORDED = 512      # each operation is recorded, so none runs inline (ORCALIKE_HISTORY)
+
+    # What may wait at one object: in its lock queue, or in its waiting list.
+    TASKS_MAX = 65536
+    BYTES_MAX = 8388608     # of arguments
 
     # What `begin` answers.
     PLAIN = 0           # not shared, or a call from within the object's own operation
@@ -32,20 +37,30 @@ cdef class Replica:
     cdef readonly object info       # its ClassInfo; None where it is not declared here
     cdef readonly str class_name
     cdef readonly bytes digest      # of the class, as its creator knew it
-    cdef public object arguments    # of its creation, encoded
+    cdef public object arguments    # of its creation, encoded; None when it is made
+    cdef readonly bytes arguments_digest
     cdef readonly int least         # smallest degree above 0 that its class gives a write; 0 for none
     cdef list operations            # by index
     cdef object queue               # deque of tasks: the lock queue
+    cdef Py_ssize_t queue_bytes     # of the arguments of what is in it
+    cdef bint full                  # it has reached its bound, and is not half empty since
     cdef list waiting               # tasks whose guard was false, oldest first
+    cdef Py_ssize_t waiting_bytes
     cdef list readers               # local reads whose guard was false
     cdef list bonds                 # atomic functions that wait, or may come to wait, here and there
-    cdef public list snapshots      # snapshots that are due
-    cdef public object pending      # state that waits for the class to be declared
+    cdef public list snapshots      # those that it is still to be packed for
+    cdef public object pending      # its creation, or its state, that waits for its class
     cdef object task                # what holds the mutex, where it has its own place in the order
+    cdef object remains             # of an object that is the program's alone: a weak reference
     cdef bint changed               # a write has run since the waiting list was tried
-    cdef public set promoted        # names of operations that run in pop-up threads here
+    cdef public dict slow           # operation's name -> `budget.Account`; None where none was slow
     cdef readonly bint in_use       # it was there before its member joined again
     cdef public object dice         # (place, Random) of orcalike.random()
+
+
+    cdef int queue_up(self, task, Py_ssize_t size) except -1
+    cdef object queue_head(self)
+    cdef int shrunk(self, Py_ssize_t size) except -1
 
 
 cdef Replica find(PyObject* object)

@@ -17,6 +17,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 
+from orcalike.transport.drivers.deferral cimport ask_also
+
 cdef extern from *:
     """
     static __thread void *orcalike_running;
@@ -119,6 +121,18 @@ cdef void** thread_slot() noexcept:
     return orcalike_slot()
 
 
+cdef bint runs_read() noexcept:
+    """Whether this thread runs an operation by itself, which is a read; its end is made known."""
+    cdef void** slot = orcalike_slot()
+    if slot[0] is NULL:
+        return False
+    (<Replica>slot[0]).flags |= SIGNALLED
+    return True
+
+
+ask_also(runs_read)
+
+
 cdef int begin(PyObject* object, PyObject** replica) noexcept:
     """Start an operation on `object`: PLAIN, HELD (then `replica` is set), or SLOW (likewise)."""
     cdef PyObject* found = lookup(object)
@@ -146,10 +160,9 @@ cdef class Replica:
         self.waiting = []
         self.readers = []
         self.bonds = []
-        self.promoted = set()
 
     def __init__(self, Invoker invoker, int number, str name, str class_name, bytes digest,
-                 arguments, int least):
+                 arguments, bytes arguments_digest, int least):
         self.invoker = invoker
         self.least = least
         self.number = number
@@ -157,6 +170,7 @@ cdef class Replica:
         self.class_name = class_name
         self.digest = digest
         self.arguments = arguments
+        self.arguments_digest = arguments_digest
 
     def attach(self, object, info):
         """Give the replica its object, of a class that is declared here."""
@@ -171,9 +185,12 @@ cdef class Replica:
         self.object = None
 
     def promote(self, operation):
-        """Have an operation run in pop-up threads at this replica, from now on."""
-        self.promoted.add(operation.name)
+        """Have an operation run in pop-up threads at this replica."""
         self.operations[operation.index] = operation.as_popup()
+
+    def demote(self, operation):
+        """Have an operation that was promoted run where messages are received again."""
+        self.operations[operation.index] = operation.inline
 
     def hold(self, unsigned int why):
         """Lock for good, or until `hand_on`: nothing runs, what comes is queued."""
@@ -199,11 +216,52 @@ cdef class Replica:
         """The tasks in the lock queue, first in first."""
         return list(self.queue or ())
 
+    cdef int queue_up(self, task, Py_ssize_t size) except -1:
+        """Put a task at the end of the lock queue."""
+        if self.queue is None:
+            self.queue = deque()
+        self.queue.append(task)
+        self.queue_bytes += size
+        self.flags |= QUEUED
+        if not self.full and (self.queue_bytes >= BYTES_MAX or len(self.queue) >= TASKS_MAX):
+            self.full = True
+            self.invoker.queue_full(self)
+        return 0
+
+    cdef object queue_head(self):
+        """The first task of the lock queue, which is there no longer."""
+        cdef object task = self.queue.popleft()
+        if not self.queue:
+            self.flags &= ~<unsigned int>QUEUED
+        return task
+
+    cdef int shrunk(self, Py_ssize_t size) except -1:
+        """So many bytes have left the lock queue, with their task."""
+        self.queue_bytes -= size
+        if self.full and self.queue_bytes <= BYTES_MAX // 2 and len(self.queue) <= TASKS_MAX // 2:
+            self.full = False
+            self.invoker.queue_has_room(self)
+        return 0
+
     def add_waiting(self, call):
         """A call whose guard was false where the state comes from."""
         self.waiting.append(call)
+        self.waiting_bytes += call.size
         self.flags |= WAITING
         call.waits = True
+
+    def remove_waiting(self, set calls):
+        """These calls wait here no longer; each is to `end_waiting` yet."""
+        kept = [call for call in self.waiting if call not in calls]
+        self.waiting_bytes = sum([call.size for call in kept])
+        self.waiting = kept
+
+    def empty_queue(self):
+        """Take all tasks out of the lock queue; returns them."""
+        tasks, self.queue = list(self.queue or ()), None
+        self.flags &= ~<unsigned int>QUEUED
+        self.queue_bytes = 0
+        return tasks
 
     def withdraw_read(self, invocation):
         """A read of this process shall not run, where it has not begun; whether it waited here."""
@@ -213,6 +271,8 @@ cdef class Replica:
                     queue.remove(read)
                     if not self.queue:
                         self.flags &= ~<unsigned int>QUEUED
+                    if self.full:
+                        self.shrunk(0)
                     return True
         return False
 
@@ -222,34 +282,44 @@ cdef class Replica:
         for read in readers:
             read.fail(error)
 
-    def renew(self, int number, arguments, int least):
+    def renew(self, int number, arguments_digest, int least, object shared):
         """The member joins again, and keeps the object: its state is to come.
 
         Of what was under way only this process's own reads go on, and whatever runs right now.
         """
         cdef bint runs = self.owner is not NULL or self.task is not None
-        self.number, self.arguments, self.least = number, arguments, least
+        self.number, self.arguments_digest, self.least = number, arguments_digest, least
+        self.arguments = None
+        if self.object is None:         # it was ended here, as the group did not
+            self.object, self.remains = shared, None
         self.queue = deque([task for task in self.queue or ()
                             if getattr(task, "source", 0) is None])
         self.waiting, self.readers, self.bonds = [], [], []
+        self.queue_bytes = self.waiting_bytes = 0       # reads have no size
+        self.full = False
         self.snapshots = self.pending = self.dice = None
         self.changed = False
         self.in_use = True
-        self.flags = self.flags & (STRICT | RECORDED) | (LOCKED if runs else 0)
+        self.flags = self.flags & (STRICT | RECORDED | SIGNALLED) | (LOCKED if runs else 0)
         if self.queue:
             self.flags |= QUEUED
 
     def let_go(self):
         """The group was left: the object's life is the program's business from here on."""
         self.flags = CLOSED
-        if self.object is None:
-            return
+        if self.object is not None and not self.release():
+            _kept.append(self.object)
+            self.object = None
+
+    def release(self):
+        """The object lives as long as the program refers to it; False where its class forbids that."""
         address = <uintptr_t><PyObject*>self.object
         try:
-            self.task = weakref.ref(self.object, lambda _: unbind(address))
+            self.remains = weakref.ref(self.object, lambda _: unbind(address))
         except TypeError:
-            _kept.append(self.object)
+            return False
         self.object = None
+        return True
 
     def __repr__(self):
         return f"<Replica {self.number} of {self.name!r}: {self.class_name}>"

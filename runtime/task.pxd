@@ -17,6 +17,7 @@ cdef class Task:
     cdef readonly list replicas     # what it works on
     cdef list held                  # whose mutexes it needs: these, and what it may wake there
     cdef int missing                # of these, those that it does not hold yet
+    cdef readonly Py_ssize_t size   # bytes of its arguments, as they came in the order
     cdef readonly uint64_t seqno    # its place in the order
     cdef readonly uint32_t index
     cdef readonly uint64_t stamp
@@ -42,6 +43,7 @@ cdef class Call(Task):
     cdef int attempt(self) except -1
     cdef bint pops_up(self) except -1
     cdef int let_wait(self) except -1
+    cdef bint finds_room(self) except -1
     cdef int over(self, object result, object error) except -1
 
 

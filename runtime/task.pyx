@@ -14,20 +14,26 @@ far a replica is with the others. So whoever needs the mutex of one takes those 
 bound to it, and lets none go before all that waits has been tried.
 """
 
-from collections import deque
-
 from libc.stdint cimport uint32_t, uint64_t
 
-from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
+from orcalike.runtime.errors import (
+    NotSerializable,
+    ObjectDropped,
+    ReplicaDivergence,
+    TooManyWaiting,
+)
+from orcalike.runtime.raising import own
 
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport POPUP, READ, UNDO, Atomic, Operation
 from orcalike.runtime.receipts cimport Debt
 from orcalike.runtime.replica cimport (
+    BYTES_MAX,
     DROPPED,
     LOCKED,
     QUEUED,
     STRICT,
+    TASKS_MAX,
     UNDECLARED,
     UNPACKED,
     WAITING,
@@ -66,13 +72,22 @@ cdef class Task:
 cdef int submit(Task task) except -1:
     """Take the mutexes that are free, queue for the others, and run where none is missing."""
     cdef Replica replica
-    task.held = task.replicas if is_read(task) else bound_to(task.replicas)
+    for replica in task.replicas:
+        if replica.flags & UNDECLARED:
+            lost = (<object>replica.invoker).manager.lost.get(replica.number)
+            if lost is not None:
+                never(task, NotSerializable(lost))
+                return 0
+    if is_read(task):
+        task.held = task.replicas
+    else:
+        task.held = bound_to(task.replicas)
+        for replica in task.held:
+            if replica.flags & UNPACKED:    # a joiner gets what it was before this task
+                (<object>replica.invoker).donor.pack(replica)
     for replica in task.held:
         if replica.flags & (LOCKED | QUEUED):
-            if replica.queue is None:
-                replica.queue = deque()
-            replica.queue.append(task)
-            replica.flags |= QUEUED
+            replica.queue_up(task, task.size)
             task.missing += 1
         else:
             replica.flags |= LOCKED
@@ -81,6 +96,15 @@ cdef int submit(Task task) except -1:
     elif task.run() == OVER:
         finish(task)
     return 0
+
+
+def never(Task task, error):
+    """A task of an object that this process cannot use, now or later."""
+    if isinstance(task, Call):
+        task.fail(error)
+    else:
+        task.held = []
+        task.run()
 
 
 cdef int owe(Task task) except -1:
@@ -153,9 +177,8 @@ cdef int hand_on(Replica replica) except -1:
     cdef Replica other
     cdef int progress
     while replica.queue:
-        task = replica.queue.popleft()
-        if not replica.queue:
-            replica.flags &= ~<unsigned int>QUEUED
+        task = replica.queue_head()
+        replica.shrunk(task.size)
         task.missing -= 1
         if task.missing or task.run() == KEPT:
             return 0                    # it holds the mutex now
@@ -240,6 +263,13 @@ cdef class Call(Task):
         self.raw = raw
         self.args = args
         self.named = named or {}
+        if raw is not None:
+            self.size = len(raw)
+
+    def sized(self, Py_ssize_t size):
+        """Say how long its arguments were as they came; returns the call."""
+        self.size = size
+        return self
 
     def of(self, source, uint64_t ticket, Invocation invocation):
         """Say whose it is; returns the call."""
@@ -271,8 +301,6 @@ cdef class Call(Task):
             if self.function.guard is not None and not self.function.guard(
                     *self.arguments(), **self.named):
                 progress = WAITS
-            if self.source is not None: # what waits belongs to the state
-                self.runtime.before_write(self)
             if progress != WAITS:
                 if self.pops_up():
                     progress = KEPT
@@ -301,19 +329,44 @@ cdef class Call(Task):
         cdef Replica replica
         if self.source is None:
             replica = self.replicas[0]
-            if self not in replica.readers:
+            if self in replica.readers:
+                pass
+            elif len(replica.readers) >= TASKS_MAX:
+                self.fail(too_many(replica))
+            else:
                 replica.readers.append(self)
                 replica.flags |= WAITING
         elif self.departed:             # withdrawn, as what waited when its caller left
+            self.end_waiting()
+        elif not self.waits and not self.finds_room():
             self.end_waiting()
         elif not self.waits:
             self.waits = self.waited = True
             for replica in self.replicas:
                 replica.waiting.append(self)
+                replica.waiting_bytes += self.size
                 replica.flags |= WAITING
             self.runtime.waiting[self.source, self.ticket] = self
         if self.runtime.failure is not None:
             self.fail(self.runtime.failure)     # nobody is left who could wake it
+
+    cdef bint finds_room(self) except -1:
+        """Whether it may wait; else it is over, at each replica alike.
+
+        What waits is the same everywhere at this place in the order. To make the caller wait for
+        room instead would not do: it may be the one that lets the others run.
+        """
+        cdef Replica replica
+        for replica in self.replicas:
+            if replica.waiting and (len(replica.waiting) >= TASKS_MAX
+                                    or replica.waiting_bytes + self.size > BYTES_MAX):
+                error = too_many(replica)
+                if self.invocation is not None:
+                    self.fail(error)
+                elif self.source == self.runtime.incarnation:
+                    self.runtime.complain(self, error)
+                return False
+        return True
 
     def end_waiting(self):
         """Leave all waiting lists: it runs, or never will."""
@@ -324,6 +377,7 @@ cdef class Call(Task):
             for replica in self.replicas:
                 if self in replica.waiting:
                     replica.waiting.remove(self)
+                    replica.waiting_bytes -= self.size
         if self.binds:
             self.binds = False
             for replica in self.replicas:
@@ -364,9 +418,11 @@ cdef class Call(Task):
         """What the pop-up thread does: run with the mutex that the dispatcher took, and let it go."""
         cdef void** slot = thread_slot()
         cdef Replica replica = self.replicas[0]
+        result = failure = before = None
+        if (<Operation>self.function).inline is not None:
+            before = self.runtime.start_run()
         replica.owner = slot
         slot[0] = <void*>replica
-        result = failure = None
         try:
             result = self.call()
         except BaseException as error:
@@ -374,6 +430,8 @@ cdef class Call(Task):
         finally:
             slot[0] = NULL
             replica.owner = NULL
+        if before is not None:
+            self.runtime.stop_run(self, before)
         self.over(result, failure)
         finish(self)
 
@@ -406,8 +464,10 @@ cdef class Call(Task):
     cdef int over(self, object result, object error) except -1:
         """It has run: the objects may have changed, and the caller may know."""
         cdef Replica replica
-        if error is not None and is_fault(error) and self.source is not None:
-            self.runtime.diverged(self.function, error)
+        if error is not None:
+            if is_fault(error) and self.source is not None:
+                self.runtime.diverged(self.function, error)
+            error = own(error)
         if self.source is not None:
             for replica in self.replicas:
                 replica.changed = True
@@ -427,6 +487,13 @@ cdef class Call(Task):
         elif error is not None and self.source == self.runtime.incarnation:
             self.runtime.complain(self, error)
         return 0
+
+
+cdef object too_many(Replica replica):
+    """Why a call may not wait at an object."""
+    return TooManyWaiting(f"{replica.name!r}: {len(replica.waiting) or len(replica.readers)} calls wait "
+                          f"there for their guards already, with {replica.waiting_bytes} bytes of arguments; "
+                          "this one did not run and never will")
 
 
 cpdef bint is_fault(object error):

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.layers.base cimport Core, End, Layer
 from orcalike.transport.layers.com cimport Com
 from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.wire.message cimport Message
@@ -12,6 +12,7 @@ cdef class Stack(Core):
     cdef readonly tuple layers      # top first
     cdef readonly Layer top
     cdef readonly Com bottom
+    cdef End end                    # above the top, and below the bottom
     cdef readonly Pack pack         # the top layer, where it is PACK
     cdef readonly Layer members     # the layer that knows who is there; None without one
     cdef readonly object config

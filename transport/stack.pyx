@@ -1,3 +1,4 @@
+# cython: allow_none_for_extension_args=False
 """Stack: the layers of one endpoint, driven from outside (Horus, section 3: H15, H16, H18).
 
 The protocol core is a deterministic machine: frames, calls and the time go in; frames to send,
@@ -9,11 +10,11 @@ the input returns, and make no downcall. After each input the driver empties `ou
 `deadline`. One input runs at a time: the driver sees to that.
 """
 
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.errors import ProtocolError, StackError
 
 from libc.stdint cimport int64_t, uint64_t
 
-from orcalike.transport.layers.base cimport NEVER, Core, Layer
+from orcalike.transport.layers.base cimport NEVER, Core, End, Layer
 from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.wire.message cimport Message
 
@@ -32,7 +33,11 @@ cdef class Stack(Core):
         self.me = me
         self.seed = seed
         self.layers = tuple([spec.make(self, config, me) for spec in layers])
-        for upper, layer in zip(self.layers, self.layers[1:]):
+        for layer in self.layers:
+            if layer.core is not self:
+                raise StackError(f"{layer.name}.__init__ must call super().__init__(core)")
+        self.end = End(self)
+        for upper, layer in zip((self.end, *self.layers), (*self.layers, self.end)):
             upper.below = layer
             layer.above = upper
         self.depth = len(self.layers)
@@ -45,13 +50,15 @@ cdef class Stack(Core):
 
     @property
     def above(self):
-        """What stands on top and gets the upcalls."""
+        """What stands on top and gets the upcalls; the stack's `End` where nothing does."""
         return self.top.above
 
     @above.setter
-    def above(self, Layer upper):
+    def above(self, Layer upper not None):
         self.top.above = upper
         upper.below = self.top
+        upper.above = self.end
+        self.end.below = upper
 
     # Inputs.
 
@@ -95,14 +102,43 @@ cdef class Stack(Core):
         if self.members is not None:
             self.members.heard(incarnation, when)
 
-    def died(self, incarnation, int64_t now):
+    def excuse(self, incarnation, int64_t until):
+        """No input: told right before `expire`. Silence before `until` (ns) says nothing of it."""
+        if self.members is not None:
+            self.members.detector.excuse(incarnation, until)
+
+    def quiet(self, int64_t now):
+        """Of whose processes the driver says whether they live (`lives`), right before `expire`."""
+        return self.members.detector.quiet(now) if self.members is not None else set()
+
+    def lives(self, incarnation):
+        """No input: told right before `expire`. The kernel of this host says that its process lives.
+
+        It is not stopped either, and no way to it is cut on purpose: it has got no processor.
+        """
+        if self.members is not None:
+            self.members.detector.lives(incarnation)
+
+    def died(self, incarnation, int64_t now, uint64_t lease=0, int64_t age=0):
         """The process of that member was seen to end (H13).
 
-        Told only after all that it had sent here was handed in, and `link_down`.
+        Told only after all that it had sent here was handed in, and `link_down`. `lease` is the key
+        of the last lease that it granted to this member, 0 for none; when its end was seen, `age` ns
+        had passed since the beat of this member which that lease answers.
         """
         self.enter(now)
         if self.members is not None:
-            self.members.died(incarnation)
+            self.members.died(incarnation, lease, age)
+        self.settle()
+
+    def leases_ended(self, granted, int64_t now):
+        """The driver has read `lease` 0, and grants none any more.
+
+        `granted` has (incarnation, when) for each of `beats`: when it got its last one, in ns.
+        """
+        self.enter(now)
+        if self.members is not None:
+            self.members.leases_ended(granted)
         self.settle()
 
     def receive(self, int link, frame, int64_t now):
@@ -115,6 +151,12 @@ cdef class Stack(Core):
             self.bottom.receive(link, frame)
         except ProtocolError as error:
             self.bottom.refuse(link, str(error))
+        except Exception as error:
+            # Of what a member sends nothing may come but what is foreseen; an outsider's frame
+            # has changed nothing, and ends with its link, whatever came of it.
+            if not self.bottom.is_stranger(link):
+                raise
+            self.bottom.refuse(link, f"{type(error).__name__} came of what it sent")
         if self.todo.count:
             self.settle()
         return 0
@@ -125,13 +167,13 @@ cdef class Stack(Core):
         self.top.join(address)
         self.settle()
 
-    def cast(self, Message message, int64_t now):
+    def cast(self, Message message not None, int64_t now):
         """Multicast to the view."""
         self.enter(now)
         self.top.cast(message)
         self.settle()
 
-    def send(self, Message message, tuple members, int64_t now):
+    def send(self, Message message not None, tuple members, int64_t now):
         """Send to a subset of the view, by place."""
         self.enter(now)
         self.top.send(message, members)
@@ -170,7 +212,8 @@ cdef class Stack(Core):
     cpdef flush_packets(self, int64_t now):
         """Cast what the application has put into PACK by itself."""
         self.enter(now)
-        self.pack.cast_packets()
+        if self.pack is not None:
+            self.pack.cast_packets()
         if self.todo.count:
             self.settle()
 

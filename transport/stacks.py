@@ -1,15 +1,16 @@
 """Stack strings: `PACK:XFER:TOTAL:MBRSHIP:COM:unix` (Horus, section 4: H50 to H53; A34).
 
 Layers stand top first, with parameters where they take some: `PACK(size=1024)`. What follows COM
-is the driver that moves its frames. Each layer names the properties that it needs from below and
-those that it gives; a stack whose needs are not met is refused, and the layer to add is named.
+is the driver that moves its frames. Each layer names the properties that it needs from below, those
+that it gives, and those that it takes away; a stack whose needs are not met is refused, and the
+layer to add is named. What is to stand on top of the stack has needs too, and is checked with it.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orcalike.transport.config import StackConfig
@@ -22,6 +23,7 @@ from orcalike.transport.layers.pack import Pack
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.layers.total import Total
 from orcalike.transport.layers.xfer import Xfer
+from orcalike.transport.view import Member
 
 MEDIA = {
     "unix": "Unix sockets, on one host",
@@ -32,6 +34,16 @@ MEDIA = {
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
 """The stack of a group on one host."""
+
+DEFAULT_LAYERS = DEFAULT.rpartition(":")[0]
+"""The same without its medium: what the members of a group must agree on."""
+
+_ADJACENT = frozenset({"PACKED"})
+"""Properties that hold only right above the layer that gives them: what stands there marshals into
+its packets in place, past the downcalls of any layer in between."""
+
+DIGITS_MAX = 18
+"""Digits of a parameter that is a number."""
 
 _LAYERS: dict[str, type[Layer]] = {}
 _ITEM = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:\((?P<params>[^()]*)\))?\Z")
@@ -45,6 +57,8 @@ class LayerSpec:
     params: dict[str, Any] = field(default_factory=dict)
     medium: str | None = None
     """What COM runs over; None for the other layers."""
+    takes: frozenset[str] = field(default=frozenset(), compare=False)
+    """The properties that the layer takes away with these parameters."""
 
     def make(self, core: Core, config: Any, me: Any) -> Layer:
         """The layer, for one stack."""
@@ -67,9 +81,23 @@ class LayerInfo:
 
 
 def register(cls: type[Layer]) -> type[Layer]:
-    """Make a layer known by its `name`, so that stack strings may use it; usable as a decorator."""
+    """Make a layer known by its `name`, so that stack strings may use it; usable as a decorator.
+
+    Raises StackError where the name is another layer's: a definition that is run again replaces
+    the first.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Layer)):
+        raise StackError(f"{cls!r} is not a layer: a layer is a class that derives from Layer")
     if not re.fullmatch(r"[A-Z][A-Z0-9_]*", cls.name):
         raise StackError(f"a layer's name is in capitals, not {cls.name!r}")
+    for which in ("needs", "gives", "takes"):
+        if not isinstance(getattr(cls, which), frozenset):
+            raise StackError(f"{cls.name}.{which} is a frozenset of names of properties")
+    known = _LAYERS.get(cls.name, cls)
+    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise StackError(
+            f"there is a layer {cls.name} already: {known.__module__}.{known.__name__}"
+        )
     _LAYERS[cls.name] = cls
     return cls
 
@@ -88,12 +116,17 @@ def layers() -> list[LayerInfo]:
     return infos
 
 
-def parse_stack(text: str) -> list[LayerSpec]:
-    """The layers of a stack string, top first.
+def parse_stack(
+    text: str, above: type[Layer] | None = None, *, sound: bool = True
+) -> list[LayerSpec]:
+    """The layers of a stack string, top first, for `above` to stand on.
 
     Raises StackError where the string cannot be read, names a layer that does not exist, or puts
-    a layer where it lacks what it needs from below.
+    a layer where it lacks what it needs from below; `above` is checked as a layer is. With
+    `sound=False` needs are not looked at: so tests put a bad network anywhere.
     """
+    if not isinstance(text, str):
+        raise StackError(f"a stack is a string, as {DEFAULT!r}, not {text!r:.80}")
     parts = [part.strip() for part in text.split(":")]
     if len(parts) < 2 or parts[-2].split("(")[0] != "COM":
         raise StackError(f"{text!r} does not end in COM:medium, as in {DEFAULT}")
@@ -101,11 +134,17 @@ def parse_stack(text: str) -> list[LayerSpec]:
         known = ", ".join(MEDIA)
         raise StackError(f"COM knows no medium {parts[-1]!r}; it runs over {known}")
     specs = [_parse_item(part, text) for part in parts[:-1]]
-    specs[-1] = LayerSpec(specs[-1].cls, specs[-1].params, parts[-1])
+    specs[-1] = replace(specs[-1], medium=parts[-1])
     if any(spec.cls is Com for spec in specs[:-1]):
         raise StackError(f"COM stands at the bottom, once: {text}")
-    _check_needs(specs)
+    if sound:
+        _check_needs(specs, above)
     return specs
+
+
+def name_layers(specs: list[LayerSpec]) -> str:
+    """The layers as a string without their medium: what the members of a group must agree on."""
+    return ":".join(map(str, specs)).rpartition(":")[0]
 
 
 def _parse_item(item: str, text: str) -> LayerSpec:
@@ -121,20 +160,63 @@ def _parse_item(item: str, text: str) -> LayerSpec:
         key, equals, value = (word.strip() for word in pair.partition("="))
         if not equals:
             raise StackError(f"{name} takes parameters as name=value, not {pair.strip()!r}")
-        params[key] = int(value) if re.fullmatch(r"-?\d+", value) else value
+        if key in params:
+            raise StackError(f"{name} is given {key!r} twice")
+        if not re.fullmatch(r"-?[0-9]+", value):
+            params[key] = value
+        elif len(value) <= DIGITS_MAX:
+            params[key] = int(value)
+        else:
+            raise StackError(f"{name}: {key} has {len(value)} digits")
+    return LayerSpec(cls, params, None, _try(cls, params, item).takes)
+
+
+def _try(cls: type[Layer], params: dict[str, Any], item: str) -> Layer:
+    """A layer with these parameters, of no stack; StackError where it cannot be made."""
+    core = Core()
     try:
-        cls(Core(), StackConfig(""), None, **params)  # type: ignore[call-arg]
-    except (TypeError, ValueError) as error:
+        layer = cls(core, StackConfig(""), Member("", 0), **params)  # type: ignore[call-arg]
+    except (TypeError, ValueError, OverflowError) as error:
         raise StackError(f"{item}: {error}") from None
-    return LayerSpec(cls, params)
+    except Exception as error:
+        raise StackError(f"{item}: its constructor raised {error!r}") from error
+    if layer.core is not core:
+        raise StackError(f"{item}: its constructor must call super().__init__(core)")
+    return layer
 
 
-def _check_needs(specs: list[LayerSpec]) -> None:
+def _check_needs(specs: list[LayerSpec], above: type[Layer] | None) -> None:
+    """From the bottom up: each layer's needs are met by what holds below it."""
     given: set[str] = set()
+    taken: dict[str, LayerSpec] = {}
+    seen: set[type[Layer]] = set()
     for spec in reversed(specs):
-        missing = sorted(spec.cls.needs - given)
-        if missing:
-            helpers = [cls.name for cls in _LAYERS.values() if missing[0] in cls.gives]
-            remedy = f"put {' or '.join(helpers)} below it" if helpers else "no layer gives that"
-            raise StackError(f"{spec.cls.name} needs {', '.join(missing)} from below: {remedy}")
-        given |= spec.cls.gives
+        _check_layer(spec.cls, given, taken)
+        if spec.cls in seen and spec.cls.gives:
+            raise StackError(f"{spec.cls.name} stands in it twice: once is enough")
+        seen.add(spec.cls)
+        for lost in given & (spec.takes | _ADJACENT):
+            taken[lost] = spec
+        given = given - spec.takes - _ADJACENT | spec.cls.gives
+    if above is not None:
+        _check_layer(above, given, taken)
+
+
+def _check_layer(cls: type[Layer], given: set[str], taken: dict[str, LayerSpec]) -> None:
+    missing = sorted(cls.needs - given)
+    if not missing:
+        return
+    remedies: dict[str, None] = {}
+    for lost in missing:
+        helpers = " or ".join(each.name for each in _LAYERS.values() if lost in each.gives)
+        taker = taken.get(lost)
+        if taker is not None and lost in taker.takes:
+            names = " and ".join(each for each in missing if taken.get(each) is taker)
+            change = ", or change its parameters" if taker.params else ""
+            remedies[f"{taker} below it takes {names} away: leave it out{change}"] = None
+        elif taker is not None:
+            remedies[f"put {taker} below {helpers}"] = None
+        else:
+            remedies[f"put {helpers} below it" if helpers else "no layer gives that"] = None
+    needs = ", ".join(missing)
+    raise StackError(f"{cls.name} needs {needs} from below: {'; '.join(remedies)}")

@@ -25,6 +25,14 @@ BALLOT_MAX = (1 << BALLOT_BITS) - 1
 NUMBER_MAX = (1 << 32) - 1
 LINEAGES_MAX = 1 << 7
 
+ADDRESS_MAX = 255
+"""Characters: the kernel takes no longer paths for sockets than 107 bytes."""
+
+
+def is_address(text: str) -> bool:
+    """Whether a text from outside may be an address, and be shown to people."""
+    return len(text) <= ADDRESS_MAX and text.isprintable() and ":" in text
+
 
 def next_lineage(lineage: int, ballot: int) -> int:
     """The lineage that a reset under `ballot` begins; raises OverflowError past the last one."""
@@ -57,9 +65,10 @@ class Member:
         match data:
             case [str(address), int(incarnation), int() | None as rank, bool(witness)]:
                 ranked = rank is None or (0 <= rank < MEMBERS_MAX and not isinstance(rank, bool))
-                if 0 <= incarnation < 1 << 64 and ranked:
+                named = not address or is_address(address)
+                if 0 <= incarnation < 1 << 64 and ranked and named:
                     return cls(address, incarnation, rank, witness)
-        raise ProtocolError(f"not a member: {data!r:.100}")
+        raise ProtocolError("not a member")
 
     def __str__(self) -> str:
         who = "witness" if self.witness else f"rank {self.rank}"
@@ -75,6 +84,10 @@ class View:
     ballot: int
     members: tuple[Member, ...]
     primary: bool = True
+    """Whether its members may write. Each view that is installed is primary; what a program sees of
+    it is not while the group is blocked, nor at a member that is out of the group."""
+    follows: tuple[int, int, int] = (0, 0, 0)
+    """The identity of the view before it; zeros for the first of a group."""
 
     @property
     def identity(self) -> tuple[int, int, int]:
@@ -107,20 +120,38 @@ class View:
     def pack(self) -> list[Any]:
         """As a list that msgpack can carry."""
         members = [member.pack() for member in self.members]
-        return [self.lineage, self.number, self.ballot, members, self.primary]
+        return [self.lineage, self.number, self.ballot, members, self.primary, list(self.follows)]
 
     @classmethod
     def unpack(cls, data: object) -> View:
         """From what `pack` made; raises ProtocolError where it is anything else."""
         match data:
-            case [int(lineage), int(number), int(ballot), [*members], bool(primary)]:
+            case [
+                int(lineage),
+                int(number),
+                int(ballot),
+                [*members],
+                bool(primary),
+                [int(before), int(last), int(round_)],
+            ]:
                 small = 0 <= ballot <= BALLOT_MAX and 0 < number <= NUMBER_MAX
                 known = 0 < lineage < LINEAGES_MAX << BALLOT_BITS
-                if small and known and len(members) <= MEMBERS_MAX:
+                follows = before, last, round_
+                if small and known and len(members) <= MEMBERS_MAX and _precedes(follows):
                     listed = tuple(Member.unpack(member) for member in members)
                     if len({member.incarnation for member in listed}) == len(listed):
-                        return cls(lineage, number, ballot, listed, primary)
-        raise ProtocolError(f"not a view: {data!r:.100}")
+                        return cls(lineage, number, ballot, listed, primary, follows)
+        raise ProtocolError("not a view")
 
     def __str__(self) -> str:
         return f"view {self.number} of {len(self.members)} members"
+
+
+def _precedes(identity: tuple[int, int, int]) -> bool:
+    """Whether another view can follow one of this identity."""
+    lineage, number, ballot = identity
+    return (
+        0 <= lineage < LINEAGES_MAX << BALLOT_BITS
+        and 0 <= number < NUMBER_MAX
+        and 0 <= ballot <= BALLOT_MAX
+    )

@@ -171,7 +171,7 @@ class Loose(_Passing):
     def up_supply(self, piece: bytes) -> None:
         """What was lacking here: nothing."""
 
-    def up_flush_ok(self, reports: dict[int, bytes]) -> bytes:
+    def up_flush_ok(self, reports: dict[int, bytes], ends: bool) -> bytes:
         """The cut: none."""
         return b""
 

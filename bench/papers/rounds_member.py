@@ -115,7 +115,7 @@ class Rounds:
             stack=stack,
             timeout=ENOUGH,
         )
-        self.endpoint = Endpoint(plan, Counter)
+        self.endpoint = Endpoint(plan, Counter, Counter)
         self.counter: Counter = self.endpoint.upper
         self.endpoint.join()
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orcalike.cli.common import Refusal, echo_json, echo_table
+
+if TYPE_CHECKING:
+    from orcalike.transport.layers.base import Layer
 
 
 @click.group(invoke_without_command=True, short_help="List the layers, check a stack.")
@@ -32,9 +37,9 @@ def list_layers(as_json: bool) -> None:
 @click.argument("stack")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def check(stack: str, as_json: bool) -> None:
-    """Say whether STACK holds together, layers top first.
+    """Say whether STACK holds together, layers top first, and what can run on it.
 
-    Exit code 1 where it does not.
+    Exit code 1 where it does not hold together.
     """
     from orcalike.transport.errors import StackError
     from orcalike.transport.stacks import parse_stack
@@ -46,10 +51,33 @@ def check(stack: str, as_json: bool) -> None:
             echo_json({"ok": False, "stack": stack, "error": str(error)})
             raise click.exceptions.Exit(1) from None
         raise Refusal(str(error), 1) from None
+    runs = _what_runs(stack)
     if as_json:
-        echo_json({"ok": True, "stack": stack, "layers": layers})
-    else:
-        click.echo(f"ok  {':'.join(layers)}")
+        runs_json = {what: why is None for what, why in runs.items()}
+        lacks = {what: why for what, why in runs.items() if why is not None}
+        echo_json({"ok": True, "stack": stack, "layers": layers, "runs": runs_json, "lacks": lacks})
+        return
+    click.echo(f"ok  {':'.join(layers)}")
+    for what, why in runs.items():
+        click.echo(f"    {what}: {'yes' if why is None else f'no, {why}'}")
+
+
+def _what_runs(stack: str) -> dict[str, str | None]:
+    """What can stand on a stack: None, or why it cannot."""
+    from orcalike.messages import Inbox
+    from orcalike.runtime.dispatch import Runtime
+    from orcalike.transport.errors import StackError
+    from orcalike.transport.stacks import parse_stack
+
+    runs: dict[str, str | None] = {}
+    uppers: dict[str, type[Layer]] = {"objects": Runtime, "messages": Inbox}
+    for what, upper in uppers.items():
+        try:
+            parse_stack(stack, upper)
+            runs[what] = None
+        except StackError as error:
+            runs[what] = str(error)
+    return runs
 
 
 def _list(as_json: bool) -> None:

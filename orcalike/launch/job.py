@@ -6,6 +6,7 @@ so that programs written for it find their rank.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import socket
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+#: The bytes of a run's key (`orcalike.transport.drivers.proof`, which is not loaded here).
+KEY_SIZE = 32
 #: A Unix socket's path in bytes: the kernel's bound is 108 with the final zero.
 SOCKET_PATH_MAX = 107
 #: The longest path below the runtime directory of the user: an endpoint's datagram socket.
@@ -24,6 +27,7 @@ _LONGEST = "/orcalike/01234567/0123456789abcdef.12345~"
 _OF_ONE_RANK = {
     "ORCALIKE_CONTROL_FD",
     "ORCALIKE_FORMED",
+    "ORCALIKE_KEY_FD",
     "ORCALIKE_LISTEN",
     "ORCALIKE_LISTEN_FD",
     "ORCALIKE_LOCAL_RANK",
@@ -82,6 +86,8 @@ class Job:
     address: str = ""
     #: The first member's socket, until it has it.
     listener: socket.socket | None = None
+    #: Where the processes read the run's key, over TCP; -1 where there is none.
+    key_fd: int = -1
     #: They keep the ranks' TCP ports for them; nobody can connect to them.
     _ports: list[socket.socket] = field(default_factory=list)
 
@@ -125,6 +131,7 @@ class Job:
             addresses = [f"unix:{self.directory / name}" for name in names]
         else:
             self._ports = [_bind_tcp(0) for _ in names]
+            self.key_fd = _draw_key()
             addresses = [f"tcp:127.0.0.1:{port.getsockname()[1]}" for port in self._ports]
         self.address = addresses[0]
         self.addresses = addresses[-self.options.nprocs :]
@@ -178,6 +185,8 @@ class Job:
             "ORCALIKE_WORLD_SIZE": size,
             "PYTHONUNBUFFERED": "1",
         }
+        if self.key_fd >= 0:
+            environment["ORCALIKE_KEY_FD"] = str(self.key_fd)
         if formed:
             environment["ORCALIKE_FORMED"] = ",".join(quote(name, safe="") for name in formed)
         return environment
@@ -210,6 +219,15 @@ def _bind_tcp(port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.bind(("127.0.0.1", port))
     return bound
+
+
+def _draw_key() -> int:
+    """A descriptor of memory that holds a new key, and that nobody can write to any more."""
+    memory = os.memfd_create("orcalike-key", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(memory, secrets.token_bytes(KEY_SIZE))
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
+    return memory
 
 
 def cores() -> int:

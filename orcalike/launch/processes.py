@@ -111,8 +111,9 @@ def start_rank(job: Job, rank: int, restarts: int = 0, formed: Sequence[str] = (
     options = job.options
     command = [sys.executable, rank_program.__file__, *(["-m"] if options.module else [])]
     passed = [writer, theirs.fileno()]
-    if "ORCALIKE_LISTEN_FD" in environment:
-        passed.append(int(environment["ORCALIKE_LISTEN_FD"]))
+    for name in ("ORCALIKE_LISTEN_FD", "ORCALIKE_KEY_FD"):
+        if name in environment:
+            passed.append(int(environment[name]))
     with theirs, os.fdopen(writer, "wb", buffering=0):
         child = _start(
             [*command, options.program, *options.arguments],
@@ -140,8 +141,9 @@ def start_witness(job: Job, restarts: int = 0, formed: Sequence[str] = ()) -> Ch
     command = [sys.executable, "-P", "-m", "orcalike.witness"]
     command += ["--listen-fd", str(listen), "--control-fd", str(control), "--address", job.address]
     environment = job.base_environment(restarts, formed)
+    passed = [listen, control, *([job.key_fd] if job.key_fd >= 0 else [])]
     with theirs:
-        child = _start(command, environment, [listen, control], ours, stdin=subprocess.DEVNULL)
+        child = _start(command, environment, passed, ours, stdin=subprocess.DEVNULL)
     child.restarts = restarts
     return child
 

@@ -64,6 +64,7 @@ def main() -> None:
     control = int(os.environ["ORCALIKE_CONTROL_FD"])
     os.set_inheritable(control, False)
     os.environ["ORCALIKE_CONTROL_FD"] = f"{control}:{os.getpid()}"  # and no other process's
+    own_key()
     _report_exceptions(report)
     as_module = sys.argv[1] == "-m"
     del sys.argv[: 2 if as_module else 1]
@@ -71,6 +72,14 @@ def main() -> None:
         _run_module(sys.argv[0], report)
     else:
         _run_file(sys.argv[0])
+
+
+def own_key() -> None:
+    """The descriptor of the run's key is this process's, and of nothing that it starts."""
+    key = os.environ.get("ORCALIKE_KEY_FD", "")
+    if key.isdigit():
+        os.set_inheritable(int(key), False)
+        os.environ["ORCALIKE_KEY_FD"] = f"{key}:{os.getpid()}"
 
 
 def _take_signals() -> None:

@@ -13,6 +13,7 @@ from orcalike.transport.wire.message import Message
 if TYPE_CHECKING:
     from orcalike.testing.application import Application
     from orcalike.testing.run import Run
+    from orcalike.transport.drivers.sim import Node
 
 
 class Actions:
@@ -30,6 +31,10 @@ class Actions:
         if name is not None and (not self.run.healing or event.do in ("join", "cast")):
             self.told(event, name)
             getattr(self, f"do_{event.do}")(event, self.run.current[name])
+
+    def other(self, event: Event, who: Application) -> str:
+        """The other process that an event means; the one itself where there is none."""
+        return self.run.who(event.to) or who.process
 
     # The group's own life.
 
@@ -86,7 +91,7 @@ class Actions:
         if event.mark or event.keep >= 0:
             who.node.doomed = max(event.keep, 0)
         else:
-            self.world.crash(who.node, machine=event.way == "machine")
+            self.world.crash(who.node, machine=event.way == "machine", soon=event.way == "soon")
 
     def do_restart(self, event: Event, who: Application) -> None:
         """A process that died, or left, is started again, and asks to be let in."""
@@ -115,6 +120,18 @@ class Actions:
         if event.span:
             self.world.at(self.world.now + event.span, lambda: who.node.slow_down(0))
 
+    def do_starve(self, event: Event, who: Application) -> None:
+        """Get no processor: beats do not go out or come in, and inputs take long."""
+        node = who.node
+        node.slow_down(event.count)
+        node.starved.begin(self.world.now)
+        if event.span:
+            self.world.at(self.world.now + event.span, partial(self._feed, node))
+
+    def _feed(self, node: Node) -> None:
+        node.slow_down(0)
+        node.starved.end(self.world.now)
+
     def do_hold(self, event: Event, who: Application) -> None:
         """Take what is delivered, and do not apply it for a while."""
         if who.inside:
@@ -138,7 +155,7 @@ class Actions:
 
     def do_cut(self, event: Event, who: Application) -> None:
         """Nothing gets from one to the other."""
-        self._cut(who.process, event.to, event.span)
+        self._cut(who.process, self.other(event, who), event.span)
 
     def do_isolate(self, event: Event, who: Application) -> None:
         """Nothing gets in, or out, or neither."""
@@ -159,19 +176,34 @@ class Actions:
 
     def do_clog(self, event: Event, who: Application) -> None:
         """What is sent from one to the other takes long."""
-        self.world.clog(who.process, event.to, self.world.now + event.span)
+        self.world.clog(who.process, self.other(event, who), self.world.now + event.span)
 
     def do_lag(self, event: Event, who: Application) -> None:
         """Every frame from one to the other takes so much longer from here on."""
         self.world.path(who.process, event.to).lag = event.span
 
+    def do_jam(self, event: Event, who: Application) -> None:
+        """What goes to it and comes from it takes long, one more and another less."""
+        self._jam(who.process, event.way, event.count)
+        if event.span:
+            ends = partial(self._jam, who.process, event.way, 0)
+            self.world.at(self.world.now + event.span, ends)
+
+    def _jam(self, process: str, way: str, mean: int) -> None:
+        for other in self.run.current:
+            if other != process:
+                if way != "out":
+                    self.world.path(other, process).jam = mean
+                if way != "in":
+                    self.world.path(process, other).jam = mean
+
     def do_break(self, event: Event, who: Application) -> None:
         """The links between two break."""
-        self.world.break_links(who.process, event.to)
+        self.world.break_links(who.process, self.other(event, who))
 
     def do_half(self, event: Event, who: Application) -> None:
         """The links between two break, and only one of them learns of it."""
-        self.world.break_links(who.process, event.to, one_end=True)
+        self.world.break_links(who.process, self.other(event, who), one_end=True)
 
     def _until(self, event: Event) -> int | None:
         return self.world.now + event.span if event.span else None
@@ -183,6 +215,6 @@ class Actions:
         self.world.beat_loss = 0.0
         for who in self.run.current.values():
             who.node.doomed = None
-            who.node.slow_down(0)
+            self._feed(who.node)
             self.world.resume(who.node)
             self._apply(who)

@@ -108,6 +108,9 @@ class Application(Layer):
             ]
         )
 
+    def up_begin_state(self) -> None:
+        self._taken = []
+
     def up_take_state(self, piece: bytes) -> None:
         try:
             self._taken.append(msgpack.unpackb(piece, strict_map_key=False))

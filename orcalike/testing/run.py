@@ -63,7 +63,7 @@ class Run:
         self.world.on_input = self._stepped
         self.world.on_death = lambda node: self.judge.die(node.incarnation)
         self.judge: Judge = Judge(scenario.least)
-        self.specs = parse_stack(scenario.stack)
+        self.specs = parse_stack(scenario.stack, sound=False)  # a DROP below may be a bad network
         self.dice = Stream(scenario.seed, "run", "dice")
         self.applications: dict[int, Application] = {}
         """By incarnation: of all that ever were."""
@@ -262,16 +262,32 @@ class Run:
         return False
 
     def _settles(self) -> bool:
-        """Let time pass until the group has come right, for 10 D at the most."""
-        scenario, world = self.scenario, self.world
-        slack = 20 * (scenario.delays.least + scenario.delays.mean)
-        end = world.now + ROUNDS * scenario.detection + slack + 2 * scenario.delays.timeout
+        """Let time pass until the group has come right, for 10 D and what delays add to that.
+
+        A small window makes each packet a round trip of its own, so what waits counts too.
+        """
+        scenario, world, delays = self.scenario, self.world, self.scenario.delays
+        turns = 20 + 8 * self._backlog()
+        slack = turns * (delays.least + delays.mean) + 20 * delays.connect
+        end = world.now + ROUNDS * scenario.detection + slack + 2 * delays.timeout
         while world.now < end:
             if not world.run_for(scenario.detection // 4, EVENTS_MAX):
                 raise Violation("I28", f"more than {EVENTS_MAX} events after the faults")
             if self.trouble() is None:
                 return True
         return False
+
+    def _backlog(self) -> int:
+        """How many casts the member that has most to come still waits for."""
+        living = self.living(self._newest_living())
+        sent = self.judge.facts.sent
+        return max(
+            (
+                sum(sent.get(other.me, 0) - seen.get(other.me, 0) for other in living)
+                for seen in (self.judge.seen(each.me).sources for each in living)
+            ),
+            default=0,
+        )
 
     def trouble(self) -> str | None:
         """What is not as it must be in the end; None where all is."""
@@ -284,12 +300,28 @@ class Run:
             if self.applications[member.incarnation].exited is not None:
                 return f"{member} is out, and in {newest.identity}"
         for each in self._inside():
+            if self._is_stranded(each):
+                continue
             if each.entered is None or each.entered.identity != newest.identity:
                 return f"{each.process} is in {each.entered and each.entered.identity}, not {newest.identity}"
         for each in self.current.values():
             if each.waits and each.node.alive and each.entered is None and each.exited is None:
                 return f"{each.process} has not come in: {each.failed}"
         return self._pending(newest)
+
+    def _is_stranded(self, who: Application) -> bool:
+        """Whether it says that it is blocked, and nobody is left whom it could ask.
+
+        The others of its view are gone, and no process that is in the group runs where one of them
+        ran: nothing tells it where the group is, nor the group that it is there.
+        """
+        if who.entered is None or who.blocked is None:
+            return False
+        others = [self.applications[each.incarnation] for each in who.entered.members]
+        return not any(
+            each is not who and self.current[each.process].inside and self.node(each.process).alive
+            for each in others
+        )
 
     def _pending(self, view: View) -> str | None:
         """What is still to be delivered."""

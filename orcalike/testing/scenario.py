@@ -40,6 +40,8 @@ KINDS = frozenset(
         "slow",
         "hold",
         "lag",
+        "jam",
+        "starve",
         "reset",
     ]
 )
@@ -58,11 +60,12 @@ class Event:
     node: str = ""
     """To which process: its number, or a role; with a mark, a role of `Run.is_meant` as well."""
     to: str = ""
-    """The other process, where there are two."""
+    """The other process, where there are two: its number, or a role."""
     span: int = 0
     """How long it lasts, in ns; 0 until the faults end."""
     count: int = 1
-    """How many casts; how much a slow process takes for an input, in ns."""
+    """How many casts; how much a slow or starved process takes for an input, in ns; how long frames
+    take on top, on average, in a jam, in ns; how many members a reset asks for."""
     size: int = 0
     """Of a cast's body."""
     degree: int = 0
@@ -70,7 +73,8 @@ class Event:
     keep: int = -1
     """Of a crash: how many frames of the next output get out; -1 dies at once."""
     way: str = ""
-    """Of an isolation: "in", "out" or "" for both. Of a crash: "machine" for all of it."""
+    """Of an isolation or a jam: "in", "out" or "" for both. Of a crash: "machine" for all of it,
+    "soon" where the processes of its host know of it before they have read what it sent."""
     mark: str = ""
     """A step of RELIABILITY 3a: it happens when that is passed, by `node` if that is given ..."""
     nth: int = 1

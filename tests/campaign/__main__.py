@@ -14,14 +14,23 @@ import sys
 import time
 from pathlib import Path
 
-from tests.campaign import processes, simulated
+from tests.campaign import busy, outsiders, processes, signalled, simulated, transfer
 from tests.campaign.bars import Bar, Figure, Scale, table
+from tests.campaign.mutants import campaign as mutants
 
 RECORD = Path("build/campaigns.jsonl")
 """What each campaign came to, a line each (G28)."""
 FLAKY = 1 / 200
 
-BARS = [*simulated.BARS, *processes.BARS]
+BARS = [
+    *simulated.BARS,
+    *processes.BARS,
+    *transfer.BARS,
+    *mutants.BARS,
+    *busy.BARS,
+    *outsiders.BARS,
+    *signalled.BARS,
+]
 
 
 def measured(bar: Bar, scale: Scale) -> list[Figure]:

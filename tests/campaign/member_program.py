@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
+import logging
 import os
 import random
 import signal
@@ -208,6 +209,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     faulthandler.register(signal.SIGUSR2)
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
     joining = orca.join(
         listen=options.listen, seeds=options.seeds or None, resilience=options.r, timeout=30
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -75,12 +76,13 @@ def seeds_of(first: int, seeds: int, steps: int) -> Volume:
 
 
 def measure_volume(scale: Scale) -> list[Figure]:
-    """G1, G2, G3 and G29: many seeds, on both cores."""
-    seeds, steps = scale.of(5_000, 20_000), scale.of(20_000_000, 100_000_000)
+    """G1, G2, G3 and G29: many seeds, on both cores; others each time."""
+    seeds, steps = scale.of(20_000, 100_000), scale.of(15_000_000, 75_000_000)
+    begin = secrets.randbelow(1 << 32) << 20
     start = time.monotonic()
     with ProcessPoolExecutor(WORKERS) as pool:
         parts = [
-            pool.submit(seeds_of, first, seeds // WORKERS, steps // WORKERS)
+            pool.submit(seeds_of, begin + first, seeds // WORKERS, steps // WORKERS)
             for first in range(WORKERS)
         ]
         volumes = [part.result() for part in parts]
@@ -90,7 +92,7 @@ def measure_volume(scale: Scale) -> list[Figure]:
     hours = sum(each.simulated for each in volumes) / HOUR / minutes
     broken = [line for each in volumes for line in each.broken]
     late = sum(each.late for each in volumes)
-    many = f"{total / 1e6:.1f} M steps, {done} seeds, {len(broken)} broken"
+    many = f"{total / 1e6:.1f} M steps, {done} seeds from {begin} on, {len(broken)} broken"
     enough = done >= seeds // WORKERS * WORKERS and total >= steps // WORKERS * WORKERS
     return [
         Figure("G1", f"{speed / 1e3:.1f} k/s", speed >= 25_000, figures={"steps/s": speed}),
@@ -269,7 +271,7 @@ BARS = [
         ("G1", "G2", "G3", "G29"),
         {
             "G1": ">= 25 k steps/s/core",
-            "G2": "20 M steps, 5,000 seeds, 0 broken",
+            "G2": "15 M steps, 20,000 fresh seeds, 0 broken",
             "G3": ">= 1 h simulated a minute",
             "G29": "100 % right within 10 D",
         },

@@ -88,6 +88,8 @@ class Crew:
         """Have so many members, which write from now on."""
         at = f"unix:{self.programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
         options = {"size": count} | options
+        if medium == "tcp":  # no word of the kernel that a silent process lives: a busy machine
+            self.programs.environment["ORCALIKE_DETECTION"] = "2"
         for number in range(count):
             how = "make" if number == 0 else "join"
             unmet = options | ({"size": None} if number == 0 else {"size": number + 1})
@@ -246,6 +248,20 @@ def test_who_stood_still_is_out_until_it_joins_again(
     assert len(numbers) <= error["after"]
     assert {end["size"] for end in ends} == {3}
     assert all(writer.errors == [] for writer in others)
+
+
+def test_a_sequencer_that_hangs_is_out_if_the_others_wait_for_it(crew: Crew) -> None:
+    """It beats, so it is not silent; but it does not answer, for `slow_timeout` or so."""
+    crew.programs.environment["ORCALIKE_SLOW_TIMEOUT"] = "4"
+    crew.start(3, 1)
+    crew.begin()
+    hung, *others = crew.writers
+    crew.order(hung, "hang")
+    crew.programs.until(lambda: [other.size for other in others] == [2, 2], "they go on")
+    hung.kill()
+    crew.go_on()
+    crew.check_untroubled()
+    assert {end["size"] for end in crew.end()} == {2}
 
 
 def test_reset_goes_on_with_fewer(crew: Crew) -> None:

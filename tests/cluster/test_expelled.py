@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 import orcalike as orca
+from orcalike import messages
+from orcalike.endpoint import Endpoint
 from orcalike.transport.drivers.pump import Pump
 from tests.cluster.conftest import DEADLINE
 from tests.zoo import Counter, Journal
@@ -162,3 +166,148 @@ def test_rejoin_on_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         asyncio.run(take_part(first))
         first.fence()
         assert first.find(Counter, "counter").get() == 4
+
+
+class Entry:
+    """A join in a thread of its own, which waits until the group has three members."""
+
+    def __init__(self, first: orca.Group, timeout: float = DEADLINE) -> None:
+        self.group: orca.Group | None = None
+        self.error: orca.OrcalikeError | None = None
+        self._joining = orca.join(seeds=first.address, size=3, timeout=timeout)
+        self._thread = threading.Thread(target=self._join)
+        self._thread.start()
+        until(lambda: first.size == 2)
+        until(lambda: self.now.view is not None)
+
+    def _join(self) -> None:
+        try:
+            self.group = self._joining.__enter__()
+        except orca.OrcalikeError as error:
+            self.error = error
+
+    @property
+    def now(self) -> Endpoint:
+        """Its endpoint, on its way in."""
+        assert self._joining._group is not None
+        return self._joining._group._endpoint
+
+    def end(self) -> orca.Group:
+        """The group, when it has joined."""
+        self._thread.join(DEADLINE)
+        assert self.error is None
+        assert self.group is not None
+        return self.group
+
+    def leave(self) -> None:
+        """Leave, if it is in."""
+        self._thread.join(DEADLINE)
+        if self.group is not None:
+            self._joining.__exit__(None, None, None)
+
+
+def sever_both(first: Endpoint, second: Endpoint, *, apart: bool) -> None:
+    """Cut two endpoints apart, or connect them again."""
+    for one, other in ((first, second), (second, first)):
+        one.pump.call(partial(sever, one.pump, [other.address] if apart else []))
+
+
+def expel_joiner(first: orca.Group, joiner: Endpoint) -> None:
+    """The group goes on without a joiner whose `join` has not returned, and lets it in again."""
+    before = joiner.stack.me.incarnation
+    sever_both(first._endpoint, joiner, apart=True)
+    until(lambda: first.size == 1)
+    sever_both(first._endpoint, joiner, apart=False)
+    until(lambda: joiner.stack.me.incarnation != before)
+    until(lambda: first.size == 2)
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[orca.Group]:
+    """The first member of a group."""
+    monkeypatch.setenv("ORCALIKE_DETECTION", "0.1")
+    with orca.join(listen=f"unix:{tmp_path}/group") as first:
+        yield first
+
+
+def test_one_that_is_expelled_while_it_joins_asks_again(alone: orca.Group) -> None:
+    """The program does not notice: there was nothing yet that it could have lost."""
+    theirs = alone.share(Counter, "counter")
+    theirs.add(3)
+    entry = Entry(alone)
+    for _ in range(2):
+        expel_joiner(alone, entry.now)
+    theirs.add(4)
+    with orca.join(seeds=alone.address, size=3, timeout=DEADLINE) as third:
+        second = entry.end()
+        mine = second.share(Counter, "counter")
+        assert mine.add(1) == 8
+        assert theirs.add(1) == 9
+        assert third.share(Counter, "counter").add(1) == 10
+        second.fence()
+        assert mine.get() == 10
+        assert second.me in alone.members
+        assert second._endpoint.exit_reason is None
+        entry.leave()
+
+
+def test_a_coroutine_that_is_expelled_while_it_joins_asks_again(alone: orca.Group) -> None:
+    theirs = alone.share(Counter, "counter")
+
+    async def take_part() -> None:
+        joining = orca.join(seeds=alone.address, size=3, timeout=DEADLINE)
+        entering = asyncio.create_task(joining.__aenter__())
+        await asyncio.to_thread(until, lambda: alone.size == 2)
+        assert joining._group is not None
+        await asyncio.to_thread(expel_joiner, alone, joining._group._endpoint)
+        async with orca.join(seeds=alone.address, size=3, timeout=DEADLINE):
+            second = await entering
+            counter = await second.share.aio(Counter, "counter")
+            assert await counter.add.aio(4) == 4
+            await joining.__aexit__(None, None, None)
+
+    asyncio.run(take_part())
+    assert theirs.add(1) == 5
+
+
+def test_a_group_of_messages_is_joined_again_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had received belongs to a membership that the program never had."""
+    monkeypatch.setenv("ORCALIKE_DETECTION", "0.1")
+    chat = messages.create_group(listen=f"unix:{tmp_path}/chat")
+    address = chat._endpoint.address
+    plan = replace(chat._endpoint.plan, how="seeds", seeds=(address,), listen="", size=3)
+    second, third = messages.MessageGroup(plan), messages.MessageGroup(plan)
+    threads = [threading.Thread(target=group._endpoint.join) for group in (second, third)]
+    threads[0].start()
+    first = chat._endpoint
+    until(lambda: first.view is not None and len(first.view.members) == 2)
+    messages.send_to_group(chat, b"before")
+    until(lambda: second._inbox.events)
+    before = second._endpoint.stack.me.incarnation
+    sever_both(first, second._endpoint, apart=True)
+    until(lambda: first.view is not None and len(first.view.members) == 1)
+    sever_both(first, second._endpoint, apart=False)
+    until(lambda: second._endpoint.stack.me.incarnation != before)
+    threads[1].start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    messages.send_to_group(second, b"after")
+    received = [messages.receive_from_group(second, timeout=DEADLINE) for _ in range(2)]
+    assert [type(event).__name__ for event in received] == ["Joined", "Data"]
+    for group in (third, second, chat):
+        messages.leave_group(group)
+
+
+def test_what_a_join_has_come_to_is_said_in_the_end(alone: orca.Group) -> None:
+    """It is expelled while it joins, and then there is no member to be reached."""
+    entry = Entry(alone, timeout=3.0)
+    first = alone._endpoint
+    sever_both(first, entry.now, apart=True)
+    until(lambda: alone.size == 1)
+    entry.now.pump.call(lambda now: entry.now.exited("expelled: as a test has it"))
+    entry.leave()
+    assert entry.error is not None
+    assert "could not join the group within 3.0 s" in str(entry.error)
+    assert re.search(r"tried \d+ times, the last time: this process is cut off", str(entry.error))

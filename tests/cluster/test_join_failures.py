@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cluster.conftest import DEADLINE
+
 if TYPE_CHECKING:
     from tests.cluster.conftest import Programs
 
@@ -15,11 +17,11 @@ LIMIT = 0.5
 REFUSED: dict[str, tuple[dict[str, object], str, str]] = {
     "another group": ({"name": "other"}, "JoinFailed", "no answer from {address}"),
     "another stack": (
-        {"stack": "PACK(size=99):XFER:TOTAL:MBRSHIP:COM:unix"},
+        {"timeout": DEADLINE, "stack": "PACK(size=99):XFER:TOTAL:MBRSHIP:COM:unix"},
         "ConfigMismatch",
         "the group has stack=",
     ),
-    "more members than come": ({"size": 9}, "JoinFailed", "in it are rank 0"),
+    "more members than come": ({"size": 9, "timeout": 3.0}, "JoinFailed", "in it are rank 0"),
 }
 
 
@@ -38,7 +40,7 @@ def test_joins_that_are_refused(programs: Programs, case: str) -> None:
         assert fact["way"] == way
         assert fact["error"] == kind
         assert words.format(address=address) in fact["text"]
-        assert fact["took"] < LIMIT + 5
+        assert fact["took"] < DEADLINE
     assert joiner.end() == 0
     assert "Traceback" not in joiner.said()
     programs.call("stop")

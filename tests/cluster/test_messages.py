@@ -30,6 +30,7 @@ from orcalike.messages import (
     receive_from_group,
     send_to_group,
 )
+from tests.cluster.conftest import DEADLINE
 
 if TYPE_CHECKING:
     from tests.cluster.conftest import Facts, Programs
@@ -56,7 +57,7 @@ class Groups:
         return self.kept(create_group(listen=self.where))
 
     def join(self) -> MessageGroup:
-        return self.kept(join_group(seeds=self.where, timeout=10))
+        return self.kept(join_group(seeds=self.where, timeout=DEADLINE))
 
     def kept(self, group: MessageGroup) -> MessageGroup:
         self.all.callback(leave_group, group, timeout=2)
@@ -64,7 +65,7 @@ class Groups:
 
 
 def next_data(group: MessageGroup) -> bytes:
-    event = receive_from_group(group, timeout=10)
+    event = receive_from_group(group, timeout=DEADLINE)
     assert isinstance(event, Data)
     return event.data
 
@@ -129,7 +130,7 @@ def test_joins_and_leaves_are_events_in_the_order(groups: Groups) -> None:
     send_to_group(second, b"between")
     leave_group(second)
     send_to_group(first, b"after")
-    events = [receive_from_group(first, timeout=10) for _ in range(5)]
+    events = [receive_from_group(first, timeout=DEADLINE) for _ in range(5)]
     assert [type(event) for event in events] == [Data, Joined, Data, Left, Data]
     assert [event.member for event in events if isinstance(event, Joined | Left)] == [them, them]
     places = [(event.seqno, event.index) for event in events if isinstance(event, Data)]
@@ -141,9 +142,9 @@ def test_joins_and_leaves_are_events_in_the_order(groups: Groups) -> None:
 
 def test_large_messages(groups: Groups) -> None:
     first, second = groups.create(), groups.join()
-    assert isinstance(receive_from_group(first, timeout=10), Joined)
+    assert isinstance(receive_from_group(first, timeout=DEADLINE), Joined)
     largest = bytes(messages.MESSAGE_MAX)
-    send_to_group(second, largest, timeout=20)
+    send_to_group(second, largest, timeout=DEADLINE)
     assert next_data(first) == next_data(second) == largest
     with pytest.raises(ValueError, match="a message of 16777217 bytes; 16777216 are allowed"):
         send_to_group(second, largest + b"x")
@@ -172,11 +173,11 @@ def test_a_member_that_does_not_receive_holds_up_the_senders(
 
     receiving = threading.Thread(target=receive)
     receiving.start()
-    sent = send(total, timeout=0.3)
+    sent = send(total, timeout=2.0)  # one that is ordered is, in that time
     assert sent < total
     assert get_info_group(second).waiting == sent - 1
     # It receives again, and all goes on; what was not ordered in time is ordered later.
-    sending = threading.Thread(target=send, args=(total - sent, 20))
+    sending = threading.Thread(target=send, args=(total - sent, DEADLINE))
     sending.start()
     for _ in range(total):
         assert next_data(second) == b"x" * 1000
@@ -198,14 +199,14 @@ def test_a_lost_member_has_left(groups: Groups, programs: Programs) -> None:
     group = groups.create()
     other = programs.start("talker.py", "join", groups.where, "0", "9")
     other.hear()
-    joined = receive_from_group(group, timeout=10)
+    joined = receive_from_group(group, timeout=DEADLINE)
     assert isinstance(joined, Joined)
     other.process.kill()
-    left = receive_from_group(group, timeout=10)
+    left = receive_from_group(group, timeout=DEADLINE)
     assert isinstance(left, Left)
     assert left.member == joined.member
     send_to_group(group, b"late")
-    late = receive_from_group(group, timeout=10)
+    late = receive_from_group(group, timeout=DEADLINE)
     assert isinstance(late, Data)
     assert late.data == b"late"
 

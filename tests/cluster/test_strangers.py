@@ -1,14 +1,19 @@
-"""Strangers at a member's socket (promise 14): they are told off, and nobody is harmed."""
+"""Strangers at a member's socket (promise 14): they are refused, and nobody is harmed."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgpack
 import pytest
+
+from orcalike.transport.drivers.proof import CHALLENGE_SIZE, Proof
 
 if TYPE_CHECKING:
     from tests.cluster.conftest import Process, Programs
@@ -25,42 +30,53 @@ def hello(*fields: object, **header: int) -> bytes:
 
 HELLO = hello("default", "", 77)
 CAST, SEND, CONTACT = 2, 3, 4
+NESTED = b"\x91" * 1000 + b"\x90"
 
-#: What a stranger says, and what the member's log says of it.
+
+def contact(body: bytes) -> bytes:
+    """A control message that speaks in no view."""
+    return frame(CONTACT, (1 << 63).to_bytes(8, "little") + body)
+
+
+#: What ends a stranger's connection.
 REFUSED = {
-    "another protocol": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "a frame of 542393675 bytes"),
-    "no frame at all": (b"\x04\0\0\0" + b"\0" * 100, "the first bytes are not orcalike's"),
-    "a frame of nothing": (b"\0\0\0\0\0\0\0\0", "a frame of 4 bytes"),
-    "a frame without end": (b"\xff\xff\xff\xff" + HELLO[4:], "a frame of 4294967299 bytes"),
-    "another version": (hello("default", "", 77, version=2), "wire version 2; this is version 1"),
-    "a wrong magic number": (hello("default", "", 77, magic=1), "not orcalike's"),
-    "a frame before the greeting": (frame(SEND, b"x"), "a frame of kind 3 before the greeting"),
-    "a greeting of nothing": (frame(1, b""), "a greeting that is not msgpack"),
-    "a greeting too long": (frame(1, b"x" * 4000), "a greeting of 4008 bytes"),
-    "a greeting that does not end": (frame(1, b"x" * 9000)[:3000], "no greeting"),
-    "other fields": (hello("default"), "a greeting with other fields"),
-    "another group": (hello("nobody", "", 77), "a stranger asks for group 'nobody'"),
-    "an unknown kind": (HELLO + frame(9, b"x"), "a frame of unknown kind 9"),
-    "a version that changes": (HELLO + frame(SEND, b"x", version=3), "a frame with a wrong header"),
-    "no control message": (HELLO + frame(CONTACT, (1 << 63).to_bytes(8, "little") + b"\xc1"),
-                           "a control message that is not msgpack"),
-    "a join of nobody": (
-        HELLO + frame(CONTACT, (1 << 63).to_bytes(8, "little") + msgpack.packb(["JOIN", [], {}])),
-        "not a member: []",
-    ),
-}  # fmt: skip
-#: What a stranger says that waits for more.
-HELD = {
-    "nothing": b"",
+    "another protocol": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no frame at all": b"\x04\0\0\0" + b"\0" * 100,
+    "a frame of nothing": b"\0\0\0\0\0\0\0\0",
+    "a frame without end": b"\xff\xff\xff\xff" + HELLO[4:],
+    "another version": hello("default", "", 77, version=2),
+    "a wrong magic number": hello("default", "", 77, magic=1),
+    "a frame before the greeting": frame(SEND, b"x"),
+    "a greeting of nothing": frame(1, b""),
+    "a greeting too long": frame(1, b"x" * 4000),
+    "a greeting that does not end": frame(1, b"x" * 9000)[:3000],
+    "a greeting that is nested deep": frame(1, NESTED),
+    "other fields": hello("default"),
+    "another group": hello("nobody", "", 77),
+    "an unknown kind": HELLO + frame(9, b"x"),
+    "a version that changes": HELLO + frame(SEND, b"x", version=3),
+    "no control message": HELLO + contact(b"\xc1"),
+    "a control message that is nested deep": HELLO + contact(NESTED),
+    "a join of nobody": HELLO + contact(msgpack.packb(["JOIN", [], {}])),
+    "much of a view to come": HELLO + frame(SEND, (9 << 24).to_bytes(8, "little")) * 4000,
+    "silence": b"",
     "half a greeting": HELLO[:10],
+}
+#: What a stranger says that changes nothing.
+HELD = {
     "a greeting": HELLO,
     "half a frame": HELLO + frame(SEND, b"x" * 100)[:50],
     "a cast": HELLO + frame(CAST, b"\0" * 60),
+    "an expulsion": HELLO
+    + contact(msgpack.packb(["EXPELLED", [1, 9, 0, [["x:", 77, None, False]], True]])),
+    "a view": HELLO
+    + contact(msgpack.packb(["INSTALL", [1, 9, 0, [["x:", 77, 0, False]], True], b""])),
+    "a reset": HELLO + contact(msgpack.packb(["RESET", 1])),
 }
 
 
-def connect(address: str) -> socket.socket:
-    """A connection to a member."""
+def connect(address: str, key: bytes | None = None, said: bytes = b"") -> socket.socket:
+    """A connection to a member, on which something was said; with `key` after its proof."""
     scheme, _, rest = address.partition(":")
     if scheme == "unix":
         sock = socket.socket(socket.AF_UNIX)
@@ -69,40 +85,48 @@ def connect(address: str) -> socket.socket:
         host, _, port = rest.rpartition(":")
         sock = socket.create_connection((host, int(port)))
     sock.settimeout(20)
+    if key is not None and said.startswith(HELLO):
+        proof = Proof(key, connects=True)
+        sock.sendall(proof.challenge())
+        proof.meet(sock.recv(CHALLENGE_SIZE, socket.MSG_WAITALL))
+        said = proof.seal(HELLO) + said
+    with contextlib.suppress(ConnectionError):
+        sock.sendall(said)
     return sock
 
 
 def is_closed(sock: socket.socket) -> bool:
     """Wait until the other end closes; what it says meanwhile does not matter."""
-    with contextlib.suppress(ConnectionResetError):
-        while sock.recv(4096):
+    with contextlib.suppress(ConnectionError):
+        while sock.recv(65536):
             pass
     return True
 
 
-def wait_until_said(programs: Programs, member: Process, words: str, why: str) -> None:
-    programs.until(lambda: words in member.said(), f"{why}: {words}")
+def make(programs: Programs, medium: str) -> tuple[Process, str, bytes | None]:
+    """A member that writes, its address, and the key that TCP needs."""
+    where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
+    maker = programs.start("busy_member.py", "make", where, PAUSE="0.01")
+    key = (programs.directory / "key").read_bytes() if medium == "tcp" else None
+    return maker, str(maker.hear()["address"]), key
 
 
 @pytest.mark.parametrize("medium", ["unix", "tcp"])
 def test_strangers_harm_nobody(programs: Programs, medium: str) -> None:
-    where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
-    maker = programs.start("busy_member.py", "make", where, PAUSE="0.01")
-    address = str(maker.hear()["address"])
+    maker, address, key = make(programs, medium)
     other = programs.start("busy_member.py", "join", address)
     other.hear()
+    began = time.monotonic()
     with contextlib.ExitStack() as held:
         for said in HELD.values():
-            held.enter_context(connect(address)).sendall(said)
-        for name, (said, words) in REFUSED.items():
-            with connect(address) as sock:
-                sock.sendall(said)
-                wait_until_said(programs, maker, words, name)
-        with connect(address) as sock:
-            sock.sendall(HELLO[:10])  # and off again, with half a greeting said
+            held.enter_context(connect(address, key, said))
+        refused = [held.enter_context(connect(address, key, said)) for said in REFUSED.values()]
+        if key is not None:  # without the key the best greeting is none
+            refused += [held.enter_context(connect(address, None, HELLO))]
+        assert all(map(is_closed, refused))
         late = programs.start("busy_member.py", "join", address)
         late.hear()
-        time.sleep(0.2)
+        lasted = time.monotonic() - began
         programs.call("stop")
         facts = [member.hear() for member in (maker, other, late)]
         assert len({str(fact["digest"]) for fact in facts}) == 1
@@ -111,22 +135,61 @@ def test_strangers_harm_nobody(programs: Programs, medium: str) -> None:
         for member in (maker, other, late):
             assert member.end() == 0
     assert other.complaints() == late.complaints() == ""
+    complaints = maker.complaints().splitlines()
+    assert "more connections were refused since" in maker.said()
+    assert len(complaints) <= 2 * (lasted + 2), "at most one a second, and one with a count"
     assert "Traceback" not in maker.said()
 
 
-def test_too_many_strangers_keep_nobody_out(programs: Programs) -> None:
-    maker = programs.start(
-        "busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.01"
-    )
-    address = str(maker.hear()["address"])
+def test_what_comes_of_a_view_to_come_does_not_fill_the_memory(programs: Programs) -> None:
+    """From however many connections, one after the other."""
+    maker, address, _ = make(programs, "unix")
+    flood = HELLO + frame(SEND, (9 << 24).to_bytes(8, "little")) * 50_000
+    before = maker.resident()
+    for _ in range(50):
+        with connect(address, said=flood) as sock:
+            assert is_closed(sock)
+    assert maker.resident() - before < 64 << 20
+    programs.call("stop")
+    maker.hear()
+    assert maker.end() == 0
+
+
+@pytest.mark.parametrize("medium", ["unix", "tcp"])
+def test_silent_connections_keep_nobody_out(programs: Programs, medium: str) -> None:
+    """As many as there may be from one source, and again as many all the time."""
+    maker, address, _ = make(programs, medium)
     with contextlib.ExitStack() as held:
-        for _ in range(64):
+        for _ in range(100):
             held.enter_context(connect(address))
-        refused = held.enter_context(connect(address))
-        assert is_closed(refused)
-        assert "too many connections that have not greeted" in maker.said()
-    late = programs.start("busy_member.py", "join", address)
-    late.hear()
+        over = threading.Event()
+
+        def flood() -> None:
+            while not over.is_set():
+                held.enter_context(connect(address))
+                time.sleep(0.002)
+
+        flooding = threading.Thread(target=flood)
+        flooding.start()
+        held.callback(flooding.join)
+        held.callback(over.set)
+        late = programs.start("busy_member.py", "join", address)
+        late.hear()
+        over.set()
+        flooding.join()
     programs.call("stop")
     assert maker.hear()["digest"] == late.hear()["digest"]
     assert (maker.end(), late.end()) == (0, 0)
+
+
+def test_a_run_over_tcp_has_a_key_that_no_text_holds(programs: Programs) -> None:
+    """The launcher passes it on a descriptor, that of what a rank starts is not."""
+    (first, second) = programs.facts("-n2", "--tcp", "keyed.py")
+    for fact in (first, second):
+        assert len(fact["key"]) == 64
+        assert fact["shown"] == []
+        assert fact["child"] == "no key"
+        assert fact["stranger"] == "closed"
+    assert first["key"] == second["key"]
+    assert first["key"] not in Path("/proc/self/environ").read_text(errors="replace")
+    assert os.environ.get("ORCALIKE_KEY_FD") is None

@@ -8,7 +8,7 @@ import msgpack
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.base import Core, Layer
-from orcalike.transport.view import View
+from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 from tests.protocol.checkers import Checker, Event, Installed
 
@@ -23,6 +23,8 @@ class Application(Layer):
         self.piece = piece
         """How many events a piece of state holds."""
         self.history: list[Event] = []
+        self.stamps: list[int] = []
+        """The clock of the order, at each cast that was delivered here."""
         self.installed: View | None = None
         self.exited: str | None = None
         self.sends: list[tuple[int, bytes]] = []
@@ -39,10 +41,15 @@ class Application(Layer):
         """What was delivered, in its order."""
         return [event[3] for event in self.history if not isinstance(event, Installed)]
 
-    def up_cast(self, message: Message) -> None:
+    def sender(self, place: int) -> Member:
+        """The member at a place, or one that left, whose packet comes after the view without it."""
         assert self.installed is not None
-        source = self.installed.members[message.source].incarnation
+        return self.installed.members[place] if place >= 0 else self.core.departed[-2 - place]
+
+    def up_cast(self, message: Message) -> None:
+        source = self.sender(message.source).incarnation
         body = message.body
+        self.stamps.append(message.stamp)
         self.history.append((message.seqno, message.index, source, body))
         self.watch.deliver(self.me, (message.seqno, message.index), source, body)
 
@@ -69,6 +76,9 @@ class Application(Layer):
         events = list(self.history)
         for start in range(0, len(events), self.piece):
             yield msgpack.packb([pack(event) for event in events[start : start + self.piece]])
+
+    def up_begin_state(self) -> None:
+        self._taken = []
 
     def up_take_state(self, piece: bytes) -> None:
         try:

@@ -158,11 +158,13 @@ class VirtualSynchrony(Checker):
     def __init__(self) -> None:
         self._in: dict[int, tuple[Installed, list[Place]]] = {}
         self._agreed: dict[tuple[Installed, Installed], tuple[int, list[Place]]] = {}
+        self._members: set[int] = set()
+        """Of any view so far: what was tentative is delivered when its sender has left."""
 
     def deliver(self, member: int, place: Place, source: int, body: bytes) -> None:
-        view, places = self._in[member]
-        if source not in view.members:
-            self.fail(member, f"{place} of {source:x}, which is not in the view")
+        _, places = self._in[member]
+        if source not in self._members:
+            self.fail(member, f"{place} of {source:x}, which was in no view")
         places.append(place)
 
     def view(self, member: int, view: Installed) -> None:
@@ -176,6 +178,7 @@ class VirtualSynchrony(Checker):
                     f"{len(agreed)} at {other:x}",
                 )
         self._in[member] = view, []
+        self._members.update(view.members)
 
 
 class ViewSanity(Checker):

@@ -21,45 +21,37 @@ VIEW = View(1, 2, 0, (ME, PEER))
 
 DOWNCALLS: dict[str, tuple[Any, ...]] = {
     "join": ("sim:peer",),
-    "join_granted": (PEER,),
-    "join_denied": (PEER, "why"),
     "view": (VIEW,),
-    "merge": ("sim:peer",),
     "cast": (Message(b"cast"),),
     "send": (Message(b"send"), (1,)),
     "contact": (Message(b"contact"), "sim:peer"),
     "ack": (Message(b"ack"),),
-    "stable": (Message(b"stable"),),
     "credit": (True,),
     "degree": (1,),
     "incomplete": ((7,),),
     "leave": (),
-    "flush": ([PEER],),
+    "flush": ((),),
     "flush_ok": (b"report",),
     "holds": (),
     "reset": (1,),
-    "destroy": (),
 }
-"""Table 1 of Horus, and arguments for each (H20 to H34; `focus` and `dump` end in a layer)."""
+"""Downcalls (Horus, table 1: H20 to H34), and arguments for each; `focus` and `dump` end in a layer."""
 
 UPCALLS: dict[str, tuple[Any, ...]] = {
-    "up_join_request": (PEER,),
     "up_join_failed": ("why",),
     "up_join_denied": ("why",),
     "up_flush": ([PEER],),
-    "up_flush_ok": ({0: b"report"},),
+    "up_flush_ok": ({0: b"report"}, False),
     "up_held": (),
     "up_missing": (b"report", True),
+    "up_check": (b"report", b"cut"),
     "up_supply": (b"piece",),
     "up_has_state": (),
     "up_cut": (b"cut",),
     "up_view": (VIEW, b"cut"),
     "up_cast": (Message(b"cast"),),
     "up_send": (Message(b"send"),),
-    "up_leave": (PEER,),
     "up_may_leave": (),
-    "up_destroy": (),
-    "up_lost_message": ("why",),
     "up_stable": ({},),
     "up_problem": (PEER, "why"),
     "up_linked": (PEER,),
@@ -68,9 +60,11 @@ UPCALLS: dict[str, tuple[Any, ...]] = {
     "up_system_error": ("why",),
     "up_exit": ("why",),
     "up_give_state": (),
+    "up_begin_state": (),
     "up_take_state": (b"piece",),
+    "up_end_state": (),
 }
-"""Table 2 of Horus, and arguments for each (H35 to H49)."""
+"""Upcalls (Horus, table 2: H35 to H49), and arguments for each."""
 
 RETURNS: dict[str, Any] = {
     "up_flush_ok": b"the cut",
@@ -126,8 +120,8 @@ def _between(make_layer: MakeLayer) -> tuple[Layer, Recorder, Recorder]:
     core = Core()
     layer, below, above = make_layer(core, StackConfig("group"), ME), Recorder(core), Recorder(core)
     below.calls, above.calls = [], []
-    layer.below, layer.above = below, above
-    below.above, above.below = layer, layer
+    layer.stand_on(below)
+    above.stand_on(layer)
     layer.start()
     return layer, below, above
 

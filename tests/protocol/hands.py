@@ -31,8 +31,7 @@ class Narrator(Application):
 
     def up_cast(self, message: Message) -> None:
         super().up_cast(message)
-        assert self.installed is not None
-        source = self.installed.members[message.source].address.removeprefix("sim:")
+        source = self.sender(message.source).address.removeprefix("sim:")
         self.say(f"deliver {message.seqno} of {source}: {message.body.decode(errors='replace')}")
 
     def up_send(self, message: Message) -> None:
@@ -75,6 +74,7 @@ class Endpoint:
         self.links: list[tuple[Endpoint, int] | None] = []
         self.queues: list[deque[bytes]] = []
         """What each link carries to its other end, and has not arrived there."""
+        self.beats_version = 0
 
 
 class Hands:
@@ -103,11 +103,13 @@ class Hands:
         witness: bool = False,
         options: Mapping[str, object] | None = None,
         group: str = "group",
+        epoch: int = 0,
     ) -> None:
-        """A new endpoint, outside of the group."""
+        """A new endpoint, outside of the group; its wall clock is ahead of the time by `epoch` ns."""
         number = len(self.endpoints) + 1
         me = Member(f"sim:{name}", number, rank, witness)
-        stack = Stack(parse_stack(self.stack), StackConfig(group, dict(options or {})), me, number)
+        config = StackConfig(group, dict(options or {}), epoch=epoch)
+        stack = Stack(parse_stack(self.stack), config, me, number)
         stack.above = application = Narrator(stack, self.watch)
         application.say = lambda line: self._lines.append(f"{name}: {line}")
         self.endpoints[name] = Endpoint(name, stack, application)
@@ -131,11 +133,13 @@ class Hands:
         address = f"sim:{through}" if through else ""
         self.call(name, lambda now: self.endpoints[name].stack.join(address, now))
 
-    def cast(self, name: str, body: bytes) -> None:
-        """`name` casts."""
+    def cast(self, name: str, body: bytes, degree: int = 0) -> None:
+        """`name` casts, with a resilience degree."""
         endpoint = self.endpoints[name]
         self.watch.cast(endpoint.stack.me.incarnation, body)
-        self.call(name, lambda now: endpoint.stack.cast(Message(body), now))
+        message = Message(body)
+        message.degree = degree
+        self.call(name, lambda now: endpoint.stack.cast(message, now))
 
     def leave(self, name: str) -> None:
         """`name` asks to leave."""
@@ -145,6 +149,12 @@ class Hands:
         """`name` applies what it gets, or does not for now."""
         self.endpoints[name].stack.top.credit(given)
         self.call(name, self.endpoints[name].stack.expire)
+
+    def cut_off(self, name: str) -> None:
+        """The links of `name` to all others break, with what was on them."""
+        for other in self.endpoints:
+            if other != name:
+                self.break_links(name, other)
 
     def break_links(self, one: str, other: str) -> None:
         """The links between the two break, with what was on them."""
@@ -193,9 +203,16 @@ class Hands:
         for link, frame in end.stack.out.take():
             if end.links[link] is not None:
                 end.queues[link].append(frame)
+        if end.stack.beats_version != end.beats_version:
+            end.beats_version = end.stack.beats_version
+            if not end.stack.lease:
+                end.stack.leases_ended([], self.now)  # by hand no beats are sent, so none grants
+                self._drain(end)
         for address in end.stack.out.take_connects():
             self._connect(end, address)
         for link in end.stack.out.take_closes():
+            if why := end.stack.bottom.take_why(link):
+                end.application.up_system_error(f"link {link} refused: {why}")
             self._down(end, link, "closed")
 
     def _connect(self, end: Endpoint, address: str) -> None:
@@ -225,7 +242,7 @@ class Hands:
 
 
 KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT"}
-PIECES = {2: "PIECE", 3: "LAST", 4: "WANT", 5: "SEND"}
+PIECES = {2: "PIECE", 3: "LAST", 4: "WANT", 5: "SEND", 7: "FAILED", 8: "REFUSED"}
 
 
 def describe(frame: bytes) -> str:
@@ -245,7 +262,7 @@ def _describe(frame: bytes) -> str:
         return f"{fields[0]}: {fields[1]}" if fields[0] == "DENIED" else str(fields[0])
     view = f"v{key >> 24 & 0xFFFFFFFF}"
     if frame[16] not in KINDS:
-        return f"{view} {PIECES[frame[17]]} {int.from_bytes(frame[22:26], 'little')}"
+        return f"{view} {PIECES[frame[17]]} {int.from_bytes(frame[26:30], 'little')}"
     counter, number = (int.from_bytes(frame[i : i + 8], "little") for i in (24, 32))
     if frame[16] == 3:
         return f"{view} EXPECT {number}"

@@ -18,6 +18,7 @@ from orcalike.errors import GroupClosed, NotSerializable, OrcalikeError
 from orcalike.group import Share
 from orcalike.runtime import classes
 from orcalike.runtime.assemble import make_runtime
+from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import go_on
 from orcalike.transport.config import StackConfig
@@ -45,7 +46,7 @@ class Participant:
         witness = scene.witness and number == 0
         me = Member(f"sim:{number}", dice.getrandbits(64), witness=witness)
         config = StackConfig("group", epoch=10**18)
-        self.stack = Stack(parse_stack(scene.stack), config, me, dice.getrandbits(64))
+        self.stack = Stack(parse_stack(scene.stack, Runtime), config, me, dice.getrandbits(64))
         self.node = simulation.world.add(str(number), self.stack)
         self.runtime = make_runtime(
             self.stack,
@@ -55,9 +56,12 @@ class Participant:
             chained=True,
         )
         self.runtime.driver = SimDriver(self.node)
+        self.runtime.donor.piece_max = scene.piece
+        self.runtime.donor.kept_max = scene.kept
         self.runtime.start_thread = self._start_thread
         spy = Spy(self.stack, self._see)
-        spy.above, self.stack.above = self.runtime, spy
+        self.stack.above = spy
+        self.runtime.stand_on(spy)
         self.ignorant = number in scene.late
         self.runtime.manager.lookup = self._lookup
         self.position = -1
@@ -171,7 +175,7 @@ class Participant:
 
     def act(self) -> None:
         """Invoke something at random."""
-        if not self.inside or not self.runtime.has_room() or self.stack.me.witness:
+        if not self.inside or not self.runtime.may_invoke() or self.stack.me.witness:
             return
         dice = self.simulation.dice
         try:
@@ -360,19 +364,15 @@ class Simulation:
         if len(replicas) != len(model.things):
             raise Violation(f"{participant.number} has {replicas}, not {model.things}")
         for replica, thing in zip(replicas, model.things, strict=True):
-            if (replica is None) != (thing is None):
+            if (replica is None) != (thing is None or thing.dropped):
                 raise Violation(f"{participant.number}: {replica}, not {thing}")
             if replica is None or thing is None:
                 continue
             if replica.has(LOCKED | QUEUED):
                 raise Violation(f"{participant.number}: {replica} is locked for ever")
-            if replica.has(DROPPED) != thing.dropped:
-                raise Violation(f"{participant.number}: {replica}, ended: {thing.dropped}")
             waiting = [(call.source, call.ticket) for call in replica.waits()]
             if waiting != [step.key for step in model.waiting if thing in step.things]:
                 raise Violation(f"{participant.number}: {waiting} wait at {replica}")
-            if thing.dropped:
-                continue
             if participant.runtime.digest_of(replica) != model.state_of(thing):
                 found, expected = vars(replica.object), vars(thing.plain)
                 raise Violation(f"{participant.number}: {replica} is {found}, not {expected}")

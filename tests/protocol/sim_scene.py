@@ -32,14 +32,21 @@ class Scene:
     """Who learns of `Late` in the middle of the run."""
     readers: int
     """How often a reader in another thread holds a mutex for a while."""
+    piece: int = 65_536
+    """Bytes of a piece of the state."""
+    kept: int = 1 << 24
+    """Bytes of objects that a donor packs before their turn; a write to more than that waits."""
 
     @classmethod
     def draw(cls, seed: int) -> Scene:
         """The scene of a seed."""
-        dice = Random(f"{seed} scene")
+        dice, sizes = Random(f"{seed} scene"), Random(f"{seed} sizes")
         size = dice.choice([2, 2, 3, 3, 4, 5, 6])
         witness = dice.random() < 0.5
         pack = dice.choice(["PACK", "PACK(size=64)", "PACK(messages=8)", "PACK(size=200)"])
+        pack = sizes.choice(
+            [pack, pack[:-1] + ",fragment=40)" if "(" in pack else "PACK(fragment=9)"]
+        )
         total = dice.choice(["TOTAL", "TOTAL(packets=4)", "TOTAL(packets=16)"])
         leaving, late = dice.choice([0.0, 0.3, 0.8]), dice.choice([0.0, 0.0, 0.5])
         others = range(2 if witness else 1, size + witness)
@@ -57,6 +64,8 @@ class Scene:
             leavers=frozenset(i for i in others if dice.random() < leaving),
             late=frozenset(i for i in range(size + witness) if dice.random() < late),
             readers=dice.choice([0, 0, 10]),
+            piece=sizes.choice([80, 100, 1_000, 65_536]),
+            kept=sizes.choice([0, 30, 300, 1 << 24]),
         )
 
 
@@ -70,9 +79,10 @@ class Spy(Layer):
 
     def up_cast(self, message: Message) -> None:
         assert self.installed is not None
-        source = self.installed.members[message.source].incarnation
+        at = message.source
+        sender = self.installed.members[at] if at >= 0 else self.core.departed[-2 - at]
         place = (message.seqno, message.index)
-        self.see(Cast(*place, source, message.ticket, message.stamp, message.body))
+        self.see(Cast(*place, sender.incarnation, message.ticket, message.stamp, message.body))
         self.above.up_cast(message)
 
     def up_view(self, view: View, cut: bytes) -> None:

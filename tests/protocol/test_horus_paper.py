@@ -62,7 +62,7 @@ def test_any_order_of_layers_whose_needs_are_met(order: tuple[str, ...]) -> None
 
 def test_a_layer_may_stand_in_a_stack_more_than_once() -> None:
     """5: "we stacked the fragmentation layer ten times" (H53)."""
-    serves("PACK:PACK:XFER:" + "DROP:" * 5 + "TOTAL:" + "DROP:" * 5 + "MBRSHIP:DROP:COM:sim")
+    serves("DROP:PACK:XFER:" + "DROP:" * 5 + "TOTAL:" + "DROP:" * 5 + "MBRSHIP:DROP:COM:sim")
 
 
 class Thick(Layer):

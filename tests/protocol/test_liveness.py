@@ -13,6 +13,7 @@ import pytest
 
 from orcalike.testing.run import Run
 from orcalike.testing.scenario import MS, Event, Scenario
+from orcalike.transport.layers.mbrship import Mbrship
 from tests.protocol.test_schedules import START, D, cuts, scenario
 
 
@@ -148,9 +149,28 @@ def test_who_is_out_and_in_the_newest_view_is_trouble() -> None:
 
 # As they were found, made small.
 
-FOUND = Path(__file__).parent / "testdata" / "liveness"
+FOUND = Path(__file__).parent / "testdata"
+FILES = [*FOUND.glob("liveness/*.json"), *FOUND.glob("safety/*.json")]
 
 
-@pytest.mark.parametrize("path", sorted(FOUND.glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("who", "012")
+def test_on_one_host_a_process_that_starves_is_not_suspected(who: str) -> None:
+    """It lives, so the others wait; if it is stopped, or on another host, they go on without it."""
+
+    def views(what: str, *near: int) -> int:
+        """How many views there were in the end."""
+        run = Run(scenario(3, [Event(what, START, who, span=8 * D, count=MS)], one_host=near))
+        run.run()
+        mbrship = run.current["1" if who == "0" else "0"].stack.focus("MBRSHIP")
+        assert isinstance(mbrship, Mbrship)
+        assert mbrship.agreement.view is not None
+        return mbrship.agreement.view.number
+
+    assert views("starve", 0, 1, 2) == 3
+    assert views("starve") > 3
+    assert views("pause", 0, 1, 2) > 3
+
+
+@pytest.mark.parametrize("path", sorted(FILES), ids=lambda path: path.stem)
 def test_what_was_found_comes_right(path: Path) -> None:
     Run(Scenario.from_json(path.read_text())).run()

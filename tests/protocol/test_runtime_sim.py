@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.errors import ClassMismatch, NotSerializable, ReplicaDivergence
+from orcalike.errors import ClassMismatch, ReplicaDivergence
 from orcalike.group import Find, Share
 from orcalike.runtime.task import go_on
 from orcalike.transport.drivers.sim import Delays
@@ -46,34 +46,17 @@ def test_swarm_of_runtimes(
 # Scenes that are played by hand.
 
 
-@orca.shared
-class Odd:
-    """Its state can be made one that cannot travel."""
-
-    def __init__(self) -> None:
-        self.kept: object = None
-        self.count = 0
-
-    @orca.write
-    def keep_a_function(self) -> int:
-        self.kept = len
-        return self.count
-
-    @orca.write
-    def add(self) -> int:
-        self.count += 1
-        return self.count
-
-
 class Stage(Simulation):
     """A simulation in which nothing happens but what the test does."""
 
-    def __init__(self, size: int, *late: int) -> None:
+    def __init__(
+        self, size: int, *late: int, stack: str = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
+    ) -> None:
         scene = Scene(
             seed=size,
             size=size,
             witness=False,
-            stack="PACK:XFER:TOTAL:MBRSHIP:COM:sim",
+            stack=stack,
             delays=Delays(),
             acts=0,
             span=1_000_000,
@@ -204,29 +187,6 @@ def test_a_member_that_leaves_takes_its_waiting_calls_with_it() -> None:
     stage.settle()
     assert remaining.get() == 10
     assert len(stage.held("late")) == 1
-
-
-def test_a_state_that_cannot_travel_leaves_the_group_unharmed(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    stage = Stage(3)
-    first, second, third = stage.participants
-    odd = stage.share(first, Odd, "odd")
-    counter = stage.share(first, Counter, "counter", 4)
-    odd.keep_a_function.nowait()
-    stage.settle()
-    stage.admit(1)
-    assert "so joiners do not get 'odd'" in caplog.text
-    found = stage.find(second, Odd, "odd")
-    assert isinstance(found.exception(), NotSerializable)
-    assert stage.find(second, Counter, "counter").result().get() == 4
-    added = odd.add.nowait()
-    counter.add.nowait(1)
-    stage.settle()
-    assert added.result() == 1
-    stage.admit(2, through=1)
-    assert stage.find(third, Counter, "counter").result().get() == 5
-    assert not any(who.faults for who in stage.participants)
 
 
 def test_a_reference_to_an_object_without_a_class_stops_the_replica() -> None:

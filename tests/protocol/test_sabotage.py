@@ -9,13 +9,21 @@ from pathlib import Path
 import pytest
 
 from orcalike.testing.sabotage import SEEDS, SWITCHES, caught, caught_in
+from orcalike.testing.scenario import Scenario
 from tests.protocol.test_schedules import SCHEDULES
 
 CORE = Path(__file__).parents[2] / "transport"
 QUICK = [name for name, seeds in SEEDS.items() if max(seeds) < 70]
 """What few seeds show; the campaign tries them all."""
 
-DIRECTED = {switch: make() for make, (switch, _) in SCHEDULES.items()}
+FOUND = Path(__file__).parent / "testdata"
+FILES = {path.stem: path for path in sorted(FOUND.glob("sabotage/*.json"))} | {
+    "decide-within-lease": FOUND / "safety" / "oldest_alone_then_dead.json",
+    "tentative-outlives-state": FOUND / "safety" / "tentative_outlives_the_state.json",
+}
+DIRECTED = {switch: make() for make, (switch, _) in SCHEDULES.items()} | {
+    switch: Scenario.from_json(path.read_text()) for switch, path in FILES.items()
+}
 
 
 def found(name: str, most: int) -> tuple[int, str] | None:
@@ -28,6 +36,11 @@ def found(name: str, most: int) -> tuple[int, str] | None:
 @pytest.mark.parametrize("name", QUICK)
 def test_sabotage_is_noticed(name: str) -> None:
     assert found(name, 200) is not None
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_scenario_that_was_found_notices_the_detail_that_mends_it(name: str) -> None:
+    assert caught_in(name, [0], lambda _: DIRECTED[name]) is not None
 
 
 def test_every_switch_is_in_the_core_and_in_the_list() -> None:

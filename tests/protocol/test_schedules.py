@@ -93,7 +93,7 @@ def accepting_by_number() -> Scenario:
 
 
 def delivering_with_the_view() -> Scenario:
-    """H12 c: n=4, r=2; 3 is dead, and the cast of 0 reaches 1, but not 2, whose link has broken.
+    """H12 c: n=4, r=2; 3 is dead, and the cast of 0 reaches 1, but not 2, which is cut off.
 
     0 and 1 decide the next view. If that is reason enough to deliver the cast, two hold what three
     must; both die then, and 2 knows nothing of it.
@@ -102,9 +102,9 @@ def delivering_with_the_view() -> Scenario:
         4,
         [
             Event("crash", START, "3"),
-            Event("break", START + 1, "0", "2"),
+            Event("isolate", START + 1, "2", span=4 * D),
             Event("cast", START + 2, "0", degree=2),
-            Event("crash", START, "0", mark="V8", keep=1),
+            Event("crash", START, "0", mark="V8", keep=2),
             Event("crash", START, "1", mark="V9", keep=0),
         ],
     )

@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from random import Random
 
 import pytest
 from click.testing import CliRunner
 
 from orcalike.cli import cli
+from orcalike.testing import scenario as scenario_module
 from orcalike.testing.cells import FAULTS, ROLES, Cell, cells, try_cell
+from orcalike.testing.faults import FAMILIES, Family, Frame
 from orcalike.testing.history import Violation
 from orcalike.testing.run import Run
 from orcalike.testing.sabotage import SWITCHES, caught
@@ -19,7 +22,7 @@ from orcalike.testing.scenario import MS, Event, Scenario
 from orcalike.testing.shrink import shrink, violation_of
 from orcalike.testing.smallscope import explore
 from orcalike.testing.story import Story
-from orcalike.testing.swarm import FAMILIES, draw
+from orcalike.testing.swarm import draw
 from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
@@ -93,25 +96,50 @@ def test_what_is_no_scenario_is_refused(text: str) -> None:
         Scenario.from_json(text)
 
 
-def test_each_family_of_faults_is_left_out_as_often_as_not() -> None:
+def test_each_kind_of_fault_is_left_out_as_often_as_not() -> None:
     kinds: dict[str, int] = {}
     for seed in range(300):
         for kind in {event.do for event in draw(seed).events}:
             kinds[kind] = kinds.get(kind, 0) + 1
-    assert len(FAMILIES) == 12
-    for kind in (
-        "crash",
-        "pause",
-        "hang",
-        "slow",
-        "hold",
-        "cut",
-        "isolate",
-        "clog",
-        "lag",
-        "leave",
-    ):
+    for kind in scenario_module.FAULTS | {"leave"}:
         assert 60 < kinds[kind] < 260, kind
+
+
+def test_faults_are_drawn_about_the_limits() -> None:
+    """What broke groups was near D: slow members, delays, breaks, restarts, and deaths after them."""
+    scenarios = [draw(seed) for seed in range(1_000)]
+    assert sum(each.slow < 2 * each.detection for each in scenarios) > 50
+    assert sum(each.delays.timeout > 10 * each.detection for each in scenarios) > 50
+    jams = [
+        event.count / each.detection
+        for each in scenarios
+        for event in each.events
+        if event.do == "jam"
+    ]
+    assert sum(0.3 < jam < 1 for jam in jams) > 100
+    ends = set()
+    for each in scenarios:
+        kinds = [event.do for event in each.events]
+        ends |= {
+            (kind, min(kinds.count(kind), 3)) for kind in ("reset", "restart", "break", "half")
+        }
+    assert len(ends) == 16, "each fault never, once, twice, and more often"
+
+
+def frame(seed: int) -> Frame:
+    """A group of five."""
+    dice = Random(seed)
+    joins = dict.fromkeys(range(1, 5), 0)
+    return Frame(dice, 5, 100 * MS, 200 * MS, 3_000 * MS, False, joins, (500 * MS,))
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_each_family_draws_what_a_file_can_hold(family: Family) -> None:
+    events = tuple(event for seed in range(20) for event in family(frame(seed)))
+    assert events
+    scenario = Scenario(1, 5, events, 3_000 * MS)
+    assert Scenario.from_json(scenario.to_json()) == scenario
+    assert all(event.at >= 0 and event.span >= 0 for event in events)
 
 
 def test_one_fault_less_leaves_the_rest_as_it_was() -> None:

@@ -45,7 +45,7 @@ class StableSimulation(Simulation):
 
     def ask(self, who: Participant, number: int) -> None:
         journal = who.object_of("journal")
-        if journal is None or not who.inside or not who.runtime.has_room():
+        if journal is None or not who.inside or not who.runtime.may_invoke():
             return
         trace = f"stable {number}"
         k = self.dice.randint(1, len(self.participants))

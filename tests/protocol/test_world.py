@@ -45,6 +45,7 @@ class Noting:
         self.out = Outbox()
         self.beats: tuple[Any, ...] = ()
         self.beats_version = 0
+        self.lease = 0
         self.deadline: int | None = None
         self.seen: list[tuple[int, str, object]] = []
 
@@ -60,11 +61,20 @@ class Noting:
     def receive(self, link: int, frame: bytes, now: int) -> None:
         self.seen.append((now, "frame", frame))
 
-    def died(self, incarnation: int, now: int) -> None:
+    def died(self, incarnation: int, now: int, lease: int, age: int) -> None:
         self.seen.append((now, "died", incarnation))
+
+    def leases_ended(self, granted: list[tuple[int, int]], now: int) -> None:
+        pass
 
     def heard(self, incarnation: int, when: int) -> None:
         self.seen.append((when, "heard", incarnation))
+
+    def quiet(self, now: int) -> set[int]:
+        return {member.incarnation for member in self.beats}
+
+    def lives(self, incarnation: int) -> None:
+        self.seen.append((0, "lives", incarnation))
 
     def expire(self, now: int) -> None:
         self.deadline = None
@@ -336,6 +346,32 @@ def test_contact_ends_with_a_pause_and_begins_again_after_it() -> None:
     when = heard(pair, 20 * D)
     assert when is not None
     assert when > 19 * D
+
+
+def lives(pair: Pair) -> bool:
+    """Whether b hears that the process of a lives, right before its deadline."""
+    pair.b.seen.clear()
+    pair.b.deadline = pair.world.now + D
+    pair.node_b.drain()
+    pair.run(D + MS)
+    return ("lives", 1) in pair.b.inputs
+
+
+def test_the_kernel_of_a_host_says_which_of_its_processes_live() -> None:
+    pair = Pair(host="h")
+    assert lives(pair)
+    pair.node_a.starved.begin(pair.world.now)
+    assert lives(pair), "it gets no processor"
+    pair.world.pause(pair.node_a)
+    assert not lives(pair)
+    pair.world.resume(pair.node_a)
+    assert lives(pair)
+    pair.world.cut("a", "b")
+    assert not lives(pair), "a cut stands for another host"
+    pair.world.heal("a", "b")
+    pair.world.crash(pair.node_a)
+    assert not lives(pair)
+    assert not lives(Pair())
 
 
 def test_who_does_not_beat_back_is_not_heard() -> None:

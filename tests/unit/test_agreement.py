@@ -15,6 +15,8 @@ from orcalike.transport.view import PLACE_BITS, Member, View
 
 A, B, C, D = (Member(f"sim:{name}", number, number) for number, name in enumerate("abcd"))
 ROUND = 1 << PLACE_BITS
+FIRST = 1, 1, 0
+"""The identity of the first view."""
 
 
 class Port:
@@ -25,7 +27,9 @@ class Port:
         self.held = held
         self.degree = degree
         self.state = State.WHOLE
-        self.sure = True
+        self.granting = True
+        self.leased: set[int] = set()
+        """Incarnations whose leases are not over."""
         self.told: deque[tuple[int, list[Any]]] = deque()
         self.contacted: list[tuple[str, list[Any]]] = []
         self.views: list[View] = []
@@ -54,12 +58,15 @@ class Port:
     def missing(self, report: bytes) -> list[bytes]:
         return [bytes([number]) for number in range(report[0], self.held)]
 
+    def check(self, report: bytes | None, cut: bytes | None) -> None:
+        pass
+
     def supply(self, piece: bytes) -> None:
         if piece[0] == self.held:
             self.held += 1
             self.agreement.complete()
 
-    def cut_of(self, reports: dict[int, bytes]) -> bytes:
+    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
         return max(reports.values())
 
     def has_cut(self, cut: bytes) -> bool:
@@ -68,8 +75,11 @@ class Port:
     def has_state(self) -> int:
         return self.state
 
-    def is_sure(self) -> bool:
-        return self.sure
+    def grant(self, granting: bool) -> None:
+        self.granting = granting
+
+    def lease_is_over(self, incarnation: int) -> bool:
+        return incarnation not in self.leased
 
     def degree_here(self) -> int:
         return self.degree
@@ -250,7 +260,7 @@ def test_the_next_in_age_leads_when_the_oldest_is_gone() -> None:
     group.crash("a")
     group.suspect("bc", "a")
     group.settle()
-    view = View(1, 2, ROUND | 1, (B, C))
+    view = View(1, 2, ROUND | 1, (B, C), follows=FIRST)
     assert [port.views for port in group.live()] == [[view]] * 2
 
 
@@ -269,7 +279,9 @@ def test_nobody_accepts_without_the_packets() -> None:
     group = Group(A, B)
     agreement = group["b"].agreement
     agreement.receive(0, ["FLUSH", ROUND, b"\x03", []])
-    agreement.receive(0, ["PROPOSE", ROUND, View(1, 2, ROUND, (A, B)).pack(), b"\x03"])
+    agreement.receive(
+        0, ["PROPOSE", ROUND, View(1, 2, ROUND, (A, B), follows=FIRST).pack(), b"\x03"]
+    )
     assert agreement.accepted is None
     for number in (1, 2):
         assert ["ACCEPT", ROUND] not in [message for _, message in group["b"].told]
@@ -330,7 +342,9 @@ def test_a_proposal_under_another_ballot_than_promised_is_not_accepted() -> None
     group = Group(A, B, C)
     agreement = group["c"].agreement
     agreement.promise(1, 2 * ROUND | 1, b"\x01")
-    agreement.receive(0, ["PROPOSE", ROUND, View(1, 2, ROUND, (A, C)).pack(), b"\x01"])
+    agreement.receive(
+        0, ["PROPOSE", ROUND, View(1, 2, ROUND, (A, C), follows=FIRST).pack(), b"\x01"]
+    )
     assert agreement.accepted is None
     assert (0, ["PROMISED", 2 * ROUND | 1]) in group["c"].told
 
@@ -426,12 +440,12 @@ def test_only_who_leads_resets() -> None:
         ["FLUSH", ROUND | 1, b"", []],
         ["FLUSH", 1 << 60, b"", []],
         ["FLUSH_OK", ROUND, b"\x01"],
-        ["FLUSH_OK", ROUND, b"\x01", 7, [], 2, True, 0],
-        ["FLUSH_OK", ROUND, b"\x01", None, [], 3, True, 0],
+        ["FLUSH_OK", ROUND, b"\x01", 7, [], 2, [], 0],
+        ["FLUSH_OK", ROUND, b"\x01", None, [], 3, [], 0],
         ["PROMISED", 1 << 60],
         ["PROPOSE", ROUND, [], b""],
-        ["PROPOSE", ROUND, View(1, 5, ROUND, (A, B)).pack(), b""],
-        ["PROPOSE", ROUND | 1, View(1, 2, ROUND | 1, (A, B)).pack(), b""],
+        ["PROPOSE", ROUND, View(1, 5, ROUND, (A, B), follows=FIRST).pack(), b""],
+        ["PROPOSE", ROUND | 1, View(1, 2, ROUND | 1, (A, B), follows=FIRST).pack(), b""],
         ["ACCEPT", "much"],
         ["BLOCKED", [], 7],
     ],
@@ -446,8 +460,112 @@ def test_what_makes_no_sense_is_refused(message: list[Any]) -> None:
 
 def test_answers_to_a_ballot_that_is_over_change_nothing() -> None:
     group = Group(A, B, C)
-    report = ["FLUSH_OK", ROUND, b"\x01", None, [], 2, True, 0]
+    report = ["FLUSH_OK", ROUND, b"\x01", None, [], 2, [], 0]
     group["a"].agreement.receive(1, report)
     group["a"].agreement.receive(1, ["ACCEPT", ROUND])
     assert not group["a"].views
     assert not group["a"].told
+
+
+def vouching(group: Group, name: str, dead: Member, *, vouched: bool) -> None:
+    """A member sees another one end."""
+    group[name].agreement.died(dead.incarnation, vouched=vouched)
+    group.suspect(name, dead.address[-1])
+
+
+def test_a_death_that_is_vouched_for_excuses() -> None:
+    group = Group(A, B)
+    group.crash("a")
+    vouching(group, "b", A, vouched=True)
+    assert group["b"].views == [View(1, 2, ROUND | 1, (B,), follows=FIRST)]
+
+
+def test_a_death_that_nobody_vouches_for_does_not() -> None:
+    """The oldest of two may have gone on alone, let others in, and died (H13)."""
+    group = Group(A, B)
+    group.crash("a")
+    vouching(group, "b", A, vouched=False)
+    assert group["b"].views == []
+    assert group["b"].blocks
+
+
+def test_one_survivor_vouches_for_all() -> None:
+    """n=5, three die: c saw only one of them in time, d saw all."""
+    members = [Member(f"sim:{name}", number, number) for number, name in enumerate("abcde")]
+    group = Group(*members)
+    group.crash("a", "b", "e")
+    for name in "abe":
+        dead = members["abcde".index(name)]
+        group["c"].agreement.died(dead.incarnation, vouched=name == "a")
+        group["d"].agreement.died(dead.incarnation, vouched=True)
+    group.suspect("cd", "a", "b", "e")
+    group.settle()
+    view = View(1, 2, ROUND | 2, (members[2], members[3]), follows=FIRST)
+    assert [port.views for port in group.live()] == [[view]] * 2
+
+
+def test_two_survivors_who_each_saw_a_part_do_not_add_up() -> None:
+    members = [Member(f"sim:{name}", number, number) for number, name in enumerate("abcde")]
+    group = Group(*members)
+    group.crash("a", "b", "e")
+    for name in "abe":
+        dead = members["abcde".index(name)]
+        group["c"].agreement.died(dead.incarnation, vouched=name == "a")
+        group["d"].agreement.died(dead.incarnation, vouched=name != "a")
+    group.suspect("cd", "a", "b", "e")
+    group.settle()
+    assert [port.views for port in group.live()] == [[]] * 2
+
+
+def test_a_death_that_is_seen_after_the_report_is_reported_too() -> None:
+    """b leads; c has promised before it sees a end."""
+    members = [Member(f"sim:{name}", number, number) for number, name in enumerate("abcd")]
+    group = Group(*members)
+    group.crash("a", "d")
+    group["b"].agreement.died(3, vouched=True)
+    group["b"].agreement.died(0, vouched=False)
+    group["c"].agreement.died(3, vouched=True)
+    group.suspect("bc", "a", "d")
+    group.settle()
+    assert [port.views for port in group.live()] == [[]] * 2
+    group["c"].agreement.died(0, vouched=True)
+    group.settle()
+    view = View(1, 2, ROUND | 1, (members[1], members[2]), follows=FIRST)
+    assert [port.views for port in group.live()] == [[view]] * 2
+
+
+def test_a_coordinator_decides_without_a_living_member_only_when_its_lease_is_over() -> None:
+    """The oldest of two, whose link to the other broke: that one lives, and may count on its lease."""
+    group = Group(A, B)
+    port = group["a"]
+    port.leased = {B.incarnation}
+    group.suspect("a", "b")
+    assert port.views == []
+    assert not port.granting, "it grants no more leases while it proposes"
+    assert port.blocks == []
+    port.leased = set()
+    port.agreement.proceed()
+    assert port.views == [View(1, 2, ROUND, (A,), follows=FIRST)]
+
+
+def test_a_coordinator_waits_for_no_lease_of_those_who_accept_or_are_dead() -> None:
+    group = Group(A, B, C)
+    group["a"].leased = {B.incarnation, C.incarnation}
+    group.crash("c")
+    for name in "ab":
+        group[name].agreement.died(C.incarnation, vouched=True)
+    group.suspect("ab", "c")
+    group.settle()
+    view = View(1, 2, ROUND, (A, B), follows=FIRST)
+    assert [port.views for port in group.live()] == [[view]] * 2
+
+
+def test_a_ballot_that_is_given_up_grants_leases_again() -> None:
+    group = Group(A, B, C)
+    port = group["b"]
+    group.suspect("bc", "a")
+    group.pass_on("b", "c")
+    group.pass_on("c", "b")
+    assert not port.granting
+    port.agreement.receive(2, ["PROMISED", 9 * ROUND | 2])
+    assert port.granting

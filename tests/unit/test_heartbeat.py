@@ -34,7 +34,8 @@ PERIOD = 5_000_000
 #: Of an endpoint that need not beat while a test looks.
 NEVER = 3_600_000_000_000
 BEAT, ANSWER = 1, 2
-LAYOUT = struct.Struct("<4sBBxxQQQQQ")
+ROOT = Path(__file__).parents[2]
+LAYOUT = struct.Struct("<4sBBxxQQQQQQ")
 
 
 def pack(
@@ -45,10 +46,11 @@ def pack(
     sent: int = 1,
     echo: int = 0,
     kind: int = BEAT,
+    lease: int = 0,
 ) -> bytes:
     """A beat as it is on the wire."""
     hashed = int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
-    return LAYOUT.pack(b"Oocb", 1, kind, hashed, sender, target, sent, echo)
+    return LAYOUT.pack(b"Oocb", 2, kind, hashed, sender, target, sent, echo, lease)
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -74,6 +76,14 @@ class End:
     def heard(self, other: End) -> int:
         """When it was last in contact with the other; 0 for never."""
         return dict(self.heartbeat.heard(self.member.incarnation)).get(other.member.incarnation, 0)
+
+    def heard_from(self, incarnation: int) -> int:
+        """The same for any member."""
+        return dict(self.heartbeat.heard(self.member.incarnation)).get(incarnation, 0)
+
+    def until_taken(self, count: int) -> None:
+        """Wait until so many beats were taken."""
+        until(lambda: self.count("taken") == count)
 
     def count(self, name: str) -> int:
         return self.heartbeat.counts[name]
@@ -115,6 +125,11 @@ def raw(tmp_path: Path) -> Iterator[socket.socket]:
         sock.bind(f"{tmp_path}/raw~")
         sock.settimeout(DEADLINE)
         yield sock
+
+
+def state_of(pid: int) -> str:
+    """`T` for stopped, as the kernel has it."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def member_at(raw: socket.socket, incarnation: int = 1) -> Member:
@@ -170,7 +185,7 @@ def test_contact_is_known_up_to_the_echo_and_one_period(end: End, raw: socket.so
     me = end.member.incarnation
     end.beat(member_at(raw), period=NEVER)
     beat = LAYOUT.unpack(raw.recv(100))
-    assert beat[1:6] == (1, BEAT, *LAYOUT.unpack(pack(0))[3:4], me, 1)
+    assert beat[1:6] == (2, BEAT, *LAYOUT.unpack(pack(0))[3:4], me, 1)
     assert beat[7] == 0
     raw.sendto(pack(me, sent=100), path_of(end))  # it has heard nothing from this end
     until(lambda: end.count("taken") == 1)
@@ -198,6 +213,53 @@ def test_a_beat_echoes_the_latest_that_came(end: End, raw: socket.socket) -> Non
     assert end.count("taken") == 2
 
 
+def test_a_beat_grants_a_lease_only_after_contact(end: End, raw: socket.socket) -> None:
+    me, group = end.member.incarnation, "g"
+    other = member_at(raw)
+    granted = end.heartbeat.beat(me, group, NEVER, [other], lease=7, window=NEVER)
+    first = LAYOUT.unpack(raw.recv(100))
+    assert (first[8], granted) == (0, []), "there was no contact yet"
+    raw.sendto(pack(me, sent=100, echo=first[6]), path_of(end))
+    until(lambda: end.count("taken") == 1)
+    before = clock()
+    end.heartbeat.beat(me, group, NEVER, [other], lease=8, window=NEVER)
+    assert LAYOUT.unpack(raw.recv(100))[8] == 8, "a new lease goes out at once"
+    [(incarnation, when)] = end.heartbeat.beat(me, group, NEVER, [other])
+    assert incarnation == other.incarnation
+    assert before <= when <= clock()
+    end.heartbeat.beat(me, group, NEVER, [other], lease=9, window=0)
+    assert LAYOUT.unpack(raw.recv(100))[8] == 0, "the contact is older than the window"
+
+
+def test_a_lease_is_known_with_the_beat_that_it_answers(end: End, raw: socket.socket) -> None:
+    me, other = end.member.incarnation, member_at(raw)
+    end.beat(other, period=NEVER)
+    assert end.heartbeat.leased(me, other.incarnation) == (0, 0)
+    sent = LAYOUT.unpack(raw.recv(100))[6]
+    raw.sendto(pack(me, sent=100, lease=7), path_of(end))
+    raw.sendto(pack(me, sent=101, echo=sent, lease=8), path_of(end))
+    raw.sendto(pack(me, sent=102, echo=sent), path_of(end))
+    until(lambda: end.count("taken") == 3)
+    assert end.heartbeat.leased(me, other.incarnation) == (8, sent)
+
+
+def test_no_lease_comes_from_or_goes_to_a_member_that_is_cut_off(
+    end: End, raw: socket.socket
+) -> None:
+    me, other = end.member.incarnation, member_at(raw)
+    end.beat(other, period=NEVER)
+    sent = LAYOUT.unpack(raw.recv(100))[6]
+    raw.sendto(pack(me, sent=100, echo=sent), path_of(end))
+    until(lambda: end.count("taken") == 1)
+    end.heartbeat.beat(me, "g", PERIOD, [other], lease=7, window=NEVER, cut=[other])
+    before = end.count("sent")
+    raw.sendto(pack(me, sent=101, echo=sent, lease=8), path_of(end))
+    until(lambda: end.count("target") == 1)
+    assert end.heartbeat.leased(me, other.incarnation) == (0, 0)
+    assert end.count("sent") == before
+    assert end.heartbeat.beat(me, "g", PERIOD, [other], cut=[other]) == []
+
+
 def test_an_answer_is_for_whom_it_answers(end: End, raw: socket.socket) -> None:
     me = end.member.incarnation
     end.beat(Member("", 7, 2), period=NEVER)
@@ -215,7 +277,7 @@ def test_what_is_not_for_this_endpoint_is_dropped(end: End, raw: socket.socket) 
     raw.recv(100)
     good = pack(me, sent=5)
     other_version = bytearray(good)
-    other_version[4] = 2
+    other_version[4] = 1
     wrong = {
         "size": [b"", good[:-1], good + b"\0", bytes(60_000)],
         "header": [b"x" + good[1:], bytes(other_version), pack(me, kind=3), pack(me, kind=0)],
@@ -237,7 +299,7 @@ def test_what_is_not_for_this_endpoint_is_dropped(end: End, raw: socket.socket) 
 @given(
     st.one_of(
         st.binary(max_size=200),
-        st.tuples(st.binary(max_size=3), st.integers(0, 47), st.integers(0, 255)),
+        st.tuples(st.binary(max_size=3), st.integers(0, LAYOUT.size - 1), st.integers(0, 255)),
     )
 )
 @example(b"")
@@ -283,6 +345,81 @@ def test_who_is_told_to_stop_beats_no_more(end: End, raw: socket.socket) -> None
     until(lambda: end.count("target") == 1)
     assert end.count("sent") == sent
     assert end.heartbeat.heard(end.member.incarnation) == []
+
+
+def test_an_endpoint_that_is_to_be_let_in_answers(make_end: Ends) -> None:
+    """Its own thread may be long in learning that it is a member: others beat to it already."""
+    one, two = make_end(), make_end()
+    two.heartbeat.answer(two.member.incarnation, "g")
+    one.beat(two.member)
+    until(lambda: one.heard(two))
+    two.beat(one.member)
+    until(lambda: two.heard(one))
+    two.beat()
+    taken = two.count("taken")
+    until(lambda: two.count("target") > 0)
+    assert two.count("taken") == taken
+
+
+def test_one_without_a_socket_has_no_thread() -> None:
+    heartbeat = Heartbeat()
+    threads = len(os.listdir("/proc/self/task"))
+    heartbeat.answer(1, "g")
+    assert len(os.listdir("/proc/self/task")) == threads
+    heartbeat.close()
+
+
+def test_silence_counts_from_when_a_member_is_beaten_to(end: End, raw: socket.socket) -> None:
+    me = end.member.incarnation
+    assert end.heartbeat.excuses(me) == []
+    before = clock()
+    end.beat(member_at(raw), period=NEVER)
+    [(who, until_)] = end.heartbeat.excuses(me)
+    assert who == 1
+    assert before < until_ < clock()
+    end.beat(member_at(raw), Member("", 2, 2), period=NEVER)
+    excuses = dict(end.heartbeat.excuses(me))
+    assert excuses[1] == until_ < excuses[2], "what is known of those who stay is kept"
+    raw.sendto(pack(me, sent=1, echo=clock()), path_of(end))
+    end.until_taken(1)
+    assert dict(end.heartbeat.excuses(me))[1] == end.heard_from(1) > until_
+
+
+STANDSTILL = """
+import sys, time
+from tests.unit.test_heartbeat import End, PERIOD
+from orcalike.transport.view import Member
+end = End(sys.argv[1])
+end.beat(Member(sys.argv[2], 1, 1), period=PERIOD)
+print(end.member.incarnation, flush=True)
+sys.stdin.readline()
+print(dict(end.heartbeat.excuses(end.member.incarnation))[1], end.heard_from(1), flush=True)
+"""
+
+
+def test_what_a_thread_was_late_itself_is_not_held_against_others(
+    raw: socket.socket, tmp_path: Path
+) -> None:
+    """It stood still for a while, and so nothing was beaten to, and nothing could be heard."""
+    seconds = 0.3
+    command = [sys.executable, "-c", STANDSTILL, f"unix:{tmp_path}/other", f"unix:{tmp_path}/raw"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        me = int(process.stdout.readline())
+        first = LAYOUT.unpack(raw.recv(100))
+        raw.sendto(pack(me, echo=first[6]), f"{tmp_path}/other~")
+        until(lambda: LAYOUT.unpack(raw.recv(100))[7] == 1)
+        process.send_signal(signal.SIGSTOP)
+        until(lambda: state_of(process.pid) == "T")
+        time.sleep(seconds)
+        process.send_signal(signal.SIGCONT)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        excused, heard = map(int, process.stdout.readline().split())
+    assert excused - heard > (seconds - 0.05) * 1e9
 
 
 def test_what_is_known_of_who_stays_is_kept(make_end: Ends) -> None:

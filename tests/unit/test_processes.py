@@ -47,6 +47,10 @@ if how == "fork":
     if child == 0:
         signal.pause()
     print(child, flush=True)
+if how == "mute":
+    end.pump.heartbeat.close()
+    print("mute", flush=True)
+    sys.stdin.readline()
 if how in ("kill", "fork"):
     for body in CASTS:
         end.pump.call(end.stack.cast, Message(body))
@@ -68,15 +72,19 @@ class Told(Stack):
         self.events.append(("link_down", peer.incarnation if peer else None))
         super().link_down(link, why, now)
 
-    def died(self, incarnation: int, now: int) -> None:
+    def died(self, incarnation: int, now: int, lease: int = 0, age: int = 0) -> None:
         assert now <= clock()
         self.events.append(("died", incarnation))
-        super().died(incarnation, now)
+        super().died(incarnation, now, lease, age)
 
     def heard(self, incarnation: int, when: int) -> None:
         assert when <= clock()
         self.events.append(("heard", incarnation))
         super().heard(incarnation, when)
+
+    def lives(self, incarnation: int) -> None:
+        self.events.append(("lives", incarnation))
+        super().lives(incarnation)
 
     def expire(self, now: int) -> None:
         self.events.append(("expire", None))
@@ -97,7 +105,7 @@ class Top(Layer):
         self.end.stack.events.append(("cast", bytes(message.body)))
 
     def up_problem(self, member: object, why: str) -> None:
-        pass
+        self.end.stack.events.append(("problem", why))
 
     def up_blocked(self, missing: tuple[Member, ...], rule: str) -> None:
         pass
@@ -109,19 +117,19 @@ class Top(Layer):
 class End:
     """One member: a stack and a pump, driven by the test's own thread."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, detection: int = 3_000_000_000) -> None:
         listener, address = sockets.listen(address)
         self.member = Member(address, secrets.randbits(64), None, witness=True)
         self.view: View | None = None
         layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
-        # A busy machine is not to be taken for a silent member.
-        config = StackConfig("g", {"resilience": 0}, time.time_ns() - clock(), 3_000_000_000)
+        # By default a busy machine is not to be taken for a silent member.
+        config = StackConfig("g", {"resilience": 0}, time.time_ns() - clock(), detection)
         self.stack = Told(layers, config, self.member, 1)
         self.stack.events = []
         self.stack.above = Top(self)
         self.logged: list[str] = []
         self.pump = Pump(lambda level, text: self.logged.append(text))
-        self.pump.stack_for = lambda group: self.stack
+        self.pump.stack_for = lambda group, address: self.stack
         self.pump.add(self.stack)
         self.pump.listen(listener)
 
@@ -384,7 +392,77 @@ def test_a_stack_hears_of_whom_it_beats_to_right_before_it_expires(
     other.pump.close_all()
 
 
+@pytest.fixture
+def quick(tmp_path: Path) -> Iterator[End]:
+    """A member that makes a group, and suspects others soon."""
+    made = End(f"unix:{tmp_path}/first", 200_000_000)
+    made.join("")
+    yield made
+    made.pump.close_all()
+    assert made.pump.failure is None
+
+
+def stop(sender: Sender) -> None:
+    """Have its process stand still, as SIGSTOP does; meanwhile nothing is told to the member that watches."""
+    sender.process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, sender.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+def test_a_process_that_lives_is_not_suspected_for_its_silence(quick: End, tmp_path: Path) -> None:
+    """It beats no more and runs, as one does that gets no processor; then it is stopped."""
+    sender = Sender(quick, f"unix:{tmp_path}/second")
+    sender.tell("mute")
+    assert sender.read() == "mute\n"
+    quick.until(lambda: len(quick.told("lives")) > 3)
+    assert quick.told("lives")[0] == ("lives", sender.incarnation)
+    assert quick.told("problem") == []
+    stop(sender)
+    quick.until(lambda: quick.told("problem"))
+    assert quick.told("problem") == [("problem", "it is silent")]
+    sender.close()
+
+
+def test_a_process_that_is_stopped_has_no_word_from_the_kernel(quick: End, tmp_path: Path) -> None:
+    sender = Sender(quick, f"unix:{tmp_path}/second")
+    quick.until(lambda: quick.told("heard"))
+    stop(sender)
+    quick.stack.events.clear()
+    quick.until(lambda: quick.told("problem"))
+    assert quick.told("lives") == []
+    sender.close()
+
+
+def test_a_partition_stands_for_another_host(quick: End, tmp_path: Path) -> None:
+    """`orcalike chaos partition` cuts processes apart that live; the kernel is not asked."""
+    sender = Sender(quick, f"unix:{tmp_path}/second")
+    quick.pump.call(lambda now: quick.pump.sever([f"unix:{tmp_path}/second"]))
+    quick.stack.events.clear()
+    quick.until(lambda: quick.told("problem"))
+    assert quick.told("lives") == []
+    sender.close()
+
+
 # The parts.
+
+
+def test_whether_a_process_runs() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
+    assert process.runs()
+    child.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+    assert not process.runs()
+    child.send_signal(signal.SIGCONT)
+    os.waitid(os.P_PID, child.pid, os.WCONTINUED)
+    assert process.runs()
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert not process.runs()
+    child.communicate()
+    assert not process.runs()
+    process.close()
+    with Path(os.devnull).open() as file:
+        assert not Process(file.fileno(), Stack.__new__(Stack), 1).runs()
 
 
 def test_a_process_is_watched_until_it_ends() -> None:

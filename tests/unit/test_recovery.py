@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,26 @@ def test_info_of_a_blocked_group(group: orca.Group, asked: list[tuple[object, ..
     assert blocked.missing == (GONE,)
 
 
+def test_a_view_is_primary_while_its_members_may_write(
+    group: orca.Group, chat: MessageGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not while the group is blocked, and not at a member that was expelled; else it is the same."""
+    views: tuple[Callable[[], orca.View], ...] = (
+        lambda: group.view,
+        lambda: group.info().view,
+        lambda: get_info_group(chat).view,
+    )
+    whole = [show() for show in views]
+    assert all(view.primary for view in whole)
+    monkeypatch.setattr(Endpoint, "blocked", ((GONE,), "more than half"))
+    assert [show() for show in views] == [replace(view, primary=False) for view in whole]
+    monkeypatch.setattr(Endpoint, "blocked", None)
+    assert [show() for show in views] == whole
+    for endpoint in (group._endpoint, chat._endpoint):
+        monkeypatch.setattr(endpoint, "exit_reason", "expelled: view 2 went on without this member")
+    assert not any(show().primary for show in views)
+
+
 def test_info_shows_the_degree(tmp_path: Path) -> None:
     with orca.join(listen=f"unix:{tmp_path}/group", resilience="majority") as group:
         assert group.info().resilience == "majority"
@@ -90,11 +111,11 @@ def test_info_shows_the_degree(tmp_path: Path) -> None:
 
 
 def test_reset(group: orca.Group, asked: list[tuple[object, ...]]) -> None:
-    assert group.reset(minimum=1) is group.view
-    assert group.reset(minimum=2, timeout=3.0) is group.view
+    assert group.reset(minimum=1) is group._endpoint.view
+    assert group.reset(minimum=2, timeout=3.0) is group._endpoint.view
     with pytest.raises(orca.NotPrimary, match="only 2 have answered"):
         group.reset(minimum=3)
-    assert asyncio.run(group.reset.aio(minimum=1, timeout=4.0)) is group.view
+    assert asyncio.run(group.reset.aio(minimum=1, timeout=4.0)) is group._endpoint.view
     assert asked == [
         ("reset", 1, None),
         ("reset", 2, 3.0),
@@ -164,7 +185,7 @@ def test_get_info_group(chat: MessageGroup) -> None:
 
 
 def test_reset_group(chat: MessageGroup, asked: list[tuple[object, ...]]) -> None:
-    assert reset_group(chat, 2, timeout=5.0) is get_info_group(chat).view
+    assert reset_group(chat, 2, timeout=5.0) is chat._endpoint.view
     assert get_info_group(chat).blocked == orca.Blocked((GONE,), "more than half")
     with pytest.raises(orca.NotPrimary):
         reset_group(chat, 3)

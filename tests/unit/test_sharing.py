@@ -24,7 +24,7 @@ def test_share_binds_to_what_is_there(
     assert caplog.text == ""
     assert group.share(Counter, "counter", 7) is counter
     (warning,) = caplog.records
-    assert "'counter' exists already, made with arguments" in warning.message
+    assert "'counter' exists already, made with other arguments" in warning.message
     assert "7" in warning.message
     assert counter.get() == 0
 

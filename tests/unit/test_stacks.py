@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from orcalike.messages import Inbox
+from orcalike.runtime.dispatch import Runtime
 from orcalike.transport import stacks
 from orcalike.transport.config import StackConfig
 from orcalike.transport.errors import OrcalikeError, StackError
-from orcalike.transport.layers.base import Layer
+from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import DEFAULT, layers, parse_stack, register
 from orcalike.transport.view import Member
@@ -30,7 +32,7 @@ def test_the_default_stack_stands() -> None:
         DEFAULT,
         "TOTAL:MBRSHIP:COM:tcp",
         "PACK(size=1024):XFER:TOTAL(packets=8,bytes=4096):MBRSHIP:COM:sim",
-        "TOTAL:DROP(lose=10,span=5):MBRSHIP:DROP:COM:sim",
+        "DROP(lose=10):TOTAL:DROP(delay=10,span=5):MBRSHIP:DROP:COM:sim",
     ],
 )
 def test_a_stack_prints_as_the_string_that_made_it(text: str) -> None:
@@ -64,6 +66,24 @@ ERRORS = {
     "TOTAL(packets=2):MBRSHIP:COM:sim": "TOTAL needs a window of 4 packets",
     "TOTAL(packets=many):MBRSHIP:COM:sim": r"TOTAL\(packets=many\): ",
     "PACK(size=0):TOTAL:MBRSHIP:COM:sim": "PACK needs a size",
+    "TOTAL:DROP(lose=20):MBRSHIP:COM:sim": (
+        r"TOTAL needs FIFO, VIEWS from below: DROP\(lose=20\) below it takes FIFO and VIEWS away: "
+        "leave it out, or change its parameters"
+    ),
+    "TOTAL:MBRSHIP:DROP(lose=20):COM:unix": (
+        r"MBRSHIP needs FIFO from below: DROP\(lose=20\) below it takes FIFO away"
+    ),
+    "XFER:DROP(repeat=1):TOTAL:MBRSHIP:COM:sim": r"XFER needs .*DROP\(repeat=1\) below it takes TOTAL_ORDER and VIEWS away",
+    "XFER:DROP(reorder=1):TOTAL:MBRSHIP:COM:sim": "XFER needs TOTAL_ORDER, VIEWS from below",
+    "PACK:PACK:TOTAL:MBRSHIP:COM:sim": "PACK stands in it twice: once is enough",
+    "TOTAL:XFER:TOTAL:MBRSHIP:COM:sim": "TOTAL stands in it twice",
+    "PACK(size=9,size=10):TOTAL:MBRSHIP:COM:sim": "PACK is given 'size' twice",
+    "PACK(size=2000000):TOTAL:MBRSHIP:COM:sim": "PACK takes a size of 1048576 bytes and 65536",
+    "PACK(messages=65537):TOTAL:MBRSHIP:COM:sim": "PACK takes a size of 1048576 bytes and 65536",
+    "TOTAL(packets=9999999999999999999999):MBRSHIP:COM:sim": "TOTAL: packets has 22 digits",
+    "TOTAL(packets=" + 5000 * "9" + "):MBRSHIP:COM:sim": "TOTAL: packets has 5000 digits",
+    "STABLE(window=x):XFER:TOTAL:MBRSHIP:COM:sim": r"STABLE\(window=x\): ",
+    "PACK(core=1):TOTAL:MBRSHIP:COM:sim": r"PACK\(core=1\): .*multiple values",
     "DROP(lose=101):COM:sim": "DROP takes percentages, from 0 to 100, not 101",
     "DROP(span=0):COM:sim": "DROP needs a span of 1 ns",
 }
@@ -106,3 +126,105 @@ def test_a_layers_name_is_in_capitals() -> None:
 
     with pytest.raises(StackError, match="a layer's name is in capitals, not 'Mine'"):
         register(Mine)
+
+
+class Odd(Layer):
+    """A layer whose constructor does what it should not."""
+
+    name = "ODD"
+
+    def __init__(self, core: Core, config: object, me: object, how: str = "") -> None:
+        if how == "raises":
+            raise KeyError(how)
+        if how != "forgets":
+            super().__init__(core)
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        ("raises", r"ODD\(how=raises\): its constructor raised KeyError\('raises'\)"),
+        ("forgets", r"ODD\(how=forgets\): its constructor must call super\(\).__init__\(core\)"),
+    ],
+)
+def test_a_constructor_that_fails_is_a_stack_error(
+    how: str, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "_LAYERS", dict(stacks._LAYERS))
+    register(Odd)
+    with pytest.raises(StackError, match=error):
+        parse_stack(f"ODD(how={how}):COM:sim")
+    spec = stacks.LayerSpec(Odd, {"how": "forgets"})
+    with pytest.raises(StackError, match="must call super"):
+        Stack([spec, *parse_stack("COM:sim")], StackConfig("group"), Member("sim:a", 1), 1)
+
+
+def test_a_name_is_one_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacks, "_LAYERS", dict(stacks._LAYERS))
+
+    class Mine(Layer):
+        name = "TOTAL"
+
+    with pytest.raises(StackError, match=r"there is a layer TOTAL already: .*Total"):
+        register(Mine)
+    with pytest.raises(StackError, match="is not a layer: a layer is a class that derives from"):
+        register(int)  # type: ignore[arg-type]
+    assert register(Odd) is register(Odd)
+    again = type("Odd", (Layer,), {"name": "ODD", "__module__": __name__})
+    assert register(again) is again
+    wrong = type("Wrong", (Layer,), {"name": "WRONG", "needs": {"FIFO"}})
+    with pytest.raises(StackError, match=r"WRONG.needs is a frozenset"):
+        register(wrong)
+
+
+@pytest.mark.parametrize("text", [None, 5, b"COM:sim", ["COM:sim"]])
+def test_a_stack_is_a_string(text: object) -> None:
+    with pytest.raises(StackError, match="a stack is a string"):
+        parse_stack(text)  # type: ignore[arg-type]
+
+
+def test_a_bad_network_may_stand_anywhere_where_nobody_looks() -> None:
+    text = "TOTAL:DROP(lose=20):MBRSHIP:COM:sim"
+    assert [str(spec) for spec in parse_stack(text, sound=False)][1] == "DROP(lose=20)"
+
+
+OBJECTS = "the runtime of shared objects needs {} from below: {}"
+UPPERS = {
+    "TOTAL:MBRSHIP:COM:unix": ("PACKED, STATE", "put PACK below it; put XFER below it"),
+    "XFER:TOTAL:MBRSHIP:COM:unix": ("PACKED", "put PACK below it"),
+    "PACK:TOTAL:MBRSHIP:COM:unix": ("STATE", "put XFER below it"),
+    "MBRSHIP:COM:unix": (
+        "PACKED, STATE, TOTAL_ORDER",
+        "put PACK below it; put XFER below it; put TOTAL below it",
+    ),
+    "COM:unix": (
+        "PACKED, STATE, TOTAL_ORDER",
+        "put PACK below it; put XFER below it; put TOTAL below it",
+    ),
+    "XFER:PACK:TOTAL:MBRSHIP:COM:unix": ("PACKED", "put XFER below PACK"),
+    "DROP:PACK:XFER:TOTAL:MBRSHIP:COM:unix": ("PACKED", "put DROP below PACK"),
+    "STABLE:PACK:XFER:TOTAL:MBRSHIP:COM:unix": ("PACKED", "put STABLE below PACK"),
+    "PACK:DROP(lose=1):XFER:TOTAL:MBRSHIP:COM:unix": (
+        "STATE",
+        "DROP(lose=1) below it takes STATE away: leave it out, or change its parameters",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", UPPERS)
+def test_what_stands_on_top_is_checked_as_a_layer_is(text: str) -> None:
+    needs, remedy = UPPERS[text]
+    if "lose" not in text:
+        parse_stack(text)
+    with pytest.raises(StackError) as caught:
+        parse_stack(text, Runtime)
+    assert OBJECTS.format(needs, remedy) in str(caught.value) or "PACK needs" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["XFER:TOTAL:MBRSHIP:COM:unix", "XFER:PACK:TOTAL:MBRSHIP:COM:tcp", DEFAULT]
+)
+def test_messages_need_no_packets(text: str) -> None:
+    parse_stack(text, Inbox)
+    with pytest.raises(StackError, match=r"orcalike.messages needs STATE from below: put XFER"):
+        parse_stack(text.replace("XFER:", ""), Inbox)

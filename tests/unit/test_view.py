@@ -62,19 +62,26 @@ def test_what_is_no_member_is_refused(data: Any) -> None:
         Member.unpack(data)
 
 
+BEFORE = [1, 1, 0]
 BAD_VIEWS: list[Any] = [
     None,
     [1, 2, 0, []],
-    [1, 0, 0, [], True],
-    [1, 2**32, 0, [], True],
-    [-1, 2, 0, [], True],
-    [0, 2, 0, [], True],
-    [LINEAGES_MAX << BALLOT_BITS, 2, 0, [], True],
-    [1, 2, BALLOT_MAX + 1, [], True],
-    [1, 2, -1, [], True],
-    [1, 2, 0, [], 1],
-    [1, 2, 0, [A.pack(), A.pack()], True],
-    [1, 2, 0, [Member("x", i).pack() for i in range(MEMBERS_MAX + 1)], True],
+    [1, 2, 0, [], True],
+    [1, 0, 0, [], True, BEFORE],
+    [1, 2**32, 0, [], True, BEFORE],
+    [-1, 2, 0, [], True, BEFORE],
+    [0, 2, 0, [], True, BEFORE],
+    [LINEAGES_MAX << BALLOT_BITS, 2, 0, [], True, BEFORE],
+    [1, 2, BALLOT_MAX + 1, [], True, BEFORE],
+    [1, 2, -1, [], True, BEFORE],
+    [1, 2, 0, [], 1, BEFORE],
+    [1, 2, 0, [], True, [1, 1]],
+    [1, 2, 0, [], True, [1, -1, 0]],
+    [1, 2, 0, [], True, [1, 2**32, 0]],
+    [1, 2, 0, [], True, [1, 1, BALLOT_MAX + 1]],
+    [1, 2, 0, [], True, [LINEAGES_MAX << BALLOT_BITS, 1, 0]],
+    [1, 2, 0, [A.pack(), A.pack()], True, BEFORE],
+    [1, 2, 0, [Member("x", i).pack() for i in range(MEMBERS_MAX + 1)], True, BEFORE],
 ]
 
 
@@ -86,7 +93,7 @@ def test_what_is_no_view_is_refused(data: Any) -> None:
 
 def test_a_view_of_what_is_no_member_is_refused() -> None:
     with pytest.raises(ProtocolError, match="not a member"):
-        View.unpack([1, 2, 0, [7], True])
+        View.unpack([1, 2, 0, [7], True, BEFORE])
 
 
 def test_each_reset_begins_a_lineage_of_its_own() -> None:

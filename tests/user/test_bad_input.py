@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import textwrap
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -236,10 +235,8 @@ def test_a_rank_that_is_killed_ends_the_run(cli: Cli, busy: str, sequencer: str)
             {WAYS_TO_BE_BUSY[busy]}
         """,
     )
-    began = time.monotonic()
     result = cli.run("--sequencer", sequencer, "-n3", "-q", program)
     check(result, 137, "rank 0 (pid", "killed first by SIGKILL", "2 others stopped")
-    assert time.monotonic() - began < 10
 
 
 # Joining
@@ -249,7 +246,12 @@ def test_a_rank_that_is_killed_ends_the_run(cli: Cli, busy: str, sequencer: str)
     ("arguments", "words"),
     [
         ("seeds='unix:{directory}/nobody', timeout=0.3", "no answer from unix:{directory}/nobody"),
-        ("seeds=['tcp:127.0.0.1:9', 'tcp:127.0.0.1:10'], timeout=0.3", "tcp:127.0.0.1:10"),
+        (
+            "seeds=['tcp:127.0.0.1:9', 'tcp:127.0.0.1:10'], timeout=0.3, key=bytes(32)",
+            "tcp:127.0.0.1:10",
+        ),
+        ("listen='tcp:127.0.0.1:0'", "InsecureConfig: a TCP port is open to every user"),
+        ("listen='tcp:127.0.0.1:0', key=b'x'", "key=: a key has 32 bytes"),
         ("listen='tcp:0.0.0.0:0'", "InsecureConfig: 0.0.0.0 is not on the loopback interface"),
         ("seeds='tcp:192.0.2.1:7', timeout=1", "InsecureConfig: 192.0.2.1 is not on the loopback"),
         ("listen='unix:{directory}/no/such'", "cannot listen at unix:{directory}/no/such"),

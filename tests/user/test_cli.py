@@ -104,7 +104,10 @@ def test_stacks_are_listed() -> None:
 
 def test_stacks_are_checked() -> None:
     good = call("stacks", "check", "PACK:XFER:TOTAL:MBRSHIP:COM:unix")
-    assert (good.exit_code, good.output) == (0, "ok  PACK:XFER:TOTAL:MBRSHIP:COM:unix\n")
+    assert (good.exit_code, good.output) == (
+        0,
+        "ok  PACK:XFER:TOTAL:MBRSHIP:COM:unix\n    objects: yes\n    messages: yes\n",
+    )
     bad = call("stacks", "check", "TOTAL:COM:unix")
     assert bad.exit_code == 1
     assert "MBRSHIP" in bad.stderr

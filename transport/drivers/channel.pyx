@@ -197,6 +197,19 @@ cdef class Channel:
         self.capacity *= 2
         return 0
 
+    cdef bytes peek(self, Py_ssize_t size):
+        """The first bytes of what has come, which stay; None where there are not so many."""
+        return self.buffer[self.begin:self.begin + size] if self.end - self.begin >= size else None
+
+    cdef int skip(self, Py_ssize_t size) noexcept:
+        """Forget so many bytes of what has come."""
+        self.begin += size
+        return 0
+
+    cdef bint has_link(self) except -1:
+        """Whether the stack was told of it: not while the end that connects waits for a nonce."""
+        return self.proof is None or not self.proof.connects or self.proof.met
+
     cdef Message next_frame(self):
         """The next whole frame, valid until the next `fill`; None where there is none.
 

@@ -23,3 +23,5 @@ cdef class Driver:
     cdef bint wait(self, Waitable waitable, int64_t until) except -1
     cdef int64_t clock(self) noexcept
     cdef int64_t worked(self) noexcept
+    cdef int64_t slept(self) noexcept
+    cdef int64_t preempted(self) noexcept

@@ -4,7 +4,8 @@ The application knows no sockets, clocks or event loops: it puts messages into P
 has a thread `wait` for something that an upcall will complete, and it asks for the time.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
+import gc
+
 from cpython.pythread cimport (
     NOWAIT_LOCK,
     PyThread_acquire_lock,
@@ -16,12 +17,11 @@ from cpython.pythread cimport (
 )
 from libc.stdint cimport int64_t
 
+from orcalike.transport.drivers.deferral cimport interrupted, surface
 from orcalike.transport.layers.base cimport NEVER
 
 cdef extern from "pythread.h" nogil:
-    ctypedef enum PyLockStatus:
-        PY_LOCK_INTR
-    PyLockStatus PyThread_acquire_lock_timed(PyThread_type_lock, long long microseconds, int intr)
+    int PyThread_acquire_lock_timed(PyThread_type_lock, long long microseconds, int intr)
 
 cdef extern from "<time.h>" nogil:
     struct timespec:
@@ -30,13 +30,64 @@ cdef extern from "<time.h>" nogil:
     int clock_gettime(int clock, timespec* time)
     enum:
         CLOCK_MONOTONIC
+        CLOCK_PROCESS_CPUTIME_ID
         CLOCK_THREAD_CPUTIME_ID
+
+cdef extern from "<sys/resource.h>" nogil:
+    struct rusage:
+        long ru_nivcsw
+    int getrusage(int of, rusage* usage)
+
+cdef extern from *:
+    """
+    #include <sys/resource.h>
+    #ifndef RUSAGE_THREAD
+    #define RUSAGE_THREAD 1             /* declared for _GNU_SOURCE alone */
+    #endif
+    static __thread long long orcalike_collected, orcalike_collects_since;
+    static long long *orcalike_collected_here(void) { return &orcalike_collected; }
+    static long long *orcalike_collects_since_here(void) { return &orcalike_collects_since; }
+    """
+    enum:
+        RUSAGE_THREAD
+    long long* collected_here "orcalike_collected_here"() noexcept nogil
+    long long* collects_since_here "orcalike_collects_since_here"() noexcept nogil
 
 
 cdef int64_t monotonic() noexcept nogil:
     cdef timespec time
     clock_gettime(CLOCK_MONOTONIC, &time)
     return <int64_t>time.tv_sec * 1000000000 + time.tv_nsec
+
+
+cdef int64_t used(int clock) noexcept nogil:
+    """Processor time by one of the system's clocks, ns."""
+    cdef timespec time
+    clock_gettime(clock, &time)
+    return <int64_t>time.tv_sec * 1000000000 + time.tv_nsec
+
+
+def on_collection(phase, info):
+    """One of `gc.callbacks`: keep account of this thread's processor time in collections.
+
+    Whatever allocates when the collector's turn has come runs it, and is not to blame for it.
+    """
+    if phase == "start":
+        collects_since_here()[0] = used(CLOCK_THREAD_CPUTIME_ID)
+    elif collects_since_here()[0]:
+        collected_here()[0] += used(CLOCK_THREAD_CPUTIME_ID) - collects_since_here()[0]
+        collects_since_here()[0] = 0
+
+
+def watch_collections():
+    """Keep that account from now on, in all threads."""
+    if on_collection not in gc.callbacks:
+        gc.callbacks.append(on_collection)
+
+
+def worked():
+    """Processor time that this thread has used, ns, without that of collections."""
+    return used(CLOCK_THREAD_CPUTIME_ID) - collected_here()[0]
 
 
 def clock():
@@ -66,9 +117,11 @@ cdef class Waitable:
         return 0
 
     cdef bint sleep(self, int64_t until) except -1:
-        """Sleep until it is done or the time has come; other threads go on meanwhile."""
+        """Sleep until it is done or the time has come; other threads go on meanwhile.
+
+        Raises what a signal's handler raises.
+        """
         cdef long long rest
-        cdef PyLockStatus status
         if self.sleeper is NULL:
             self.sleeper = PyThread_allocate_lock()
             if self.sleeper is NULL:
@@ -78,10 +131,11 @@ cdef class Waitable:
             rest = -1 if until == NEVER else (until - monotonic()) // 1000 + 1
             if until != NEVER and rest <= 0:
                 return False
+            if interrupted():
+                surface()
+                continue
             with nogil:
-                status = PyThread_acquire_lock_timed(self.sleeper, rest, 1)
-            if status == PY_LOCK_INTR:
-                PyErr_CheckSignals()
+                PyThread_acquire_lock_timed(self.sleeper, rest, 1)
         PyThread_acquire_lock(self.sleeper, NOWAIT_LOCK)
         PyThread_release_lock(self.sleeper)     # the next sleeper, if there is one
         return True
@@ -108,10 +162,21 @@ cdef class Driver:
         return monotonic()
 
     cdef int64_t worked(self) noexcept:
-        """How long this thread has had a processor, ns; the clock where nobody can say."""
-        cdef timespec time
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return <int64_t>time.tv_sec * 1000000000 + time.tv_nsec
+        """Processor time that this thread has used, ns, without that of collections."""
+        return used(CLOCK_THREAD_CPUTIME_ID) - collected_here()[0]
+
+    cdef int64_t slept(self) noexcept:
+        """Time that has passed without any thread of this process on a processor, ns.
+
+        It may fall, if several threads run at once.
+        """
+        return monotonic() - used(CLOCK_PROCESS_CPUTIME_ID)
+
+    cdef int64_t preempted(self) noexcept:
+        """How often a processor was taken from this thread."""
+        cdef rusage usage
+        getrusage(RUSAGE_THREAD, &usage)
+        return usage.ru_nivcsw
 
     def call(self, function, *args):
         """Run one of the stack's inputs: `function(*args, now)`, and send what comes of it."""

@@ -5,9 +5,10 @@ without letting the lock go is slow, not dead, and who suspects it would be wron
 touches nothing but the table here, under its mutex; it sleeps until the next beat is due, and for
 good where there is nobody to beat to.
 
-A beat is 48 bytes, little-endian:
+A beat is 56 bytes, little-endian:
 
     magic (4) | version | kind | 0 (2) | group (8) | sender (8) | target (8) | sent (8) | echo (8)
+    | lease (8)
 
 `group` is a digest of the group's name; sender and target are incarnations. `sent` is the sender's
 monotonic clock, which serves as the beat's number: it grows from beat to beat. `echo` is the
@@ -16,14 +17,22 @@ back knows that both directions worked then, and that it took the other no longe
 to say so: contact is known up to the echo plus one period, or up to now where that is less. Where
 one direction is cut the echoes stop, and contact with them, at both ends.
 
+`lease` is the key of the view in which the beat grants its target a lease, or 0 (`membership/lease.py`):
+a beat grants one only while the endpoint grants any, and had contact with the target lately.
+
 A view is installed everywhere at once, and a Unix socket queues few datagrams (10, as kernels
 come). So that not the same beats find it full each time, a period is cut short by up to a quarter
 of it, at random; and what did not go is tried a few times more within the period.
 
 A beat from an endpoint that this one does not beat to is answered, once: its view may be newer than
-ours, and a program that keeps the interpreter lock cannot tell this thread of the new view. An
-answer is a beat of another kind, which nobody answers. Anything else that is not a beat for one of
-the stacks here is counted by its reason, and dropped.
+ours, and a program that keeps the interpreter lock cannot tell this thread of the new view. So is
+one to an endpoint that asks to be let in (`answer`). An answer is a beat of another kind, which is
+not answered. Anything else that is not a beat for one of the stacks here is counted by its reason,
+and dropped.
+
+On a busy machine this thread can be late itself. What it does not send then cannot be answered, and
+it takes nothing: it keeps account of how late it was, so that the silence of the others meanwhile,
+and before they were beaten to at all, is not held against them (`excuses`).
 
 In a child after fork() there is no thread, and its mutex may be held for ever: there every method
 leaves the table alone.
@@ -102,14 +111,16 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef enum:
     MAGIC = 0x62636F4F          # "Oocb" on the wire
-    VERSION = 1
+    VERSION = 2
     BEAT = 1                    # kinds
     ANSWER = 2
-    BEAT_SIZE = 48
+    BEAT_SIZE = 56
     SOCKETS_MAX = 4
     SEATS_MAX = 256
     TAKEN_AT_ONCE = 64          # datagrams, before the thread looks at what is due
     TRIES = 3                   # to reach a full socket again, an eighth of the period apart
+
+cdef int64_t IDLE = 3600000000000   # ns: how often one wakes that beats to no members
 
 cdef enum:                      # what is counted
     SENT
@@ -130,15 +141,25 @@ cdef struct Contact:            # a member that is beaten to
     sockaddr_storage address
     socklen_t length            # 0: it takes no datagrams
     bint blocked                # its socket was full
+    bint cut                    # cut off on purpose: no beats go there, and none count
+    bint unleased               # it learns of no death for certain, and so needs no lease
     uint64_t latest             # what its latest beat gave as `sent`
     int64_t known               # contact in both directions was known then; 0 for never
+    int64_t since               # when it was first to be beaten to
+    int64_t late                # the seat's `late` at the time `known`, or `since`
+    int64_t granted             # when it got its last lease; 0 for never
+    uint64_t lease              # key of the last lease that it gave
+    int64_t leased              # the echo that came with that
 
 cdef struct Seat:               # a stack that beats
     uint64_t group
     uint64_t incarnation
     int64_t period
+    uint64_t lease              # what its beats grant, or 0
+    int64_t window              # how old contact may be for that, ns
     int64_t due                 # when all are beaten to again
     int64_t wake                # when that is, or when those are tried again whose sockets were full
+    int64_t late                # how late the thread was for the beats so far, in all
     int tries
     Contact* contacts
     int count
@@ -210,14 +231,19 @@ cdef class Heartbeat:
             pthread_mutex_unlock(&table.mutex)
         ring(table)
 
-    def beat(self, incarnation, str group, int64_t period, members):
+    def beat(self, incarnation, str group, int64_t period, members, uint64_t lease=0,
+             int64_t window=0, cut=(), unleased=()):
         """From now on endpoint `incarnation` beats to these members of its group, each `period` ns.
 
-        What is known of those who stay is kept. New ones are beaten to at once. With no members
-        the endpoint has no seat here. Raises ValueError for too many, OrcalikeError for too many
-        endpoints.
+        The beats grant a `lease` to each member that there was contact with within `window` ns, none
+        if it is 0, and none to those that are `unleased`. From members that are `cut` off none count,
+        and none go there. What is known of those who stay is kept. All are beaten to at once if there are new ones, or the lease is. With
+        no members the endpoint has no seat here. Returns (incarnation, when) of each member that was
+        granted a lease, ever. Raises ValueError for too many, OrcalikeError for too many endpoints.
         """
         cdef Table* table = self.table
+        cdef Seat* seat
+        cdef list granted = []
         cdef Contact* contacts = NULL
         cdef bytes address
         cdef bint placed
@@ -229,7 +255,7 @@ cdef class Heartbeat:
         if count > MEMBERS_MAX or period <= 0:
             raise ValueError(f"beats to {count} members each {period} ns")
         if not self.is_mine():
-            return
+            return granted
         if count:
             contacts = <Contact*>calloc(count, sizeof(Contact))
             if contacts is NULL:
@@ -239,11 +265,18 @@ cdef class Heartbeat:
                 contacts[i].incarnation = members[i].incarnation
                 address = sockets.datagram_address(members[i].address)
                 contacts[i].length = <socklen_t>len(address)
+                contacts[i].cut = members[i] in cut
+                contacts[i].unleased = members[i] in unleased
                 memcpy(&contacts[i].address, <const char*>address, len(address))
             with nogil:
                 pthread_mutex_lock(&table.mutex)
-                placed = place(table, me, hashed, period, &contacts, count)
+                placed = place(table, me, hashed, period, &contacts, count, lease, window)
                 pthread_mutex_unlock(&table.mutex)
+            # Only beats grant, and none does that the seat does not say.
+            seat = seat_of(table, me) if placed else NULL
+            if seat is not NULL:
+                granted = [(seat.contacts[i].incarnation, seat.contacts[i].granted)
+                           for i in range(seat.count) if seat.contacts[i].granted]
         finally:
             free(contacts)
         if not placed:
@@ -251,6 +284,84 @@ cdef class Heartbeat:
         if count:
             self.start()
             ring(table)
+        return granted
+
+    def leased(self, incarnation, other):
+        """(key, when) of the last lease that endpoint `incarnation` has from `other`, or (0, 0).
+
+        `when`, ns, is the time of the beat of this endpoint that the lease answers.
+        """
+        cdef Table* table = self.table
+        cdef Seat* seat
+        cdef Contact* contact = NULL
+        cdef uint64_t me = incarnation, there = other, lease = 0
+        cdef int64_t when = 0
+        if not self.is_mine():
+            return 0, 0
+        with nogil:
+            pthread_mutex_lock(&table.mutex)
+            seat = seat_of(table, me)
+            if seat is not NULL:
+                contact = contact_of(seat, there)
+            if contact is not NULL:
+                lease, when = contact.lease, contact.leased
+            pthread_mutex_unlock(&table.mutex)
+        return lease, when
+
+    def answer(self, incarnation, str group):
+        """Endpoint `incarnation` answers beats from now on, until `beat` says which it sends.
+
+        Nothing happens without a socket, where none can come. Raises OrcalikeError for too many
+        endpoints.
+        """
+        cdef Table* table = self.table
+        cdef uint64_t me = incarnation
+        cdef uint64_t hashed = load64(blake2b(group.encode(), digest_size=8).digest())
+        cdef bint placed
+        if not self.is_mine() or not table.fd_count:
+            return
+        with nogil:
+            pthread_mutex_lock(&table.mutex)
+            placed = seat_of(table, me) is not NULL or take_seat(table, me, hashed) is not NULL
+            pthread_mutex_unlock(&table.mutex)
+        if not placed:
+            raise OrcalikeError(f"heartbeats of more than {SEATS_MAX} endpoints")
+        self.start()
+        ring(table)
+
+    def excuses(self, incarnation):
+        """(incarnation, until) of each member that endpoint `incarnation` beats to.
+
+        Its silence before the time `until`, ns, says nothing: it was not beaten to yet, or for as
+        long as this thread was late itself since it was heard.
+        """
+        cdef Table* table = self.table
+        cdef Seat* seat
+        cdef int64_t* found = NULL
+        cdef uint64_t me = incarnation
+        cdef int64_t now, late
+        cdef int i, count = 0
+        if not self.is_mine():
+            return []
+        found = <int64_t*>malloc(2 * MEMBERS_MAX * sizeof(int64_t))
+        if found is NULL:
+            raise MemoryError
+        with nogil:
+            pthread_mutex_lock(&table.mutex)
+            seat = seat_of(table, me)
+            if seat is not NULL:
+                now = monotonic()
+                late = seat.late + lateness(seat, now)
+                count = seat.count
+                for i in range(count):
+                    found[2 * i] = <int64_t>seat.contacts[i].incarnation
+                    found[2 * i + 1] = min(now, late - seat.contacts[i].late + max(
+                        seat.contacts[i].known, seat.contacts[i].since))
+            pthread_mutex_unlock(&table.mutex)
+        try:
+            return [(<uint64_t>found[2 * i], found[2 * i + 1]) for i in range(count)]
+        finally:
+            free(found)
 
     def heard(self, incarnation):
         """(incarnation, when) of each member in contact with endpoint `incarnation`, ever.
@@ -346,32 +457,58 @@ cdef Contact* contact_of(Seat* seat, uint64_t incarnation) noexcept nogil:
     return NULL
 
 
+cdef Seat* take_seat(Table* table, uint64_t me, uint64_t group) noexcept nogil:
+    """A free seat, for an endpoint that beats to no members yet; NULL if there is none."""
+    cdef Seat* seat = &table.seats[table.seat_count]
+    if table.seat_count == SEATS_MAX:
+        return NULL
+    table.seat_count += 1
+    memset(seat, 0, sizeof(Seat))
+    seat.incarnation, seat.group, seat.period = me, group, IDLE
+    seat.due = seat.wake = monotonic() + IDLE
+    return seat
+
+
+cdef int64_t lateness(Seat* seat, int64_t now) noexcept nogil:
+    """How late the thread is for a seat's beats at the time `now`, if that is worth a word."""
+    cdef int64_t late = now - seat.wake if seat.wake and seat.count else 0
+    return late if late > seat.period // 4 else 0
+
+
 cdef bint place(Table* table, uint64_t me, uint64_t group, int64_t period, Contact** given,
-                int count) noexcept nogil:
+                int count, uint64_t lease, int64_t window) noexcept nogil:
     """Give the endpoint these contacts, and its old ones back; False where there is no room."""
     cdef Seat* seat = seat_of(table, me)
     cdef Contact* contacts = given[0]
     cdef Contact* before
     cdef bint fresh = False
+    cdef int64_t now = monotonic()
     cdef int i
     if seat is NULL:
         if not count:
             return True
-        if table.seat_count == SEATS_MAX:
+        seat = take_seat(table, me, group)
+        if seat is NULL:
             return False
-        seat = &table.seats[table.seat_count]
-        table.seat_count += 1
-        memset(seat, 0, sizeof(Seat))
     for i in range(count):
         before = contact_of(seat, contacts[i].incarnation)
         if before is NULL:
             fresh = True
+            contacts[i].since = now
+            contacts[i].late = seat.late
         else:
             contacts[i].latest = before.latest
             contacts[i].known = before.known
+            contacts[i].since = before.since
+            contacts[i].late = before.late
+            contacts[i].granted = before.granted
+            contacts[i].lease = before.lease
+            contacts[i].leased = before.leased
     given[0] = seat.contacts
     seat.incarnation, seat.group, seat.period = me, group, period
     seat.contacts, seat.count = contacts, count
+    fresh |= lease != 0 and lease != seat.lease
+    seat.lease, seat.window = lease, window
     if fresh:
         seat.due = seat.wake = 0
     if not count:
@@ -424,6 +561,7 @@ cdef int send_due(Table* table) noexcept nogil:
     for i in range(table.seat_count):
         seat = &table.seats[i]
         if seat.wake <= now:
+            seat.late += lateness(seat, now)
             send_round(table, seat, now)
         if least < 0 or seat.wake < least:
             least = seat.wake
@@ -443,7 +581,7 @@ cdef void send_round(Table* table, Seat* seat, int64_t now) noexcept nogil:
         seat.tries = TRIES
     for i in range(seat.count):
         contact = &seat.contacts[i]
-        if contact.length and (all or contact.blocked):
+        if contact.length and not contact.cut and (all or contact.blocked):
             contact.blocked = not send_beat(table, seat, contact, now)
             blocked |= contact.blocked
     seat.wake = seat.due
@@ -463,16 +601,21 @@ cdef uint64_t roll(Table* table) noexcept nogil:
 cdef bint send_beat(Table* table, Seat* seat, Contact* contact, int64_t now) noexcept nogil:
     """Beat to one; False where its socket is full."""
     cdef unsigned char beat[BEAT_SIZE]
+    cdef uint64_t lease = seat.lease
     cdef int i
+    if contact.unleased or not contact.known or now - contact.known > seat.window:
+        lease = 0
     for i in range(table.fd_count):
         if table.families[i] == contact.address.ss_family:
-            write_beat(beat, BEAT, seat, contact.incarnation, now, contact.latest)
+            if lease:
+                contact.granted = now
+            write_beat(beat, BEAT, seat, contact.incarnation, now, contact.latest, lease)
             return send(table, table.fds[i], beat, &contact.address, contact.length)
     return True
 
 
 cdef void write_beat(unsigned char* beat, unsigned char kind, Seat* seat, uint64_t target,
-                     int64_t now, uint64_t echo) noexcept nogil:
+                     int64_t now, uint64_t echo, uint64_t lease) noexcept nogil:
     store32(beat, MAGIC)
     beat[4] = VERSION
     beat[5] = kind
@@ -482,6 +625,7 @@ cdef void write_beat(unsigned char* beat, unsigned char kind, Seat* seat, uint64
     store64(beat + 24, target)
     store64(beat + 32, <uint64_t>now)
     store64(beat + 40, echo)
+    store64(beat + 48, lease)
 
 
 cdef bint send(Table* table, int fd, const unsigned char* beat, sockaddr_storage* target,
@@ -535,12 +679,17 @@ cdef int take(Table* table, int fd, unsigned char* beat, ssize_t size, sockaddr_
     if contact is NULL:
         if beat[5] == ANSWER:
             return NOT_FOR_US
-        write_beat(beat, ANSWER, seat, load64(beat + 16), now, sent)
+        write_beat(beat, ANSWER, seat, load64(beat + 16), now, sent, 0)
         send(table, fd, beat, source, length)
         return ANSWERED
+    if contact.cut:
+        return NOT_FOR_US
     if sent <= contact.latest:
         return STALE
     contact.latest = sent
     if echo:
         contact.known = max(contact.known, min(now, <int64_t>echo + seat.period))
+        contact.late = seat.late
+        if load64(beat + 48):
+            contact.lease, contact.leased = load64(beat + 48), <int64_t>echo
     return TAKEN

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.stack cimport Stack
+from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/epoll.h>" nogil:
@@ -16,6 +17,11 @@ cdef extern from "<sys/epoll.h>" nogil:
 
 
 cdef class Links(Driver):
+    cdef int spare                  # a descriptor that is let go where there are no others
+    cdef int64_t links_until        # when a greeting is due, or complaints are told; or NEVER
+    cdef object half_open           # the connections that have not greeted
+    cdef object complaints          # what is logged of bad connections
+    cdef public object key          # that TCP connections must prove, bytes; or None
     cdef int epoll                  # all sockets and processes, and what the pump adds
     cdef int process                # a pidfd of this process, for peers; -1 where there is none
     cdef int64_t now                # the time of this input, ns
@@ -31,14 +37,24 @@ cdef class Links(Driver):
     cdef dict told                  # stack -> the version of its beats that the heartbeat has
     cdef object severed             # addresses that this process is cut off from
     cdef readonly object log        # called with (level, text)
-    cdef public object stack_for    # group name -> Stack or None, for greetings
+    cdef public object stack_for    # group name, address -> Stack or None, for greetings
+    cdef public bint hears_deaths   # a launcher tells all members which processes have ended
 
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
     cdef int slot(self, object entry) except -1
     cdef int watch(self, int fd, int slot, unsigned int events, int operation=?) except -1
     cdef void unwatch(self, int fd) noexcept
     cdef Channel open(self, object sock, unsigned int events)
-    cdef accept(self, object listener)
+    cdef accept(self, object listener, int most=?)
+    cdef make_room(self, object listener, object error)
+    cdef give_up(self, Channel channel, str why)
+    cdef int expire_links(self) except -1
+    cdef int set_links_until(self) except -1
+    cdef int complain(self, int level, str text) except -1
+    cdef int challenge(self, Channel channel, bint connects) except -1
+    cdef bint prove(self, Channel channel) except -1
+    cdef int seal(self, Channel channel, Message message) except -1
+    cdef bint is_outsider(self, Channel channel) except -1
     cdef connect(self, Stack stack, str address)
     cdef close(self, Channel channel, str why)
     cdef set_severed(self, Channel channel, bint severed)
@@ -58,5 +74,6 @@ cdef class Links(Driver):
     cdef died(self, Stack stack, object incarnation)
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1
     cdef beat(self)
+    cdef bint runs(self, object member) except -1
     cdef int expire(self, Stack stack, int64_t now) except -1
     cdef close_sockets(self)

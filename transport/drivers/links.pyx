@@ -7,7 +7,7 @@ what they put out. It watches the peers' processes (`processes.py`), and keeps t
 Whoever calls it runs in the stacks: the pump sees to it that it is one thread at a time.
 """
 
-from libc.errno cimport errno
+from libc.errno cimport EAGAIN, ECONNABORTED, EINTR, errno
 from libc.stdint cimport int64_t, uint64_t
 
 import logging
@@ -15,13 +15,18 @@ import os
 import socket
 
 from orcalike.transport.drivers import processes, sockets
+from orcalike.transport.drivers.complaints import Complaints
+from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.heartbeat import Heartbeat
 from orcalike.transport.drivers.processes import Process
-from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.drivers.proof import CHALLENGE_SIZE, MAGIC, TAG_SIZE, Proof
+from orcalike.transport.errors import AuthenticationError, OrcalikeError, ProtocolError
+from orcalike.transport.membership.lease import window_of
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
-from orcalike.transport.drivers.driver cimport Driver
-from orcalike.transport.layers.base cimport Outbox
+from orcalike.transport.drivers.driver cimport Driver, monotonic
+from orcalike.transport.layers.base cimport NEVER, Outbox
+from orcalike.transport.layers.com cimport FRAME_HEADER
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
@@ -45,9 +50,12 @@ cdef enum:
     SLOTS_MAX = 4096
     PUMPS_SLOTS = 2             # the first are the pump's own
     GREETING_MAX = 2048         # bytes before a stranger has said who it is
-    STRANGERS_MAX = 64
+    ACCEPTS_MAX = 64            # connections at a time, so that others have their turn
+    UNREAD_MAX = 1048576        # bytes that wait for a non-member to read them
     LATE_MAX = 64               # processes that are watched on when their links are gone
     BEATS = 5                   # in a detection time
+
+cdef uint64_t UNTOLD = <uint64_t>-1     # as a version of all beats: the heartbeats are to be told
 
 CUT_OFF = "this process is cut off from it"
 
@@ -56,7 +64,7 @@ cdef class Links(Driver):
     """The sockets of one process. `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None):
-        self.process = -1
+        self.process = self.spare = -1
         self.epoll = epoll_create1(EPOLL_CLOEXEC)
         if self.epoll < 0:
             raise OSError(errno, os.strerror(errno))
@@ -71,10 +79,14 @@ cdef class Links(Driver):
         self.severed = frozenset()
         self.heartbeat = Heartbeat()
         self.log = log or (lambda level, text: None)
+        self.complaints = Complaints(self.log)
+        self.half_open = HalfOpen()
+        self.links_until = NEVER
+        self.spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def __dealloc__(self):
         cdef int fd
-        for fd in (self.epoll, self.process):
+        for fd in (self.epoll, self.process, self.spare):
             if fd >= 0:
                 close(fd)               # not Python's, which may be gone when the process ends
 
@@ -83,6 +95,7 @@ cdef class Links(Driver):
     def add(self, Stack stack):
         """Serve `stack` too; frames of strangers go to the stack that `stack_for` names."""
         self.stacks.append(stack)
+        self.beats_version = UNTOLD
 
     def listen(self, sock):
         """Accept connections on a listening socket, which is owned here from now on.
@@ -93,6 +106,8 @@ cdef class Links(Driver):
         sock.setblocking(False)
         self.watch(sock.fileno(), self.slot(sock), EPOLLIN)
         self.sockets[sock.fileno()] = sock
+        self.told.clear()
+        self.beats_version = UNTOLD
 
     def watch_fd(self, int fd, callback):
         """Call `callback()` when `fd` is readable, outside of all stacks; nothing is closed here."""
@@ -153,22 +168,131 @@ cdef class Links(Driver):
         self.watch(sock.fileno(), slot, events)
         return channel
 
-    cdef accept(self, object listener):
-        strangers = [entry for entry in self.slots
-                     if isinstance(entry, Channel) and (<Channel>entry).stack is None]
-        while True:
+    cdef accept(self, object listener, int most=ACCEPTS_MAX):
+        """Accept what waits; whoever has sent its greeting already is heard at once."""
+        cdef Channel channel
+        for _ in range(most):
             try:
                 sock, _ = listener.accept()
-            except OSError:
+            except OSError as error:
+                if error.errno == ECONNABORTED:
+                    continue
+                if error.errno != EAGAIN and error.errno != EINTR:
+                    self.make_room(listener, error)
                 return
             try:
-                sockets.accepted(sock)
-                if len(strangers) >= STRANGERS_MAX:
-                    raise OrcalikeError("too many connections that have not greeted")
-                strangers.append(self.open(sock, EPOLLIN))
+                source = sockets.accepted(sock)
+                crowded = self.half_open.crowded(source)
+                if crowded is not None:
+                    self.give_up(crowded, "it has not greeted, and others wait")
+                channel = self.open(sock, EPOLLIN)
             except (OSError, OrcalikeError) as error:
-                self.log(logging.WARNING, f"a connection was refused: {error}")
+                self.complain(logging.WARNING, f"a connection was refused: {error}")
                 sock.close()
+                continue
+            self.half_open.add(channel, source, self.now)
+            self.set_links_until()
+            if self.key is not None and sock.family != socket.AF_UNIX:
+                self.challenge(channel, False)
+            if self.slots[channel.link] is channel:
+                self.handle_channel(channel, EPOLLIN)
+
+    cdef make_room(self, object listener, object error):
+        """The system has no room for a connection that waits: one that is silent goes, or it does.
+
+        Else the listening socket would stay readable, and the pump would never sleep.
+        """
+        silent = self.half_open.most()
+        self.complain(logging.WARNING, f"a connection cannot be accepted: {error.strerror}")
+        if silent is not None:
+            self.give_up(silent, "it has not greeted, and others wait")
+        elif self.spare >= 0:
+            close(self.spare)
+            self.spare = -1
+            try:
+                listener.accept()[0].close()
+            except OSError:
+                pass
+            self.spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    cdef give_up(self, Channel channel, str why):
+        """Close a connection that has not greeted, unless its greeting is here after all."""
+        self.handle_channel(channel, EPOLLIN)
+        if channel in self.half_open:
+            self.refuse(channel, why)
+
+    cdef int expire_links(self) except -1:
+        """Who has not greeted in time is closed; what was not logged is told of."""
+        for channel in self.half_open.overdue(self.now):
+            self.give_up(<Channel>channel, "no greeting came in time")
+        self.complaints.count(self.now)
+        self.set_links_until()
+        return 0
+
+    cdef int set_links_until(self) except -1:
+        self.links_until = NEVER
+        for deadline in (self.half_open.deadline(), self.complaints.deadline()):
+            if deadline is not None:
+                self.links_until = min(self.links_until, <int64_t>deadline)
+        return 0
+
+    cdef int complain(self, int level, str text) except -1:
+        """Log that a connection is bad: at most once a second."""
+        self.complaints.say(level, text, self.now)
+        self.set_links_until()
+        return 0
+
+    # The proof of the key (`proof.py`).
+
+    cdef int challenge(self, Channel channel, bint connects) except -1:
+        """Begin the proof, on a connection that is keyed."""
+        channel.proof = Proof(self.key, connects=connects)
+        channel.put(Message(channel.proof.challenge()))
+        self.flush(channel)
+        return 0
+
+    cdef bint prove(self, Channel channel) except -1:
+        """Go on with the proof; whether the other end has proved the key, before any frame."""
+        cdef bytes begun, whole
+        cdef Py_ssize_t size
+        proof = channel.proof
+        try:
+            if not proof.met:
+                begun = channel.peek(len(MAGIC))
+                if begun is not None and begun != MAGIC:
+                    raise AuthenticationError("it speaks without the key of this group")
+                begun = channel.peek(CHALLENGE_SIZE)
+                if begun is None:
+                    return False
+                channel.skip(CHALLENGE_SIZE)
+                proof.meet(begun)
+                if proof.connects:
+                    channel.stack.link_up(channel.link, channel.address, self.now)
+            begun = channel.peek(TAG_SIZE + 4)
+            if begun is None:
+                return False
+            size = 4 + int.from_bytes(begun[TAG_SIZE:], "little")
+            if size < FRAME_HEADER or size > GREETING_MAX:
+                raise AuthenticationError("it has not proved the key of this group")
+            whole = channel.peek(TAG_SIZE + size)
+            if whole is None:
+                return False
+            proof.verify(whole[:TAG_SIZE], whole[TAG_SIZE:])
+        except AuthenticationError as error:
+            self.refuse(channel, str(error))
+            return False
+        channel.skip(TAG_SIZE)
+        if proof.sealed:
+            channel.proof = None
+        return True
+
+    cdef int seal(self, Channel channel, Message message) except -1:
+        """This end's greeting goes out: its proof goes before it."""
+        if not channel.proof.sealed:
+            channel.put(Message(channel.proof.seal(message.body)))
+            if channel.proof.verified:
+                channel.proof = None
+        return 0
 
     cdef connect(self, Stack stack, str address):
         cdef Channel channel
@@ -192,9 +316,12 @@ cdef class Links(Driver):
             return
         self.unwatch(channel.fd)
         sock.close()
+        self.half_open.remove(channel)
         self.slots[channel.link] = None
+        if channel.proof is not None and channel.proof.connects:
+            why = f"{why}; it has not proved the key of this group"
         if channel.stack is not None:
-            if channel.connecting:
+            if channel.connecting or not channel.has_link():
                 channel.stack.connect_failed(channel.address, why, self.now)
             else:
                 channel.stack.link_down(channel.link, why, self.now)
@@ -215,6 +342,8 @@ cdef class Links(Driver):
             if got == CLOSED:
                 self.close(channel, channel.why)
                 return 0
+        if channel.proof is not None and not channel.proof.verified and not self.prove(channel):
+            return got > 0
         while True:
             frame = channel.next_frame()
             if frame is None:
@@ -238,7 +367,10 @@ cdef class Links(Driver):
             return 0
         channel.connecting = channel.waits_for_room = False
         self.watch(channel.fd, channel.link, EPOLLIN, EPOLL_CTL_MOD)
-        channel.stack.link_up(channel.link, channel.address, self.now)
+        if self.key is not None and self.sockets[channel.fd].family != socket.AF_UNIX:
+            self.challenge(channel, True)
+        else:
+            channel.stack.link_up(channel.link, channel.address, self.now)
         return 0
 
     cdef greeted(self, Channel channel, bytes frame):
@@ -246,20 +378,24 @@ cdef class Links(Driver):
         cdef Stack stack = None
         try:
             group, address, _ = greeting_of(frame)
-            stack = self.stack_for(group) if self.stack_for else self.stacks[0]
+            stack = self.stack_for(group, address) if self.stack_for else self.stacks[0]
             if address in self.severed:
                 raise ProtocolError(CUT_OFF)
             if stack is None:
-                raise ProtocolError(f"{address or 'a stranger'} asks for group {group!r}")
+                raise ProtocolError("it asks for a group that is not here")
         except ProtocolError as error:
             channel.why = str(error)
             return
+        self.half_open.remove(channel)
         channel.stack = stack
         stack.link_up(channel.link, "", self.now)
 
     cdef refuse(self, Channel channel, str why):
-        level = logging.INFO if why == CUT_OFF else logging.WARNING
-        self.log(level, f"connection {channel.address or channel.link} refused: {why}")
+        if why == CUT_OFF:
+            self.log(logging.INFO, f"connection {channel.link} refused: {why}")
+        else:
+            self.complain(logging.WARNING,
+                          f"connection {channel.address or channel.link} refused: {why}")
         self.close(channel, why)
 
     # What the stacks put out.
@@ -267,15 +403,17 @@ cdef class Links(Driver):
     cdef int emit(self) except -1:
         """Move what the stacks put out to the sockets."""
         cdef Stack stack
-        cdef uint64_t version = 0
-        for stack in self.stacks:
-            if stack.out.count or stack.out.connects or stack.out.closes:
-                self.emit_stack(stack)
-            version = version * 1000003 + stack.beats_version
-        if version != self.beats_version:
+        cdef uint64_t version
+        while True:
+            version = 0
+            for stack in self.stacks:
+                if stack.out.count or stack.out.connects or stack.out.closes:
+                    self.emit_stack(stack)
+                version = version * 1000003 + stack.beats_version
+            if version == self.beats_version:
+                return 0
             self.beats_version = version
-            self.beat()
-        return 0
+            self.beat()                 # which may have a stack go on
 
     cdef int emit_stack(self, Stack stack) except -1:
         cdef Outbox out = stack.out
@@ -286,6 +424,8 @@ cdef class Links(Driver):
                 entry = self.slots[out.items[i].link]
                 if isinstance(entry, Channel):
                     channel = <Channel>entry
+                    if channel.proof is not None:
+                        self.seal(channel, <Message>out.items[i].message)
                     channel.put(<Message>out.items[i].message)
                     if not channel.dirty:
                         channel.dirty = True
@@ -296,6 +436,8 @@ cdef class Links(Driver):
                 channel.dirty = False
                 if not channel.waits_for_room:
                     self.flush(channel)
+                elif channel.queued > UNREAD_MAX and self.is_outsider(channel):
+                    self.refuse(channel, "it does not read what it has asked for")
             if out.connects or out.closes:
                 self.follow(stack)
         return 0
@@ -307,7 +449,7 @@ cdef class Links(Driver):
         for link in stack.out.take_closes():
             entry = self.slots[link]
             if isinstance(entry, Channel):
-                self.refuse(<Channel>entry, "the stack refused it")
+                self.refuse(<Channel>entry, stack.bottom.take_why(link) or "the stack refused it")
         return 0
 
     cdef int flush(self, Channel channel) except -1:
@@ -319,6 +461,11 @@ cdef class Links(Driver):
             self.watch(channel.fd, channel.link, EPOLLIN if gone else EPOLLIN | EPOLLOUT,
                        EPOLL_CTL_MOD)
         return 0
+
+    cdef bint is_outsider(self, Channel channel) except -1:
+        """Whether it is the connection of an endpoint that has greeted, and is in no view here."""
+        peer = self.peer_of(channel)
+        return peer is not None and peer.place < 0
 
     # Processes that end.
 
@@ -381,9 +528,10 @@ cdef class Links(Driver):
         What it sent can be in any connection that has not greeted yet, too.
         """
         cdef Channel channel
+        cdef int64_t seen = monotonic()
         for entry in list(self.slots):
             if isinstance(entry, socket.socket):
-                self.accept(entry)
+                self.accept(entry, SLOTS_MAX)
         for entry in list(self.slots):
             if not isinstance(entry, Channel) or (<Channel>entry).connecting:
                 continue
@@ -394,7 +542,8 @@ cdef class Links(Driver):
             peer = self.peer_of(channel)
             if peer is not None and channel.stack is stack and peer.incarnation == incarnation:
                 self.close(channel, "its process has ended")
-        stack.died(incarnation, self.now)
+        lease, leased = self.heartbeat.leased(stack.me.incarnation, incarnation)
+        stack.died(incarnation, self.now, lease, seen - leased)
 
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1:
         """Whether a channel is open, and of that member of that stack as far as is known."""
@@ -448,26 +597,53 @@ cdef class Links(Driver):
         self.stacks.remove(old)
         if new not in self.stacks:
             self.stacks.append(new)
+        self.beats_version = UNTOLD
 
     # Heartbeats.
 
     cdef beat(self):
-        """Tell the heartbeats whom the stacks beat to now."""
+        """Tell the heartbeats which members the stacks beat to now, and whether that is a lease."""
         cdef Stack stack
         for stack in self.stacks:
-            if self.told.get(stack) != stack.beats_version:
+            if stack not in self.told and not stack.beats_version:
+                self.told[stack] = 0
+                # It is to be let in: others may beat to it before it knows that it was.
+                self.heartbeat.answer(stack.me.incarnation, stack.config.group)
+            elif self.told.get(stack) != stack.beats_version:
                 self.told[stack] = stack.beats_version
-                members = [member for member in stack.beats if member.address not in self.severed]
-                self.heartbeat.beat(stack.me.incarnation, stack.config.group,
-                                    stack.config.detection // BEATS, members)
+                detection = stack.config.detection
+                cut = [member for member in stack.beats if member.address in self.severed]
+                granted = self.heartbeat.beat(stack.me.incarnation, stack.config.group,
+                                              detection // BEATS, stack.beats, stack.lease,
+                                              window_of(detection), cut, self.unleased(stack))
+                if stack.lease == 0:
+                    stack.leases_ended(granted, self.now)
+
+    def unleased(self, Stack stack):
+        """The members that never learn of a death for certain: by TCP no process passes a pidfd."""
+        if self.hears_deaths:
+            return ()
+        return [member for member in stack.beats if not member.address.startswith("unix:")]
 
     cdef int expire(self, Stack stack, int64_t now) except -1:
-        """A stack's deadline has come: first it hears who was heard."""
+        """A stack's deadline has come: first it hears which members were heard, and which live."""
         if stack.beats:
             for incarnation, when in self.heartbeat.heard(stack.me.incarnation):
                 stack.heard(incarnation, when)
+            for incarnation, until in self.heartbeat.excuses(stack.me.incarnation):
+                stack.excuse(incarnation, until)
+            quiet = stack.quiet(now)
+            for member in stack.beats if quiet else ():
+                if member.incarnation in quiet and self.runs(member):
+                    stack.lives(member.incarnation)
         stack.expire(now)
         return 0
+
+    cdef bint runs(self, object member) except -1:
+        """Whether the kernel says that a member's process runs; not across a partition (`sever`)."""
+        slot = self.processes.get(member.incarnation)
+        return (slot is not None and member.address not in self.severed
+                and self.slots[slot].runs())
 
     # The end.
 

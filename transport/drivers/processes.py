@@ -13,6 +13,9 @@ one can pass on. Nothing else about a connection is as certain:
 - A number that the peer states means something in its own process namespace only.
 
 Where there is no pidfd (TCP, an old kernel) a death is suspected, never certain.
+
+The same descriptor says whether a process that is silent runs, as far as the kernel knows: one that
+waits for a processor does, one that a signal or a debugger has stopped does not.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ import select
 from pathlib import Path
 
 from orcalike.transport.stack import Stack
+
+RUNNING = frozenset("RSD")
+"""Of the states in /proc/PID/stat: it runs or waits; the others are stopped, or at their end."""
 
 
 class Process:
@@ -39,6 +45,16 @@ class Process:
         poller = select.poll()
         poller.register(self.fd, select.POLLIN)
         return any(events & select.POLLIN for _, events in poller.poll(0))
+
+    def runs(self) -> bool:
+        """Whether the kernel says that the process lives and is not stopped; False if unknown."""
+        try:
+            fields = Path(f"/proc/self/fdinfo/{self.fd}").read_text().split()
+            pid = int(fields[fields.index("Pid:") + 1])
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, ValueError, IndexError):
+            return False  # it has ended, or is in a process namespace that is not seen from here
+        return state in RUNNING and not self.has_ended()  # so the number was its own till now
 
     def close(self) -> None:
         """Watch no more."""

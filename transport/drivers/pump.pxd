@@ -22,6 +22,7 @@ cdef class Pump(Links):
 
     cdef int enter(self) except -1
     cdef int leave(self) except -1
+    cdef int poll_once(self, bint sleeps) except -1
     cdef int poll(self, bint sleeps=?) except -1
     cdef int wind(self) except -1
     cdef int64_t next_deadline(self)

@@ -18,9 +18,10 @@ what is ready before letting go.
 The stacks' next deadline is a timer in the set, so that all three sleep without a time limit of
 their own. It is set anew only for an earlier one: most deadlines move on before they come, and a
 limit at each sleep, or a timer at each move, costs each waiting write a microsecond.
+
+No handler of a signal runs while its thread has the lock or the role (`deferral`).
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from cpython.pythread cimport (
     NOWAIT_LOCK,
     PyThread_acquire_lock,
@@ -36,6 +37,15 @@ from libc.stdint cimport int64_t, uint64_t
 import logging
 import os
 
+from orcalike.transport.drivers.deferral cimport (
+    block_signals,
+    deliver,
+    drop,
+    drop_later,
+    hold,
+    interrupted,
+    surface,
+)
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
 from orcalike.transport.drivers.links cimport Links, epoll_event
 from orcalike.transport.layers.base cimport NEVER
@@ -133,6 +143,7 @@ cdef class Pump(Links):
 
     cdef int enter(self) except -1:
         """Have the stacks for this thread alone."""
+        hold()
         if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
             with nogil:
                 PyThread_acquire_lock(self.lock, WAIT_LOCK)
@@ -142,23 +153,27 @@ cdef class Pump(Links):
     cdef int leave(self) except -1:
         """Send what is ready, and let others in."""
         cdef Stack stack
+        cdef bint handlers_wait
         try:
             self.emit()
             while self.kicked:
                 self.kicked = False
                 for stack in self.stacks:
-                    if stack.pack is not None:
-                        stack.flush_packets(self.now)
+                    stack.flush_packets(self.now)
                 self.emit()
         finally:
             PyThread_release_lock(self.lock)
+            handlers_wait = drop_later()
         self.wind()
+        if handlers_wait:
+            deliver()
         return 0
 
     cdef int kick(self) except -1:
         """PACK has something to cast: now, or when whoever runs in a stack lets go."""
         self.kicked = True
         if PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
+            hold()
             self.now = monotonic()
             self.leave()
             if self.callbacks:
@@ -186,7 +201,7 @@ cdef class Pump(Links):
         return 0
 
     cdef int64_t next_deadline(self):
-        cdef int64_t least = self.waits_until
+        cdef int64_t least = min(self.waits_until, self.links_until)
         cdef Stack stack
         for stack in self.stacks:
             least = min(least, stack.next_deadline())
@@ -202,7 +217,7 @@ cdef class Pump(Links):
     cdef int poll(self, bint sleeps=True) except -1:
         """Sleep until something comes, a deadline too; then handle it.
 
-        The caller has the role. Raises what Python's signal handlers raise, between inputs.
+        The caller has the role, and is inside the core.
         """
         cdef epoll_event events[EVENTS]
         cdef int count
@@ -216,12 +231,11 @@ cdef class Pump(Links):
         if count < 0:
             if errno != EINTR:
                 raise OSError(errno, os.strerror(errno))
-            PyErr_CheckSignals()
             count = 0
         self.enter()
         try:
             self.handle_events(events, count)
-        except Exception as error:
+        except BaseException as error:      # no handler's: those wait
             self.fail(error)
         finally:
             self.leave()
@@ -231,9 +245,14 @@ cdef class Pump(Links):
 
     cdef int call_back(self) except -1:
         """Call what had to wait until nothing runs in a stack."""
-        while self.callbacks:
-            self.callbacks.pop()()
-        return 0
+        hold()
+        try:
+            while self.callbacks:
+                self.callbacks.pop()()
+        except BaseException:
+            drop_later()
+            raise
+        return drop()
 
     def later(self, function):
         """Call `function()` when nothing runs in a stack: after this input, or the next."""
@@ -255,20 +274,34 @@ cdef class Pump(Links):
         for stack in self.stacks:
             if stack.next_deadline() <= self.now:
                 self.expire(stack, self.now)
+        if self.links_until <= self.now:
+            self.expire_links()
         return 0
 
     def handle(self):
         """Handle what is there, without sleeping: what an event loop calls."""
         if not self.polled:
-            self.polled = True
+            self.poll_once(False)
+
+    cdef int poll_once(self, bint sleeps) except -1:
+        """Poll with the role, which is free; raises what signals' handlers raise."""
+        hold()
+        self.polled = True
+        try:
             try:
-                self.poll(False)
+                self.poll(sleeps)
             finally:
                 self.polled = False
+            interrupted()
+        except BaseException:
+            drop_later()
+            raise
+        return drop()
 
     def run(self):
         """Be the pump's own thread, until `stopped`."""
         cdef epoll_event event
+        block_signals()
         self.outer = epoll_create1(EPOLL_CLOEXEC)
         self.show(EPOLLIN, EPOLL_CTL_ADD)
         while not self.stopped:
@@ -279,11 +312,7 @@ cdef class Pump(Links):
     def run_alone(self, until=None):
         """Be the only thread there is: poll until `stopped`, or until `until()` holds."""
         while not self.stopped and not (until is not None and until()):
-            self.polled = True
-            try:
-                self.poll()
-            finally:
-                self.polled = False
+            self.poll_once(True)
 
     cdef int show(self, unsigned int events, int operation) except -1:
         """Let the pump's own thread see the set, or not."""
@@ -294,13 +323,17 @@ cdef class Pump(Links):
         return 0
 
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
-        """Wait until it is done (True) or the time has come, doing the I/O where nobody does."""
+        """Wait until it is done (True) or the time has come, doing the I/O where nobody does.
+
+        Raises what signals' handlers raise.
+        """
         while not waitable.finished:
             if self.polled or self.outer < 0 or self.stopped:
                 self.kick()
                 if not waitable.finished and not waitable.sleep(until):
                     return False
                 continue
+            hold()
             self.polled = True
             self.waits_until = until
             waitable.roused = self
@@ -308,15 +341,18 @@ cdef class Pump(Links):
             self.show(0, EPOLL_CTL_MOD)
             try:
                 self.kick()
-                while not waitable.finished and self.now < until:
+                while not waitable.finished and self.now < until and not interrupted():
                     self.poll()
             finally:
                 self.polled = False
                 self.waits_until = NEVER
                 waitable.roused = None
                 self.show(EPOLLIN, EPOLL_CTL_MOD)
+                drop_later()
             if self.now >= until:
                 break
+            if not waitable.finished:
+                surface()               # a handler waits: it may raise, or call anything
         return waitable.finished
 
     def attend(self, Waitable waitable not None, seconds=None):
@@ -336,11 +372,15 @@ cdef class Pump(Links):
 
     def drain(self, int64_t until):
         """Send what is queued, for as long as it takes until the time `until`."""
-        self.waits_until = until
-        self.wind()
-        while not self.is_drained() and self.now < until:
-            self.poll()
-        self.waits_until = NEVER
+        hold()
+        try:
+            self.waits_until = until
+            self.wind()
+            while not self.is_drained() and self.now < until:
+                self.poll()
+            self.waits_until = NEVER
+        finally:
+            drop_later()
 
     def close_all(self):
         """Close every socket; the stacks are not told."""

@@ -9,6 +9,8 @@ cdef class SimDriver(Driver):
     """Serves the stack of a `sim.Node`, for what stands above the stack."""
 
     cdef readonly object node
+    cdef public int64_t away        # ns of the world's in which this member's thread did not work
+    cdef public int64_t asleep      # of these, ns in which nothing of its process did
 
     def __init__(self, node):
         self.node = node
@@ -22,7 +24,13 @@ cdef class SimDriver(Driver):
         return self.node.world.now
 
     cdef int64_t worked(self) noexcept:
-        return self.node.world.now
+        return self.node.world.now - self.away
+
+    cdef int64_t slept(self) noexcept:
+        return self.asleep
+
+    cdef int64_t preempted(self) noexcept:
+        return 0
 
     def call(self, function, *args):
         """Run one of the stack's inputs: `function(*args, now)`."""

@@ -56,7 +56,7 @@ def _loopback(host: str) -> str:
     except ValueError:
         pass
     raise InsecureConfig(
-        f"{host} is not on the loopback interface, and groups have no key yet: "
+        f"{host} is not on the loopback interface, and groups do not encrypt: "
         "use unix:PATH or tcp:127.0.0.1:PORT"
     )
 
@@ -200,16 +200,20 @@ def connect(address: str) -> socket.socket:
     return sock
 
 
-def accepted(sock: socket.socket) -> None:
-    """Prepare a socket that was accepted; raises OSError for one of another user (S7)."""
+def accepted(sock: socket.socket) -> str:
+    """Prepare a socket that was accepted; returns its source: a process, or an address.
+
+    Raises OSError for one of another user (S7).
+    """
     sock.setblocking(False)
     if sock.family == socket.AF_UNIX:
         data = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        _, uid, _ = struct.unpack("3i", data)
+        pid, uid, _ = struct.unpack("3i", data)
         if uid != os.getuid():
             raise PermissionError(f"a process of user {uid}")
-    else:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return f"process {pid}"
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return f"host {sock.getpeername()[0]}"
 
 
 def error_of(sock_fd: int) -> str:

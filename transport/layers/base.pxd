@@ -40,7 +40,8 @@ cdef class Core:
     cdef uint64_t seed
     cdef readonly object me         # this endpoint, a Member
     cdef public tuple beats         # the members that this endpoint beats to, and wants to hear
-    cdef public uint64_t beats_version  # changes when `beats` does
+    cdef public uint64_t lease      # key of the view in which beats grant leases; 0 for none
+    cdef public uint64_t beats_version  # changes when `beats` or `lease` does
     cdef public object on_mark      # called with the name of each failpoint passed, or None
     cdef readonly object broken     # which details are sabotaged, or None
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
@@ -52,22 +53,18 @@ cdef class Core:
 
 cdef class Layer:
     cdef readonly Core core
-    cdef public Layer above, below
+    cdef readonly Layer above, below    # never None: `End` closes both ends of a stack
     cdef public int64_t deadline
     cdef bint waiting               # is in core.todo
 
     # downcalls
     cpdef start(self)
     cpdef join(self, str address)
-    cpdef join_granted(self, object request)
-    cpdef join_denied(self, object request, str why)
     cpdef view(self, object view)
-    cpdef merge(self, str address)
     cpdef cast(self, Message message)
     cpdef send(self, Message message, tuple members)
     cpdef contact(self, Message message, str address)
     cpdef ack(self, Message message)
-    cpdef stable(self, Message message)
     cpdef credit(self, bint given)
     cpdef degree(self, int least)
     cpdef incomplete(self, object members)
@@ -76,27 +73,23 @@ cdef class Layer:
     cpdef flush_ok(self, bytes report)
     cpdef holds(self)
     cpdef reset(self, int minimum)
-    cpdef destroy(self)
     cpdef object focus(self, str name)
     cpdef dict dump(self)
     # upcalls
-    cpdef up_join_request(self, object request)
     cpdef up_join_failed(self, str why)
     cpdef up_join_denied(self, str why)
     cpdef up_flush(self, object failed)
-    cpdef bytes up_flush_ok(self, dict reports)
+    cpdef bytes up_flush_ok(self, dict reports, bint ends)
     cpdef bytes up_held(self)
     cpdef list up_missing(self, bytes report, bint before)
+    cpdef up_check(self, bytes report, bytes cut)
     cpdef up_supply(self, bytes piece)
     cpdef bint up_cut(self, bytes cut)
     cpdef int up_has_state(self)
     cpdef up_view(self, object view, bytes cut)
     cpdef up_cast(self, Message message)
     cpdef up_send(self, Message message)
-    cpdef up_leave(self, object member)
     cpdef bint up_may_leave(self)
-    cpdef up_destroy(self)
-    cpdef up_lost_message(self, str why)
     cpdef up_stable(self, object matrix)
     cpdef up_problem(self, object member, str why)
     cpdef up_linked(self, object member)
@@ -105,7 +98,15 @@ cdef class Layer:
     cpdef up_system_error(self, str why)
     cpdef up_exit(self, str why)
     cpdef object up_give_state(self)
+    cpdef up_begin_state(self)
     cpdef up_take_state(self, bytes piece)
+    cpdef up_end_state(self)
     # from the core
     cpdef expire(self)
     cpdef proceed(self)
+
+
+cdef class End(Layer):
+    """Both ends of one stack: it answers what no layer answers."""
+    cdef int unanswered(self, str call) except -1
+    cdef int untaken(self, str call) except -1

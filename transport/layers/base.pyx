@@ -1,4 +1,7 @@
+# cython: allow_none_for_extension_args=False
 """The uniform interface of layers (Horus, tables 1 and 2; H16 to H49), and the core they share.
+
+Of the tables' calls those are here that some layer makes or answers.
 
 A layer is a room: one protocol, in one file. It is written by overriding the calls that it
 changes; each passes through by default. Downcalls go to `below`, upcalls (`up_...`) to `above`.
@@ -9,8 +12,12 @@ changes; each passes through by default. Downcalls go to `below`, upcalls (`up_.
 - A layer reads no clock: `core.now` and `core.wall` are the times of this input. A layer that
   waits for a time sets `deadline`; `expire` is called when it has come.
 - `needs` and `gives` name the properties that the layer needs from below and gives to those
-  above; what is below stays true above unless the layer takes it away.
+  above; what is below stays true above unless the layer takes it away, and says so by `takes`.
+- Both ends of a stack are closed (`End`), so a layer always has a layer above and one below it,
+  and each call is answered, or raises an error that names the call and the stack.
 """
+
+from orcalike.transport.errors import ProtocolError, StackError
 
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
 from libc.stdlib cimport free, realloc
@@ -110,12 +117,19 @@ cdef class Layer:
     name = "LAYER"
     needs = frozenset()
     gives = frozenset()
+    takes = frozenset()
 
     def __cinit__(self, *args, **kwargs):
         self.deadline = NEVER
+        self.above = self.below = NOWHERE
 
-    def __init__(self, Core core):
+    def __init__(self, Core core not None):
         self.core = core
+
+    def stand_on(self, Layer below not None):
+        """Stand right above `below`, whatever stood there before."""
+        self.below = below
+        below.above = self
 
     cpdef start(self):
         """The stack stands: called from the bottom to the top, once."""
@@ -126,21 +140,9 @@ cdef class Layer:
         """Become a member of the group that the endpoint at `address` is in ("" makes one)."""
         self.below.join(address)
 
-    cpdef join_granted(self, object request):
-        """Let the one who asked in."""
-        self.below.join_granted(request)
-
-    cpdef join_denied(self, object request, str why):
-        """Refuse the one who asked."""
-        self.below.join_denied(request, why)
-
     cpdef view(self, object view):
         """From here on `view` is the group: links and indexes follow it."""
         self.below.view(view)
-
-    cpdef merge(self, str address):
-        """Merge with the view that the endpoint at `address` is in."""
-        self.below.merge(address)
 
     cpdef cast(self, Message message):
         """Multicast to the view."""
@@ -158,23 +160,17 @@ cdef class Layer:
         """The application has seen `message`, whatever it means by that."""
         self.below.ack(message)
 
-    cpdef stable(self, Message message):
-        """`message` is stable."""
-        self.below.stable(message)
-
     cpdef credit(self, bint given):
         """False: what is delivered from now on is not applied yet, so senders must wait."""
         self.below.credit(given)
 
     cpdef degree(self, int least):
         """From here on `least` is the smallest resilience degree above 0 of any cast (R in H1)."""
-        if self.below is not None:
-            self.below.degree(least)
+        self.below.degree(least)
 
     cpdef incomplete(self, object members):
         """These incarnations have no complete state: their word does not count for resilience."""
-        if self.below is not None:
-            self.below.incomplete(members)
+        self.below.incomplete(members)
 
     cpdef leave(self):
         """Leave the group; EXIT comes up when it is done."""
@@ -196,25 +192,17 @@ cdef class Layer:
         """Go on with at least `minimum` members where the group is blocked (A05)."""
         self.below.reset(minimum)
 
-    cpdef destroy(self):
-        """Clean up the endpoint."""
-        self.below.destroy()
-
     cpdef object focus(self, str name):
         """The layer with that name, here or below; None where there is none."""
         if self.name == name:
             return self
-        return None if self.below is None else self.below.focus(name)
+        return self.below.focus(name)
 
     cpdef dict dump(self):
         """What the layer knows, for people."""
         return {}
 
     # Upcalls.
-
-    cpdef up_join_request(self, object request):
-        """Somebody asks to join."""
-        self.above.up_join_request(request)
 
     cpdef up_join_failed(self, str why):
         """Nobody could be reached."""
@@ -228,9 +216,9 @@ cdef class Layer:
         """A flush of the view has started: freeze, then `flush_ok` with what is held."""
         self.above.up_flush(failed)
 
-    cpdef bytes up_flush_ok(self, dict reports):
+    cpdef bytes up_flush_ok(self, dict reports, bint ends):
         """All have frozen; their reports by place. Returns the cut: what belongs to the view."""
-        return self.above.up_flush_ok(reports)
+        return self.above.up_flush_ok(reports, ends)
 
     cpdef bytes up_held(self):
         """What is held here, as a flush reports it."""
@@ -243,13 +231,20 @@ cdef class Layer:
         """
         return self.above.up_missing(report, before)
 
+    cpdef up_check(self, bytes report, bytes cut):
+        """Raise ProtocolError where a member cannot have reported so, or made that cut.
+
+        Either may be None; so what a member says is refused when it comes, and not when it is used.
+        """
+        self.above.up_check(report, cut)
+
     cpdef up_supply(self, bytes piece):
         """A packet that was missing here, as `up_missing` gave it."""
         self.above.up_supply(piece)
 
     cpdef int up_has_state(self):
         """Is the state here WHOLE, so that others can get it from here? See `base.pxd`."""
-        return WHOLE if self.above is None else self.above.up_has_state()
+        return self.above.up_has_state()
 
     cpdef bint up_cut(self, bytes cut):
         """Is all of `cut` held here? If not, `holds()` comes down when it is."""
@@ -267,21 +262,9 @@ cdef class Layer:
         """A message to a subset has arrived."""
         self.above.up_send(message)
 
-    cpdef up_leave(self, object member):
-        """`member` asks to leave."""
-        self.above.up_leave(member)
-
     cpdef bint up_may_leave(self):
         """May this member's wish to leave go on? If not, `leave` comes down again when it may."""
-        return self.above is None or self.above.up_may_leave()
-
-    cpdef up_destroy(self):
-        """The endpoint is gone."""
-        self.above.up_destroy()
-
-    cpdef up_lost_message(self, str why):
-        """A message was lost for good."""
-        self.above.up_lost_message(why)
+        return self.above.up_may_leave()
 
     cpdef up_stable(self, object matrix):
         """The stability matrix has changed."""
@@ -297,13 +280,11 @@ cdef class Layer:
 
     cpdef up_blocked(self, object missing, str rule):
         """No primary view can be formed now: by which rule, and which members are waited for."""
-        if self.above is not None:
-            self.above.up_blocked(missing, rule)
+        self.above.up_blocked(missing, rule)
 
     cpdef up_reset_failed(self, str why):
         """A reset was asked for, and cannot be done."""
-        if self.above is not None:
-            self.above.up_reset_failed(why)
+        self.above.up_reset_failed(why)
 
     cpdef up_system_error(self, str why):
         """Something is wrong that no protocol mends."""
@@ -316,13 +297,25 @@ cdef class Layer:
     cpdef object up_give_state(self):
         """The state as it stands now, for joiners: an iterator of pieces, taken bit by bit.
 
-        An empty piece says that the next one is not there yet.
+        An empty piece says that the next one is not there yet. What it raises is why the state
+        cannot be given. Where it has a `close`, that is called when no more is wanted.
         """
         return self.above.up_give_state()
 
+    cpdef up_begin_state(self):
+        """State is about to come, all of it; what came before that, from another donor, is void."""
+        self.above.up_begin_state()
+
     cpdef up_take_state(self, bytes piece):
-        """A piece of the state, in the order in which it was given."""
+        """A piece of the state, in the order in which it was given.
+
+        What it raises is why this member cannot take the state.
+        """
         self.above.up_take_state(piece)
+
+    cpdef up_end_state(self):
+        """That was the last piece. Raises where the state is not whole."""
+        self.above.up_end_state()
 
     # From the core.
 
@@ -332,3 +325,170 @@ cdef class Layer:
 
     cpdef proceed(self):
         """The upcalls of this input have returned: go on with what had to wait."""
+
+
+cdef class End(Layer):
+    """Both ends of one stack: it answers what no layer answers.
+
+    Below the bottom it takes no downcall: each raises StackError, which names the call, the stack
+    and the layers to add. Above the top it lets go what only tells something, answers for an
+    application that keeps nothing and has no state, and refuses what an application must take.
+    """
+
+    name = "END"
+
+    cdef int unanswered(self, str call) except -1:
+        """Raise, since no layer answers a downcall."""
+        answers = ANSWERED_BY.get(call)
+        remedy = f": put {answers} into it" if answers is not None else ""
+        raise StackError(f"{call!r} is answered by no layer of {self.stack_name()}{remedy}")
+
+    cdef int untaken(self, str call) except -1:
+        """Raise, since nothing above the top took an upcall."""
+        raise StackError(f"{call!r} is taken by nothing on top of {self.stack_name()}: what stands "
+                         "there must override it")
+
+    def stack_name(self):
+        """The stack that this is the end of, for errors."""
+        layers = getattr(self.core, "layers", None)
+        return ":".join([layer.name for layer in layers]) if layers else "a stack: there is none"
+
+    # Downcalls, at the bottom.
+
+    cpdef join(self, str address):
+        self.unanswered("join")
+
+    cpdef view(self, object view):
+        self.unanswered("view")
+
+    cpdef cast(self, Message message):
+        self.unanswered("cast")
+
+    cpdef send(self, Message message, tuple members):
+        self.unanswered("send")
+
+    cpdef contact(self, Message message, str address):
+        self.unanswered("contact")
+
+    cpdef ack(self, Message message):
+        self.unanswered("ack")
+
+    cpdef credit(self, bint given):
+        self.unanswered("credit")
+
+    cpdef degree(self, int least):
+        self.unanswered("degree")
+
+    cpdef incomplete(self, object members):
+        self.unanswered("incomplete")
+
+    cpdef leave(self):
+        self.unanswered("leave")
+
+    cpdef flush(self, object failed):
+        self.unanswered("flush")
+
+    cpdef flush_ok(self, bytes report):
+        self.unanswered("flush_ok")
+
+    cpdef holds(self):
+        self.unanswered("holds")
+
+    cpdef reset(self, int minimum):
+        self.unanswered("reset")
+
+    cpdef object focus(self, str name):
+        return None
+
+    # Upcalls, at the top: what only tells something.
+
+    cpdef up_join_failed(self, str why):
+        pass
+
+    cpdef up_join_denied(self, str why):
+        pass
+
+    cpdef up_view(self, object view, bytes cut):
+        pass
+
+    cpdef up_stable(self, object matrix):
+        pass
+
+    cpdef up_problem(self, object member, str why):
+        pass
+
+    cpdef up_linked(self, object member):
+        pass
+
+    cpdef up_blocked(self, object missing, str rule):
+        pass
+
+    cpdef up_reset_failed(self, str why):
+        pass
+
+    cpdef up_system_error(self, str why):
+        pass
+
+    cpdef up_exit(self, str why):
+        pass
+
+    cpdef up_check(self, bytes report, bytes cut):
+        pass
+
+    # What is asked: nothing is held above, and there is no state.
+
+    cpdef up_flush(self, object failed):
+        self.below.flush_ok(b"")
+
+    cpdef bytes up_flush_ok(self, dict reports, bint ends):
+        return b""
+
+    cpdef bytes up_held(self):
+        return b""
+
+    cpdef list up_missing(self, bytes report, bint before):
+        return []
+
+    cpdef int up_has_state(self):
+        return WHOLE
+
+    cpdef bint up_cut(self, bytes cut):
+        return True
+
+    cpdef bint up_may_leave(self):
+        return True
+
+    cpdef object up_give_state(self):
+        return iter(())
+
+    # What somebody must take. Members send the last two: that is their fault, not this stack's.
+
+    cpdef up_cast(self, Message message):
+        self.untaken("up_cast")
+
+    cpdef up_begin_state(self):
+        pass
+
+    cpdef up_take_state(self, bytes piece):
+        self.untaken("up_take_state")
+
+    cpdef up_end_state(self):
+        pass
+
+    cpdef up_send(self, Message message):
+        raise ProtocolError("a message to some members, which nothing here takes")
+
+    cpdef up_supply(self, bytes piece):
+        raise ProtocolError("a packet that nothing here lacks")
+
+
+ANSWERED_BY = {
+    "join": "MBRSHIP", "leave": "MBRSHIP", "flush": "MBRSHIP", "flush_ok": "MBRSHIP",
+    "holds": "MBRSHIP", "reset": "MBRSHIP", "degree": "MBRSHIP", "credit": "TOTAL",
+    "incomplete": "TOTAL", "ack": "STABLE",
+}
+"""The layers that answer a downcall; COM, which is in each stack, answers the others."""
+
+
+cdef Layer NOWHERE = End.__new__(End)
+NOWHERE.above = NOWHERE.below = NOWHERE     # a layer that stands in no stack stands between these

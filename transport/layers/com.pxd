@@ -35,6 +35,7 @@ cdef class Com(Layer):
     cdef list greetings                 # by link: whether the other end has greeted on it
     cdef list places                    # peer by place in the view; None for this member
     cdef object installed               # the view that they follow, or None
+    cdef dict whys                      # why links of non-members are refused, for the driver
     cdef readonly dict counters         # what was dropped, by reason
     cdef int64_t pause                  # ns until links that are missing are tried again
     cpdef link_up(self, int link, str address)
@@ -48,4 +49,4 @@ cdef class Com(Layer):
     cdef retry(self)
     cdef int route(self, Peer peer, Message message, int kind, bint* pushed) except -1
     cdef int transmit(self, int link, Message message, int kind) except -1
-    cdef refuse(self, int link, str why)
+    cpdef refuse(self, int link, str why)

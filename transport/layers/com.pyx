@@ -1,3 +1,4 @@
+# cython: allow_none_for_extension_args=False
 """COM: links to peers, as reliable FIFO channels (Horus 4.1: H56, H59).
 
 Promises: what is sent to a peer arrives whole, once, and in order, or the link goes down. A cast
@@ -17,6 +18,8 @@ before length, magic, version and kind are checked, and nothing but a greeting f
 import msgpack
 
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.view import is_address
+from orcalike.transport.wire.control import unpack
 
 from libc.stdint cimport int64_t
 
@@ -33,6 +36,7 @@ cdef enum:
     GREETING_MAX = 2048
     LINKS_MAX = 4096
     PAUSE_LEAST = 10000000      # ns
+    PAUSE_OLDER = 100000000     # before the older of two members makes their link
     PAUSE_MOST = 1000000000
 
 
@@ -61,14 +65,11 @@ def greeting_of(const unsigned char[::1] frame):
         raise ProtocolError(f"wire version {frame[5]}; this is version {VERSION}")
     if frame[6] != HELLO:
         raise ProtocolError(f"a frame of kind {frame[6]} before the greeting")
-    try:
-        fields = msgpack.unpackb(bytes(frame[FRAME_HEADER:]), max_ext_len=0)
-    except Exception:
-        raise ProtocolError("a greeting that is not msgpack") from None
-    match fields:
-        case [str(group), str(address), int(incarnation)] if 0 <= incarnation < 1 << 64:
-            return group, address, incarnation
-    raise ProtocolError(f"a greeting with other fields: {fields!r:.100}")
+    match unpack(frame[FRAME_HEADER:], "a greeting", depth=1, elements=3):
+        case [str(group), str(address), int(incarnation)]:
+            if 0 <= incarnation < 1 << 64 and (not address or is_address(address)):
+                return group, address, incarnation
+    raise ProtocolError("a greeting with other fields")
 
 
 cdef class Com(Layer):
@@ -86,6 +87,7 @@ cdef class Com(Layer):
         self.greetings = []
         self.places = []
         self.counters = {}
+        self.whys = {}
         self.pause = PAUSE_LEAST
 
     # What the driver tells.
@@ -116,14 +118,12 @@ cdef class Com(Layer):
         if peer.link == link or peer.link < 0:
             peer.link = self.other_link(peer)
             peer.give_up()
+        if peer.link < 0 and peer.place < 0 and self.peers.get(peer.address) is peer:
+            del self.peers[peer.address]    # it greets again when it comes back, or is contacted now
         if greeted or peer.address:
             self.above.up_problem(peer, why)
-        if peer.link >= 0:
-            return
-        if peer.place >= 0:
+        if peer.link < 0 and peer.place >= 0:
             self.retry()
-        elif self.peers.get(peer.address) is peer:
-            del self.peers[peer.address]    # whoever comes back greets again
 
     def other_link(self, Peer peer):
         """Another link to the same peer, where one stands; else -1."""
@@ -148,6 +148,8 @@ cdef class Com(Layer):
                 self.want(peer)
         if missing:
             self.retry()
+        else:
+            self.pause = PAUSE_LEAST
 
     def connect_failed(self, str address, str why):
         """No link to `address` could be made."""
@@ -157,11 +159,11 @@ cdef class Com(Layer):
         peer.connecting = False
         if peer.link < 0:
             peer.give_up()
+            if peer.place < 0:
+                self.peers.pop(address, None)
             self.above.up_problem(peer, why)
             if peer.place >= 0:
                 self.retry()
-            else:
-                self.peers.pop(address, None)
 
     cpdef receive(self, int link, Message frame):
         """One whole frame; its length was checked by whoever cut it from the stream."""
@@ -197,9 +199,9 @@ cdef class Com(Layer):
         try:
             group, address, incarnation = greeting_of(frame.body)
             if group != self.group:
-                raise ProtocolError(f"it speaks for group {group!r}, this is {self.group!r}")
+                raise ProtocolError(f"it speaks for another group than {self.group!r}")
             if peer.address and address and address != peer.address:
-                raise ProtocolError(f"{address} answers where {peer.address} should be")
+                raise ProtocolError(f"another address answers where {peer.address} should be")
         except ProtocolError as error:
             self.refuse(link, str(error))
             return
@@ -243,8 +245,12 @@ cdef class Com(Layer):
     # Downcalls.
 
     cpdef view(self, object view):
-        """Links and places follow the view; the younger of two members makes the link."""
+        """Links and places follow the view; the younger of two members makes the link.
+
+        The older one makes it if none stands after a pause: the younger may believe that one does.
+        """
         cdef Peer peer
+        cdef bint missing = False
         cdef int mine = view.place(self.me.incarnation)
         for peer in self.places:
             if peer is not None:
@@ -260,9 +266,13 @@ cdef class Com(Layer):
             peer.place = place
             peer.missed = False
             self.places.append(peer)
-            if peer.link < 0 and place < mine:
-                self.want(peer)
-        self.pause = PAUSE_LEAST
+            if peer.link < 0:
+                missing = True
+                if place < mine:
+                    self.want(peer)
+        self.pause = PAUSE_OLDER if missing else PAUSE_LEAST
+        if missing:
+            self.retry()
 
     def member(self, member):
         """The peer that a member of the view is."""
@@ -369,12 +379,33 @@ cdef class Com(Layer):
         self.core.out.put(link, message)
         return 0
 
-    cdef refuse(self, int link, str why):
-        """Close a link whose other end cannot be believed, and say so."""
+    def is_stranger(self, int link):
+        """Whether what comes by a link is from no member of the view."""
+        cdef Peer peer = self.peer_at(link)
+        return peer is None or peer.place < 0
+
+    def take_why(self, int link):
+        """Why the link of a non-member was refused; "" where there is nothing to say."""
+        return self.whys.pop(link, "")
+
+    def refuse_peer(self, Peer peer, str why):
+        """Close the links of a peer that cannot be believed, or sends too much; say so."""
+        for link, other in enumerate(self.links):
+            if other is peer:
+                self.refuse(link, why)
+
+    cpdef refuse(self, int link, str why):
+        """Close a link whose other end cannot be believed, or sends too much; say so."""
+        cdef Peer peer = self.peer_at(link)
         if why in self.counters or len(self.counters) < 256:
             self.counters[why] = self.counters.get(why, 0) + 1
-        self.core.out.closes.append(link)
-        self.above.up_system_error(f"link {link} refused: {why}")
+        if link not in self.core.out.closes:
+            self.core.out.closes.append(link)
+        if peer is None or peer.place < 0:
+            self.whys[link] = why      # the driver says it, seldom enough
+        else:
+            whose = f"link {link} of member {peer.place} ({peer.address})"
+            self.above.up_system_error(f"{whose} refused: {why}")
 
     cpdef dict dump(self):
         return {"peers": {address: peer.link for address, peer in self.peers.items()},

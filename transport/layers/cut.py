@@ -13,6 +13,7 @@ from typing import Any, Self
 import msgpack
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member
+from orcalike.transport.wire.control import unpack
 
 SEQNO_MAX = 1 << 63
 
@@ -72,7 +73,7 @@ class Cut:
     last: int
     mark: int
     stamp: int
-    """Of the last packet that is delivered."""
+    """The latest of the packets so far, those that are delivered later included."""
     counters: dict[int, int]
     """By incarnation, what a sender counted its last packet with (H5)."""
     senders: tuple[Member, ...]
@@ -111,7 +112,4 @@ def _pack(value: object) -> bytes:
 
 
 def _unpack(data: bytes) -> Any:
-    try:
-        return msgpack.unpackb(data, max_ext_len=0)
-    except Exception:  # noqa: BLE001 msgpack raises many, and any of them means the same
-        raise ProtocolError("a report or cut that is not msgpack") from None
+    return unpack(data, "a report or cut", depth=3)

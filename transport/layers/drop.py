@@ -9,7 +9,8 @@ tested against them as it is.
 - `reorder`: so many percent wait, and others pass them.
 - `span`: how long the longest wait is, in ns.
 
-With `delay` alone all that was sent arrives, in order, as over a slow channel.
+With `delay` alone all that was sent arrives, in order, as over a slow channel. The other faults
+take away what the layers above may rely on (`takes`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
 NEVER = 0x7FFF_FFFF_FFFF_FFFF
+
+PROMISES = frozenset({"FIFO", "VIEWS", "TOTAL_ORDER", "STATE", "STABILITY"})
+"""What does not hold above messages that are lost, come twice or pass each other."""
 
 _Held = tuple[int, int, bool, Message]
 """When it is due, how many were held before, whether it is a cast, the message."""
@@ -53,6 +57,8 @@ class Drop(Layer):
             raise ValueError("DROP needs a span of 1 ns at the least")
         self.lose, self.repeat, self.delay, self.reorder = lose, repeat, delay, reorder
         self.span = span
+        if lose or repeat or reorder:
+            self.takes = PROMISES
         self.lost = self.repeated = self.delayed = self.reordered = 0
         self._line: deque[_Held] = deque()  # what waits in order
         self._aside: list[_Held] = []  # a heap of what others pass

@@ -1,3 +1,4 @@
+# cython: allow_none_for_extension_args=False
 """MBRSHIP: views, and which messages belong to which (Horus 4.3; H02 to H04, H13, H62 to H65, A02, A09).
 
 Promises: members that go from one view to the next delivered the same messages in between
@@ -7,9 +8,13 @@ it is fenced, I16, and is told), one of a view that is not installed here yet wa
 its sender is asked for what is missing here. Joining goes through any member, and is repeated
 until the group has answered.
 
-Three modules in `membership/` do the thinking: who is suspected (`detector`), which members may
-go on (`quorum`), and what the next view is (`agreement`). Which packets are held, and what must be
-delivered before a view, is for the layers above (`up_flush`, `up_flush_ok`, `up_cut`).
+The modules in `membership/` do the thinking: who is suspected (`detector`), which members may go
+on (`quorum`), which deaths excuse one (`lease`), and what the next view is (`agreement`). Which
+packets are held, and what must be delivered before a view, is for the layers above (`up_flush`,
+`up_flush_ok`, `up_cut`).
+
+An incarnation is a member once: one that the group went on without is told so, and never let in
+again. A view names the one that it follows, and is installed after that one alone.
 
 Needs FIFO from below. A link that breaks is a suspicion at once, and leaves a gap that only a new
 view closes; silence is one after the detection time; a death that was seen is no suspicion but a
@@ -21,8 +26,13 @@ import msgpack
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.agreement import OLDEST_WATCHED, Agreement
 from orcalike.transport.membership.attempt import Value
+from orcalike.transport.membership.attribution import BELIEVED, Standing, kind_of, options_of
 from orcalike.transport.membership.detector import Detector
+from orcalike.transport.membership.early import Early, Entry
+from orcalike.transport.membership.leader import LeaderWatch
+from orcalike.transport.membership.lease import Leases
 from orcalike.transport.view import BALLOT_BITS, Member, View
+from orcalike.transport.wire.control import shown, unpack
 
 from libc.stdint cimport uint64_t
 
@@ -33,9 +43,11 @@ from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     HEADER = 8
-    EARLY_MAX = 67108864            # bytes of views that are still to come
     ASK_AGAIN = 1000000000          # ns until a join is asked for again
+    JOINERS_MAX = 1024              # that are known to have been passed on to the leader
     ANSWER_AGAIN = 10000000         # ns until a member of another view is told again
+    NOTED_MAX = 4096                # endpoints outside of the view that are remembered
+    ALL_WATCHED = 8                 # in a view of so many all beat to all, so each has all leases
 
 cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the view, 0 for strangers
 
@@ -44,6 +56,11 @@ cdef uint64_t key_of(object view):
     """Count of the lineage (7 bits), number (32), ballot (24): in the order of views."""
     return (<uint64_t>(view.lineage >> BALLOT_BITS) << 56 | <uint64_t>view.number << 24
             | <uint64_t>view.ballot)
+
+
+cdef bint is_after(object view, object other) except -1:
+    """Whether a view is of a later lineage, or has a higher number in the same one."""
+    return (view.lineage, view.number) > (other.lineage, other.number)
 
 
 cdef class Mbrship(Layer):
@@ -58,14 +75,17 @@ cdef class Mbrship(Layer):
         self.me = me
         self.options = config.options
         self.agreement = Agreement(self, me, config.options)
+        self.leader = LeaderWatch(self, self.agreement, config.slow)
         self.detector = Detector(config.detection)
+        self.leases = Leases(config.detection)
         self.slow = config.slow
         self.place = -1
-        self.unlinked, self.unlinked_at = {}, {}
-        self.early = []
+        self.unlinked = {}
+        self.early = Early()
         self.answered = {}
-        self.asked = set()
-        self.ask_at = self.frozen_at = NEVER
+        self.asked, self.passed_on = set(), set()
+        self.questioned, self.former = {}, {}
+        self.ask_at = self.frozen_at = self.lease_at = NEVER
 
     # Downcalls.
 
@@ -76,8 +96,7 @@ cdef class Mbrship(Layer):
             return
         if self.view is not None:               # it is in already, or was, and does not know it
             if address and self.agreement.missed():
-                held = self.above.up_held()
-                self.contact_with(address, ["BEHIND", self.view.number, held])
+                self.ask_what_is_missing(address)
             return
         if not address:
             self.install(View(1, 1, 0, (self.first(),)), b"")
@@ -122,11 +141,12 @@ cdef class Mbrship(Layer):
         self.mark("L1")
 
     cpdef flush(self, object failed):
-        """A layer above wants a new view, without the `failed` places: they are too slow."""
+        """A layer above wants a new view, without the `failed` places: they are slow, or they lie."""
         if self.view is None:
             return
         for place in failed:
-            self.agreement.expelled.add(self.view.members[place].incarnation)
+            if place != self.place:
+                self.agreement.expelled.add(self.view.members[place].incarnation)
         if failed or not self.agreement.unsettled:
             self.unsettle(None)
 
@@ -153,6 +173,8 @@ cdef class Mbrship(Layer):
 
     cpdef proceed(self):
         self.agreement.proceed()
+        self.leader.wait(self.core.now)
+        self.plan()
 
     # Who is there.
 
@@ -162,15 +184,19 @@ cdef class Mbrship(Layer):
             return
         self.detector.heard(incarnation, when)
 
-    def died(self, incarnation):
-        """The process of a member was seen to end (H13)."""
+    def died(self, incarnation, lease, age):
+        """The process of a member was seen to end (H13), `age` ns after its last `lease` was sent."""
         if self.view is None or self.view.place(incarnation) < 0:
             return
-        since = self.unlinked_at.get(incarnation, self.core.now)
-        if self.core.now - since > self.detector.detection // 2:
-            self.detector.doubt = True          # it may have gone on without this member
-        self.agreement.dead.add(incarnation)
+        vouched = bool(lease) and lease == self.key and 0 <= age < self.leases.span
+        self.agreement.died(incarnation, vouched=vouched)
         self.suspicions()
+
+    def leases_ended(self, granted):
+        """The driver grants no leases any more: (incarnation, when) of the last to each member."""
+        if self.core.lease == 0:
+            self.leases.ended(granted)
+            self.core.again(self)
 
     cpdef expire(self):
         now = self.core.now
@@ -187,6 +213,9 @@ cdef class Mbrship(Layer):
                     self.agreement.again(incarnation)
             self.agreement.ask_again()
             self.ask_strangers()
+        if now >= self.lease_at:
+            self.lease_at = NEVER
+            self.core.again(self)
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:
@@ -196,6 +225,7 @@ cdef class Mbrship(Layer):
             self.frozen_at = now
             self.agreement.expel_awaited()
             self.core.again(self)
+        self.leader.expire(now)
         self.plan()
 
     cdef suspicions(self):
@@ -223,10 +253,15 @@ cdef class Mbrship(Layer):
         if self.agreement.leader != self.place:
             self.tell(self.agreement.leader, ["LOST", incarnation or 0])
 
+    def ask_leader(self):
+        """A layer, or a joiner, waits for the member that leads: does it hang?"""
+        self.leader.ask(self.core.now)
+        self.plan()
+
     cdef watch(self):
         """Beat to the oldest, or to all where this is one of them; and hear them."""
         members = self.view.members if self.view is not None else ()
-        if self.place >= OLDEST_WATCHED:
+        if self.place >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
             members = members[:OLDEST_WATCHED]
         beats = tuple([m for m in members if m.incarnation != self.me.incarnation])
         if beats != self.core.beats:
@@ -254,16 +289,21 @@ cdef class Mbrship(Layer):
         """
         if self.agreement.missed():
             for address in self.below.focus("COM").strangers():
-                held = self.above.up_held()
-                self.contact_with(address, ["BEHIND", self.view.number, held])
+                self.ask_what_is_missing(address)
+
+    def ask_what_is_missing(self, address):
+        """Say which view this member is in, and what it holds: an endpoint that knows more answers."""
+        self.contact_with(address, ["BEHIND", list(self.view.identity), self.above.up_held()])
 
     cdef plan(self):
         """The deadline: the detector's, the next question, or the end of patience."""
-        cdef object least = self.ask_at
+        cdef object least = min(self.ask_at, self.lease_at)
         if self.detector.deadline is not None:
             least = min(least, self.detector.deadline)
         if self.frozen_at != NEVER:
             least = min(least, self.frozen_at + self.slow)
+        if self.leader.deadline is not None:
+            least = min(least, self.leader.deadline)
         self.deadline = least
 
     # Upcalls.
@@ -272,8 +312,7 @@ cdef class Mbrship(Layer):
         cdef unsigned char* header = message.pop(HEADER)
         cdef uint64_t key
         if header is NULL:
-            self.complain(message, "a message without a view")
-            return
+            raise ProtocolError("a message without a view")
         key = load64(header)
         if key == self.key and message.source >= 0:
             self.above.up_cast(message)
@@ -284,12 +323,13 @@ cdef class Mbrship(Layer):
         cdef unsigned char* header = message.pop(HEADER)
         cdef uint64_t key
         if header is NULL:
-            self.complain(message, "a message without a view")
-            return
+            raise ProtocolError("a message without a view")
         key = load64(header)
         if key == self.key and message.source >= 0:
             self.above.up_send(message)
         elif key == CONTROL or key == CONTROL | self.key:
+            if key == CONTROL:
+                message.source = -1             # it speaks in no view
             self.control(message)
         else:
             self.elsewhere(message, key, False)
@@ -303,21 +343,35 @@ cdef class Mbrship(Layer):
             self.stale += 1
             if self.view is not None and (message.source < 0 or key & CONTROL):
                 self.behind(message)
+            elif self.over and not self.leaves and key & CONTROL:
+                self.say_gone(message)          # that view counts on this endpoint
             return
-        self.early_bytes += message.size()
-        if self.early_bytes > EARLY_MAX:
-            raise ProtocolError(f"{EARLY_MAX} bytes of views that are not installed here")
-        self.early.append((key, is_cast, message.copy()))
-        peer = self.peer_of(message)
-        if self.view is not None and peer is not None and self.may_answer(peer.incarnation):
-            held = self.above.up_held()
-            self.contact_with(peer.address, ["BEHIND", self.view.number, held])
+        peer = self.below.focus("COM").peer_at(message.link)
+        known = self.is_known(peer.incarnation)
+        late = self.early.keep(Entry(key, is_cast, message.copy(), peer), message.size(),
+                               is_member=known)
+        if late is not None:
+            self.below.focus("COM").refuse_peer(late, "too much of views that are still to come")
+        elif self.view is not None and known and peer.address and self.may_answer(peer.incarnation):
+            self.ask_what_is_missing(peer.address)
+
+    def is_known(self, incarnation):
+        """Whether an endpoint is in the view, or in the next one as far as that is known here.
+
+        One that is still to join knows nobody, and must hear all.
+        """
+        if self.view is None or self.view.place(incarnation) >= 0:
+            return True
+        value = self.agreement.proposal or self.agreement.accepted
+        return value is not None and value[1].view.place(incarnation) >= 0
 
     def may_answer(self, incarnation):
         """Whether a member that speaks of another view is told about this one now: not each time."""
         now, last = self.core.now, self.answered.get(incarnation)
         if last is not None and now - last < ANSWER_AGAIN:
             return False
+        if len(self.answered) >= NOTED_MAX:
+            self.answered.clear()
         self.answered[incarnation] = now
         return True
 
@@ -332,34 +386,50 @@ cdef class Mbrship(Layer):
         if peer is None or not self.may_answer(peer.incarnation):
             return
         if self.view.place(peer.incarnation) < 0:
-            self.contact_with(peer.address, ["EXPELLED", self.view.pack()])
+            self.tell_expelled(peer.address, peer.incarnation)
         elif self.agreement.last is not None:
             self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
 
-    cdef ahead(self, Message message, object number, bytes held):
-        """BEHIND: a member of the old view asks for what brings it into the present one."""
+    cdef ahead(self, Message message, tuple identity, bytes held):
+        """BEHIND: a member of another view asks for what brings it into the present one."""
         cdef Peer peer = self.peer_of(message)
         if self.view is None or peer is None:
             return
         if self.view.place(peer.incarnation) < 0:
-            if number > self.view.number:       # it is this member that is behind
-                self.contact_with(peer.address, ["BEHIND", self.view.number, self.above.up_held()])
+            if not self.may_answer(peer.incarnation):
+                return
+            if identity > self.view.identity:   # it is this member that is behind, perhaps
+                if not self.agreement.missed() and peer.incarnation not in self.former:
+                    return                      # asked for by a non-member, it were no own question
+                self.ask_what_is_missing(peer.address)
             else:
-                self.contact_with(peer.address, ["EXPELLED", self.view.pack()])
-        elif self.view.number == number + 1:
-            for piece in self.above.up_missing(held, True):
-                self.contact_with(peer.address, ["SHIP", number, piece])
+                self.tell_expelled(peer.address, peer.incarnation)
+        elif identity < self.view.identity:
+            if self.view.follows == identity:
+                for piece in self.above.up_missing(held, True):
+                    self.contact_with(peer.address, ["SHIP", list(identity), piece])
             self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
             self.agreement.again(peer.incarnation)
+
+    cdef gone(self, Message message):
+        """GONE: the peer is out of the group for good, and answers for its member no more."""
+        cdef Peer peer = self.peer_of(message)
+        if self.view is not None and peer is not None and self.view.place(peer.incarnation) >= 0:
+            self.agreement.died(peer.incarnation, vouched=False)
+            self.suspicions()
 
     cpdef up_problem(self, object member, str why):
         """A link went down. It is a loss only where the peer belongs to the view."""
         cdef Peer peer = member
+        self.early.forget(peer)                 # with the link more of it is lost
         if self.view is None:
             if peer.address == self.seed:
                 self.above.up_join_failed(why)
             return
         if peer.place < 0 or len(self.view.members) <= peer.place:
+            if self.answered.pop(peer.incarnation, None) is not None:
+                # What it was told of this view may be lost with the link: once more.
+                self.tell_expelled(peer.address, peer.incarnation)
             return
         gone = self.view.members[peer.place]
         if gone.incarnation != peer.incarnation or gone.incarnation in self.unlinked:
@@ -371,7 +441,6 @@ cdef class Mbrship(Layer):
             self.agreement.again(gone.incarnation)
             return
         self.unlinked[gone.incarnation] = why
-        self.unlinked_at[gone.incarnation] = self.core.now
         if not self.agreement.departs(gone.incarnation) and not self.leaves:
             self.suspected(gone.incarnation, why)
         self.suspicions()
@@ -383,9 +452,7 @@ cdef class Mbrship(Layer):
         if self.view is None:
             return
         if peer.place < 0 and self.agreement.frozen and peer.address:
-            # Blocked here, and perhaps long gone on there.
-            held = self.above.up_held()
-            self.contact_with(peer.address, ["BEHIND", self.view.number, held])
+            self.ask_what_is_missing(peer.address)  # blocked here, and perhaps long gone on there
         if self.unlinked.pop(peer.incarnation, None) is None:
             return
         self.suspicions()
@@ -401,50 +468,75 @@ cdef class Mbrship(Layer):
         if self.view is None and not self.seed:
             self.stale += 1                     # out of the group: none of its business
             return
-        try:
-            fields = msgpack.unpackb(message.body, max_ext_len=0)
-        except Exception:
-            self.complain(message, "a control message that is not msgpack")
-            return
-        try:
+        fields = unpack(message.body, "a control message")
+        if BELIEVED[kind_of(fields)] & self.standing_of(message, fields):
             self.dispatch(message, fields)
-        except ProtocolError as error:
-            self.complain(message, str(error))
+        else:
+            self.stale += 1
+
+    def standing_of(self, Message message, fields):
+        """What the sender of a control message is to this endpoint (`membership/attribution.py`)."""
+        standing = Standing.ANY
+        if self.view is not None and message.source >= 0:
+            return standing | Standing.PLACE
+        peer = self.below.focus("COM").peer_at(message.link)
+        if self.view is not None and self.view.place(peer.incarnation) >= 0:
+            standing |= Standing.MEMBER
+        if peer.incarnation in self.former:
+            standing |= Standing.FORMER
+        if peer.address and peer.address in self.questioned:
+            standing |= Standing.ASKED
+        if self.view is None and fields[0] in ("INSTALL", "EXPELLED"):
+            match fields:
+                case [_, [*packed], *_] if View.unpack(packed).place(peer.incarnation) >= 0:
+                    standing |= Standing.STATED
+        return standing
 
     cdef dispatch(self, Message message, object fields):
         match fields:
             case ["JOIN", [*packed], dict(options)]:
-                self.requested(Member.unpack(packed), options)
+                self.asked_to_join(message, Member.unpack(packed), options_of(options))
+            case ["DENIED", str(why), [*packed]] if message.source >= 0:
+                # The leader's word for one that had asked here.
+                self.contact_with(Member.unpack(packed).address, ["DENIED", why])
             case ["DENIED", str(why)]:
                 if self.view is None and self.leaves:
                     self.exit("left")
                 elif self.view is None:
                     self.ask_at = NEVER
                     self.plan()
-                    self.above.up_join_denied(why)
+                    self.above.up_join_denied(shown(why))
             case ["INSTALL", [*packed], bytes(cut)]:
                 self.decided(View.unpack(packed), cut)
-            case ["EXPELLED", [*packed]]:
-                self.told_expelled(View.unpack(packed))
-            case ["BEHIND", int(number), bytes(held)]:
-                self.ahead(message, number, held)
-            case ["SHIP", int(number), bytes(piece)]:
-                if self.view is not None and number == self.view.number:
+                self.correct(message, View.unpack(packed))
+            case ["EXPELLED", [*packed], int(incarnation)]:
+                if incarnation == self.me.incarnation:  # not one that had this address before
+                    self.told_expelled(View.unpack(packed))
+                self.correct(message, View.unpack(packed))
+            case ["BEHIND", [int(lineage), int(number), int(ballot)], bytes(held)]:
+                self.ahead(message, (lineage, number, ballot), held)
+            case ["GONE"]:
+                self.gone(message)
+            case ["SHIP", [int(lineage), int(number), int(ballot)], bytes(piece)]:
+                if self.view is not None and (lineage, number, ballot) == self.view.identity:
                     self.above.up_supply(piece)
             case ["LEAVE"] if self.view is not None and message.source >= 0:
                 self.agreement.ask_leave(self.view.members[message.source].incarnation)
                 self.core.again(self)
+            case ["WAITS" | "ALIVE" | "SLOW", *_] if self.view is not None and message.source >= 0:
+                self.leader.receive(message.source, fields, self.core.now)
+                self.plan()
             case ["HERE"] if self.view is not None and message.source >= 0:
                 # A link was made again, and only the other end may know that one was broken.
                 self.agreement.again(self.view.members[message.source].incarnation)
             case ["RESET", int(minimum)] if self.view is not None and message.source >= 0:
                 self.reset_for(message.source, minimum)
             case ["RESET_FAILED", str(why)] if self.view is not None and message.source >= 0:
-                self.above.up_reset_failed(why)
+                self.above.up_reset_failed(shown(why))
             case list() if self.view is not None and message.source >= 0:
                 self.agreement.receive(message.source, fields)
             case _:
-                raise ProtocolError(f"{fields!r:.80} out of place")
+                raise ProtocolError(f"{kind_of(fields)} out of place")
 
     def reset_for(self, place, minimum):
         """RESET, of a member that does not lead."""
@@ -452,55 +544,86 @@ cdef class Mbrship(Layer):
         if why is not None:
             self.tell(place, ["RESET_FAILED", why])
 
-    cdef requested(self, object member, object options):
-        """JOIN, from the joiner or passed on by the member that it knew."""
+    cdef asked_to_join(self, Message message, object member, object options):
+        """JOIN, from the joiner, in its own name; or passed on by the member that it knew."""
+        cdef Peer peer = self.below.focus("COM").peer_at(message.link)
+        if message.source < 0 and (peer.address, peer.incarnation) != (member.address,
+                                                                       member.incarnation):
+            raise ProtocolError("JOIN for another endpoint")
+        self.requested(message.source, member, options)
+
+    cdef requested(self, int source, object member, object options):
+        """`source` is the place of the member that has passed it on, or -1."""
         if self.view is None or self.leaves and len(self.view.members) == 1:
             return
         if self.view.place(member.incarnation) >= 0:
             last = self.agreement.last
             self.contact_with(member.address, ["INSTALL", self.view.pack(), last.cut])
+        elif member.incarnation in self.former:
+            self.tell_expelled(member.address, member.incarnation)
         elif self.agreement.leader != self.place:
             self.tell(self.agreement.leader, ["JOIN", member.pack(), options])
+            if member.incarnation in self.passed_on:    # in vain, so far
+                self.ask_leader()
+            elif len(self.passed_on) < JOINERS_MAX:
+                self.passed_on.add(member.incarnation)
         else:
             why = self.agreement.ask_join(member, options)
             if why is None:
                 self.core.again(self)
-            else:
+            elif source < 0:
                 self.contact_with(member.address, ["DENIED", why])
+            else:                               # it believes whom it has asked
+                self.tell(source, ["DENIED", why, member.pack()])
 
     cdef decided(self, object view, bytes cut):
         """INSTALL: the next view of this member, or its first."""
-        self.pending = None
         if self.view is None:
             if view.place(self.me.incarnation) >= 0:
                 self.above.up_cut(cut)          # raises where it cannot be read
                 self.mark("J2")
                 self.install(view, cut)
-        elif (view.number != self.view.number + 1 or view.lineage < self.view.lineage) and not (
+        elif view.follows != self.view.identity and not (
                 self.is_broken("install-any-number") and view != self.view):
-            self.stale += 1
+            if view.place(self.me.incarnation) >= 0 and is_after(view, self.view):
+                self.exit(f"expelled: {view} does not follow this member's {self.view}")
+            else:
+                self.stale += 1
         elif self.above.up_cut(cut):
             self.install(view, cut)
         else:
-            self.pending = Value(view, cut)     # whoever sent it has more to send, or is asked
-            held = self.above.up_held()
+            self.pending = Value(view, cut)     # its sender has more to send, or is asked
             for member in view.members:         # one after the other, each once
                 if (member.incarnation != self.me.incarnation and
                         member.incarnation not in self.asked and
                         self.view.place(member.incarnation) >= 0):
                     self.asked.add(member.incarnation)
-                    self.contact_with(member.address, ["BEHIND", self.view.number, held])
+                    self.ask_what_is_missing(member.address)
                     break
+
+    def tell_expelled(self, address, incarnation):
+        """Tell the endpoint at an address that the group went on without this incarnation of it."""
+        self.contact_with(address, ["EXPELLED", self.view.pack(), incarnation])
 
     cdef told_expelled(self, object view):
         """The group has gone on without this member: it can never have its old writes accepted."""
         if view.place(self.me.incarnation) >= 0:
             return
         if self.view is None:
-            if self.seed:
-                self.above.up_join_failed("the group had let this member in, and expelled it")
-        elif (view.lineage, view.number) > (self.view.lineage, self.view.number):
+            self.exit("expelled: the group had let this member in, and went on without it")
+        elif is_after(view, self.view):
             self.exit(f"expelled: {view} went on without this member")
+
+    cdef correct(self, Message message, object view):
+        """A member of an older lineage speaks of its view as the newest: tell it the present one."""
+        if self.view is not None and view.lineage < self.view.lineage:
+            self.behind(message)
+
+    def say_gone(self, Message message):
+        """A group that counts on this endpoint learns that it was expelled."""
+        cdef Peer peer = self.peer_of(message)
+        if peer is not None and self.may_answer(peer.incarnation):
+            self.contact_with(peer.address, ["GONE"])
 
     # The agreement's port.
 
@@ -514,6 +637,8 @@ cdef class Mbrship(Layer):
         if message[0] == "EXPELLED" and self.is_broken("no-expel-notice"):
             return
         if address:
+            if message[0] in ("JOIN", "BEHIND") and len(self.questioned) < NOTED_MAX:
+                self.questioned[address] = True
             control = Message(msgpack.packb(message))
             store64(control.push(HEADER), CONTROL)
             self.below.contact(control, address)
@@ -521,17 +646,21 @@ cdef class Mbrship(Layer):
     def freeze(self):
         if self.frozen_at == NEVER:
             self.frozen_at = self.core.now
-            self.plan()
+        self.leader.wait(self.core.now)
+        self.plan()
         self.above.up_flush(None)
 
     def missing(self, report):
         return self.above.up_missing(report, False)
 
+    def check(self, report, cut):
+        self.above.up_check(report, cut)
+
     def supply(self, piece):
         self.above.up_supply(piece)
 
-    def cut_of(self, reports):
-        return self.above.up_flush_ok(reports)
+    def cut_of(self, reports, ends):
+        return self.above.up_flush_ok(reports, ends)
 
     def has_cut(self, cut):
         return self.above.up_cut(cut)
@@ -539,8 +668,22 @@ cdef class Mbrship(Layer):
     def has_state(self):
         return self.above.up_has_state()
 
-    def is_sure(self):
-        return self.detector.is_sure(self.core.now)
+    def grant(self, granting):
+        cdef uint64_t lease = self.key if granting else 0
+        if self.core.lease != lease:
+            self.core.lease = lease
+            self.core.beats_version += 1
+            if not granting:
+                self.leases.end()
+
+    def lease_is_over(self, incarnation):
+        over_at = self.leases.over_at(incarnation)
+        if over_at <= self.core.now or self.is_broken("decide-within-lease"):
+            return True
+        if over_at < self.lease_at:
+            self.lease_at = over_at
+            self.plan()
+        return False
 
     def degree_here(self):
         return self.least
@@ -562,36 +705,53 @@ cdef class Mbrship(Layer):
             self.above.up_view(view, cut)       # so that it has all that came before
             self.exit("left" if self.leaves else f"expelled: {view} goes on without this member")
             return
+        if self.view is not None:
+            for member in self.view.members:
+                self.former[member.incarnation] = True
+            for incarnation in list(self.former)[:-NOTED_MAX]:
+                del self.former[incarnation]
         self.view = view
         self.key = key_of(view)
         self.place = view.place(self.me.incarnation)
         self.me = view.members[self.place]
         present = {member.incarnation for member in view.members}
         self.unlinked = {each: why for each, why in self.unlinked.items() if each in present}
-        self.ask_at = self.frozen_at = NEVER
+        self.ask_at = self.frozen_at = self.lease_at = NEVER
+        self.leader.clear()
         self.pending = None
         self.answered.clear()
         self.asked.clear()
+        self.passed_on.clear()
+        self.questioned.clear()
         self.agreement.installed(Value(view, cut))
+        self.grant(True)
         self.below.view(view)
         self.watch()
         self.suspicions()
         self.mark("V9")
         self.above.up_view(view, cut)
-        early, self.early, self.early_bytes = self.early, [], 0
-        for key, is_cast, message in early:
-            self.replay(key, is_cast, message)
+        for entry in self.early.take():
+            try:
+                self.replay(entry)
+            except ProtocolError as error:      # this one's, and not of whoever sent the view
+                self.below.focus("COM").refuse_peer(entry.peer, str(error))
         if self.leaves and self.view is not None and self.above.up_may_leave():
             self.leave()                        # who was asked is gone, or did not hear
         self.core.again(self)                   # who asked meanwhile is served now
 
-    cdef replay(self, uint64_t key, bint is_cast, Message message):
-        cdef Peer peer
+    cdef replay(self, object entry):
+        """A message that has waited for its view; its link may lead to another peer by now."""
+        cdef Message message = entry.message
+        cdef Peer peer = entry.peer
+        cdef uint64_t key = entry.key
+        cdef bint is_cast = entry.is_cast
+        if self.below.focus("COM").peer_at(message.link) is not peer:
+            self.stale += 1
+            return
         if key & ~CONTROL != self.key:
             self.elsewhere(message, key, is_cast)
             return
-        peer = self.below.focus("COM").peer_at(message.link)
-        message.source = -1 if peer is None else peer.place
+        message.source = peer.place
         if message.source < 0:
             self.stale += 1
         elif key & CONTROL:
@@ -607,16 +767,15 @@ cdef class Mbrship(Layer):
         self.key = 0
         self.place = -1
         self.seed = None
-        self.ask_at = self.frozen_at = NEVER
-        self.early, self.early_bytes = [], 0
+        self.ask_at = self.frozen_at = self.lease_at = NEVER
+        self.leader.clear()
+        self.early.clear()
         self.agreement.view = None
+        self.grant(False)
         self.watch()
         self.above.up_exit(why)
-
-    cdef complain(self, Message message, str why):
-        self.above.up_system_error(f"from place {message.source} by link {message.link}: {why}")
 
     cpdef dict dump(self):
         return {"view": self.view, "place": self.place, "unlinked": dict(self.unlinked),
                 "silent": set(self.detector.silent), "promised": self.agreement.promised,
-                "stale": self.stale}
+                "stale": self.stale, "early": self.early.bytes}

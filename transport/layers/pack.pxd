@@ -18,6 +18,15 @@ cdef class Pack(Layer):
     cdef readonly Py_ssize_t under_way  # bytes that were cast and not delivered here yet
     cdef readonly Py_ssize_t size   # a packet is closed at this size
     cdef readonly Py_ssize_t window_messages, window_bytes
+    cdef readonly Py_ssize_t fragment   # a packet of more bytes is cut
+    cdef Message large              # a packet that is being cast part by part, or None
+    cdef Py_ssize_t sent            # bytes of it that were cast
+    cdef Py_ssize_t parts_under_way
+    cdef dict partial               # by incarnation: what has come of a sender's large packet
+    cdef list coming                # of the state: (sender, bytes) that are still to come, or None
+    cdef tuple members              # of the view
+    cdef Py_ssize_t full_bytes      # what is small waits from here on
+    cdef Py_ssize_t claims          # messages that wait for much room
     cdef int place                  # this member's place in the view
     cdef bint ready                 # there is something to cast
 
@@ -26,7 +35,14 @@ cdef class Pack(Layer):
     cdef bint mixes(self, unsigned char degree) noexcept
     cdef int raise_degree(self, unsigned char degree) except -1
     cdef bint is_full(self) noexcept
+    cpdef bint has_room_for(self, Py_ssize_t size)
+    cdef int claim(self) except -1
+    cdef int unclaim(self) except -1
     cdef bint has_ample_room(self) noexcept
     cdef int close(self) except -1
+    cdef complain(self, Message packet, str why)
+    cdef bint cast_parts(self) except -1
+    cdef int up_part(self, Message part, uint32_t count) except -1
+    cdef object sender_of(self, int place)
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1
     cpdef cast_packets(self)

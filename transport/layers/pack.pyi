@@ -1,3 +1,6 @@
+from collections.abc import Iterable, Iterator
+from typing import Self
+
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import Member
@@ -6,9 +9,11 @@ class Pack(Layer):
     ticket: int
     returned: int
     under_way: int
+    gathered: int
     size: int
     window_messages: int
     window_bytes: int
+    fragment: int
     def __init__(
         self,
         core: Core,
@@ -17,5 +22,16 @@ class Pack(Layer):
         size: int = 16384,
         messages: int = 65536,
         bytes: int = 8388608,
+        fragment: int = 65536,
     ) -> None: ...
+    def has_room_for(self, size: int) -> bool: ...
     def cast_packets(self) -> None: ...
+
+class PackPieces:
+    def __init__(self, parts: Iterable[tuple[int, bytes]], others: Iterator[bytes]) -> None: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes: ...
+    def close(self) -> None: ...
+
+def own_pieces(parts: Iterable[tuple[int, bytes]]) -> Iterator[bytes]: ...
+def unpack_sizes(piece: bytes) -> list[list[int]]: ...

@@ -1,4 +1,5 @@
-"""PACK: many small messages in one packet (in-coprocessor 3.3, F12; Horus 4.5, H70).
+# cython: allow_none_for_extension_args=False
+"""PACK: many small messages in one packet, a large one in many (in-coprocessor 3.3, F12; H70).
 
 Promises: what is cast comes out as it went in, message by message, in order; a lone message
 leaves at once. No timer delays anything: while a packet of this member is under way, what is cast
@@ -12,10 +13,27 @@ A packet has the largest degree of its messages. A number and a majority do not 
 depends on the view.
 
 A packet is  number of its first message (8) | messages (4) | then for each: length (varint), bytes.
+
+A packet of more than `fragment` bytes is cut above the order: its parts are packets of their own, of
+which a few are under way at a time, so that what others send waits for a part only, at the sequencer
+and behind it. Its messages are handed up with the last part, at that one's place in the order, as
+every member does. Of the parts before the last nothing is known above; they are of degree 0, since
+whoever holds a packet holds what came before. What has come of other members' packets belongs to the
+state that a joiner gets. Of a sender that has left the rest may still come as long as the cut of the
+view names it.
+
+A part is  the same number (8) | messages, 0 but in the last part, with the top bit set (4) | where it
+belongs in the whole (4) | bytes.
 """
 
+import msgpack
+
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.layers.cut import Cut
+from orcalike.transport.wire.control import unpack
+
 from libc.stdint cimport uint32_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, memset
 
 from orcalike.transport.layers.base cimport Core, Layer
 from orcalike.transport.wire.bytes cimport (
@@ -27,34 +45,52 @@ from orcalike.transport.wire.bytes cimport (
     store32,
     store64,
 )
-from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.message cimport MESSAGE_MAX, NO_MESSAGES, Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     HEADER = 12
+    PART_HEADER = 16
+    PARTS_AHEAD = 8         # parts that are under way at a time
+    STATE_PIECE = 65536     # bytes of what has come of a packet, in a piece of the state
     MAJORITY = 254          # as in `transport.degree`
     ALL = 255
+    SIZE_MAX = 1048576
+    MESSAGES_MAX = 65536    # the runtime's window: so many of its invocations may be under way
     SPARE = 1024            # room behind a packet's size, so that the last message seldom moves it
 
 
+cdef uint32_t PART = 0x80000000u
+
+
 cdef class Pack(Layer):
-    """Many small messages in one packet.
+    """Many small messages in one packet, a large one in many.
 
     `PACK(size=N)` closes a packet at N bytes; `messages=N` and `bytes=N` bound what this member
-    may have under way, not ordered yet.
+    may have under way, not ordered yet; one that is larger than that goes alone. One of more than
+    `fragment=N` bytes is cut.
     """
 
     name = "PACK"
     needs = frozenset({"TOTAL_ORDER", "ANY_SIZE"})  # this member's own casts come back
     gives = frozenset({"PACKED"})
 
-    def __init__(self, Core core, config, me, size=16384, messages=65536, bytes=8388608):
+    def __init__(self, Core core, config, me, size=16384, messages=65536, bytes=8388608,
+                 fragment=65536):
         super().__init__(core)
-        if size < 1 or messages < 1 or bytes < 1:
+        if size < 1 or messages < 1 or bytes < 1 or not 0 < fragment <= MESSAGE_MAX:
             raise ValueError("PACK needs a size, a number of messages and of bytes above 0")
+        if size > SIZE_MAX or messages > MESSAGES_MAX:
+            raise ValueError(f"PACK takes a size of {SIZE_MAX} bytes and {MESSAGES_MAX} messages "
+                             "at the most")
+        self.fragment = fragment
+        self.partial = {}
         self.size = size
         self.window_messages = messages
         self.window_bytes = bytes
+        # What is small is looked at before it is marshalled: the open packet, and what closes it,
+        # have their room from the start.
+        self.full_bytes = max(bytes - size - SPARE, 1)
         self.closed = Ring()
         self.place = -1
 
@@ -107,9 +143,31 @@ cdef class Pack(Layer):
         return 0
 
     cdef bint is_full(self) noexcept:
-        """Whether this member has as much under way as it may."""
+        """Whether a small message, of less than `SPARE` bytes, must wait."""
         return (<Py_ssize_t>(self.ticket - self.returned) >= self.window_messages
-                or self.under_way + self.gathered >= self.window_bytes)
+                or self.under_way + self.gathered >= self.full_bytes)
+
+    cpdef bint has_room_for(self, Py_ssize_t size):
+        """Whether a message of `size` bytes fits into what may be under way, or would be alone."""
+        cdef Py_ssize_t taken = self.under_way + self.gathered
+        if self.packet is not None and self.packed:
+            taken += self.packet.size()
+        if <Py_ssize_t>(self.ticket - self.returned) >= self.window_messages:
+            return False
+        return taken == 0 or taken + size + HEADER + VARINT_MAX <= self.window_bytes
+
+    cdef int claim(self) except -1:
+        """A message waits for much room: small ones are not to take it."""
+        self.claims += 1
+        self.full_bytes = 0
+        return 0
+
+    cdef int unclaim(self) except -1:
+        """It waits no longer."""
+        self.claims -= 1
+        if self.claims == 0:
+            self.full_bytes = max(self.window_bytes - self.size - SPARE, 1)
+        return 0
 
     cdef bint has_ample_room(self) noexcept:
         """Whether it has half of that at the most: when to wake those who wait for room."""
@@ -145,6 +203,9 @@ cdef class Pack(Layer):
         cdef Message packet
         self.ready = False
         while True:
+            if self.large is not None:
+                if not self.cast_parts():
+                    return              # it goes on when a part has come back
             if self.closed.count == 0:
                 if self.under_way or self.packet is None:
                     return
@@ -153,7 +214,36 @@ cdef class Pack(Layer):
             packet = <Message>self.closed.take()
             self.gathered -= packet.size()
             self.under_way += packet.size()
-            self.below.cast(packet)
+            if packet.size() > self.fragment + HEADER:
+                self.large, self.sent = packet, HEADER
+            else:
+                self.below.cast(packet)
+
+    cdef bint cast_parts(self) except -1:
+        """Cast more of a large packet; whether that was all."""
+        cdef Message whole = self.large
+        cdef Message part
+        cdef Py_ssize_t size
+        while self.parts_under_way < PARTS_AHEAD:
+            size = min(self.fragment, whole.size() - self.sent)
+            part = Message.new(PART_HEADER + size)
+            memcpy(part.room(PART_HEADER + size), whole.data(), 8)
+            store32(part.data() + 8, PART)
+            store32(part.data() + 12, <uint32_t>(self.sent - HEADER))
+            memcpy(part.data() + PART_HEADER, whole.data() + self.sent, size)
+            part.stop += PART_HEADER + size
+            part.count = NO_MESSAGES
+            self.sent += size
+            self.parts_under_way += 1
+            if self.sent == whole.size():
+                store32(part.data() + 8, PART | whole.count)
+                part.count = whole.count
+                part.degree = whole.degree
+                self.large = None
+                self.below.cast(part)
+                return True
+            self.below.cast(part)
+        return False
 
     cpdef proceed(self):
         self.cast_packets()
@@ -168,16 +258,19 @@ cdef class Pack(Layer):
         cdef const unsigned char* end
         cdef uint32_t count, size, i
         if header is NULL:
-            self.above.up_system_error(f"member {packet.source}: a packet of {whole} bytes")
+            self.complain(packet, f"a packet of {whole} bytes")
             return
         packet.ticket = load64(header)
         packet.count = count = load32(header + 8)
+        if count & PART:
+            self.up_part(packet, count & ~PART)
+            return
         p = packet.data()
         end = packet.base + packet.stop
         for i in range(count):
             p = get_varint(p, end, &size)
             if p is NULL or size > <size_t>(end - p):
-                self.above.up_system_error(f"member {packet.source}: a packet cut short")
+                self.complain(packet, "a packet cut short")
                 break
             packet.start = p - packet.base
             packet.stop = packet.start + size
@@ -187,6 +280,56 @@ cdef class Pack(Layer):
             packet.ticket += 1
         if packet.source == self.place:
             self.come_back(whole, count)
+
+    cdef complain(self, Message packet, str why):
+        """A packet in the order that its sender cannot have made so: go on without that member."""
+        self.above.up_system_error(f"member {packet.source}: {why}")
+        if packet.source >= 0:
+            self.below.flush((packet.source,))
+
+    cdef int up_part(self, Message part, uint32_t count) except -1:
+        """A part of a packet: hand the messages up with the last one."""
+        cdef unsigned char* where = part.pop(PART_HEADER - HEADER)
+        cdef object sender = self.sender_of(part.source)
+        cdef bint mine = part.source == self.place
+        cdef Message whole = self.partial.get(sender)
+        cdef Py_ssize_t size = part.size()
+        if where is NULL or load32(where) != (0 if whole is None else whole.size() - HEADER):
+            self.partial.pop(sender, None)
+            self.complain(part, "a part of a packet that did not come")
+            return 0
+        if whole is None:
+            whole = self.partial[sender] = Message.new(HEADER + size)
+            memset(whole.room(HEADER), 0, HEADER)
+            whole.stop += HEADER
+        if whole.size() + size > MESSAGE_MAX + SPARE:
+            del self.partial[sender]
+            self.complain(part, "a packet of more than 16 MiB")
+            return 0
+        memcpy(whole.room(size), part.data(), size)
+        whole.stop += size
+        if mine:
+            self.parts_under_way -= 1
+            self.ready = self.ready or self.large is not None
+        if count == 0:
+            if mine:
+                self.come_back(size, 0)
+            return 0
+        del self.partial[sender]
+        store64(whole.data(), part.ticket)
+        store32(whole.data() + 8, count)
+        whole.source, whole.link, whole.seqno = part.source, part.link, part.seqno
+        whole.stamp, whole.degree = part.stamp, part.degree
+        if mine:
+            self.under_way += whole.size() - size - HEADER  # `come_back` had the other parts
+        self.up_cast(whole)
+        return 0
+
+    cdef object sender_of(self, int place):
+        """The incarnation of a packet's sender, who may have left."""
+        if place >= 0:
+            return self.members[place].incarnation
+        return self.core.departed[-2 - place].incarnation
 
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1:
         """A packet of this member's own was ordered and handed up: there is room again."""
@@ -200,8 +343,91 @@ cdef class Pack(Layer):
 
     cpdef up_view(self, object view, bytes cut):
         self.place = view.place(self.core.me.incarnation)
+        self.members = view.members
+        if self.partial:
+            stay = {member.incarnation for member in view.members}
+            if cut:
+                stay |= {member.incarnation for member in Cut.unpack(cut).senders}
+            self.partial = {who: part for who, part in self.partial.items() if who in stay}
         self.above.up_view(view, cut)
+
+    # State: what has come of large packets.
+
+    cpdef object up_give_state(self):
+        parts = [(who, (<Message>part).body[HEADER:]) for who, part in self.partial.items()]
+        return PackPieces(parts, self.above.up_give_state())
+
+    cpdef up_begin_state(self):
+        self.partial = {}
+        self.coming = None
+        self.above.up_begin_state()
+
+    cpdef up_take_state(self, bytes piece):
+        """First a list of (sender, size), then their bytes, then what is not this layer's."""
+        cdef Message part
+        if self.coming is None:
+            self.coming = unpack_sizes(piece)
+            return
+        if not self.coming:
+            self.above.up_take_state(piece)
+            return
+        who, size = self.coming[0]
+        part = self.partial.get(who)
+        if part is None:
+            part = self.partial[who] = Message.new(HEADER + len(piece))
+            memset(part.room(HEADER), 0, HEADER)
+            part.stop += HEADER
+        memcpy(part.room(len(piece)), <const unsigned char*>piece, len(piece))
+        part.stop += len(piece)
+        if part.size() - HEADER > size:
+            raise ProtocolError("more of a large packet than there is")
+        if part.size() - HEADER == size:
+            del self.coming[0]
+
+    cpdef up_end_state(self):
+        if self.coming:
+            raise ProtocolError("less of a large packet than there is")
+        self.above.up_end_state()
 
     cpdef dict dump(self):
         return {"messages": self.ticket - self.returned, "gathered": self.gathered,
-                "under_way": self.under_way}
+                "under_way": self.under_way, "partial": len(self.partial)}
+
+
+class PackPieces:
+    """The pieces of what has come of large packets, then those of the layers above."""
+
+    def __init__(self, parts, others):
+        self._own = own_pieces(parts)
+        self._others = others
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        piece = next(self._own, None)
+        return next(self._others) if piece is None else piece
+
+    def close(self):
+        """No more is wanted."""
+        close = getattr(self._others, "close", None)
+        if close is not None:
+            close()
+
+
+def own_pieces(parts):
+    """(sender, size) of each, then their bytes."""
+    yield msgpack.packb([(who, len(data)) for who, data in parts])
+    for _, data in parts:
+        for begin in range(0, len(data), STATE_PIECE):
+            yield data[begin:begin + STATE_PIECE]
+
+
+def unpack_sizes(bytes piece):
+    """What `own_pieces` gave first; raises ProtocolError."""
+    sizes = unpack(piece, "a state of PACK's", depth=2)
+    if isinstance(sizes, list) and all(
+            isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], int)
+            and isinstance(pair[1], int) and 0 < pair[1] <= MESSAGE_MAX for pair in sizes):
+        return sizes
+    raise ProtocolError("state that does not begin with PACK's")

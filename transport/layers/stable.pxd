@@ -39,4 +39,3 @@ cdef class Stable(Layer):
 
     cdef int learn(self, object member, uint64_t seqno) except -1
     cdef int report(self, int kind, tuple places) except -1
-    cdef complain(self, Message message, str why)

@@ -1,3 +1,4 @@
+# cython: allow_none_for_extension_args=False
 """STABLE: who has seen which messages (Horus 4.4: H66 to H69).
 
 Promises: the stability matrix. Entry (i, j) is how many messages of member i member j has seen, as
@@ -17,18 +18,18 @@ packets; who is further behind than that keeps the column that it had until it h
 """
 
 from collections import deque
-from itertools import chain
 
 import msgpack
 
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.wire.control import unpack
 from orcalike.transport.stability import Stability
 
 from libc.stdint cimport uint64_t
 
 from orcalike.transport.layers.base cimport Core, Layer
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
-from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.message cimport NO_MESSAGES, Message
 
 cdef enum:
     HEADER = 12             # of a cast: its sender has seen all up to (8), messages in it (4)
@@ -161,7 +162,7 @@ cdef class Stable(Layer):
     cpdef cast(self, Message message):
         cdef unsigned char* header = message.push(HEADER)
         store64(header, self.own)
-        store32(header + 8, message.count or 1)
+        store32(header + 8, 0 if message.count == NO_MESSAGES else message.count or 1)
         self.told = self.own
         self.below.cast(message)
 
@@ -214,7 +215,9 @@ cdef class Stable(Layer):
     cpdef up_cast(self, Message message):
         cdef unsigned char* header = message.pop(HEADER)
         if header is NULL:
-            self.complain(message, "a cast without a report")
+            self.above.up_system_error(f"member {message.source}: a cast without a report")
+            if message.source >= 0:
+                self.below.flush((message.source,))
             return
         # One who has left since is nobody's row: what it had seen does not count any more.
         sender = self.senders[message.source] if message.source >= 0 else None
@@ -228,7 +231,7 @@ cdef class Stable(Layer):
             message.pop(1)
             self.above.up_send(message)
         elif message.size() != REPORT_SIZE or kind > ASK:
-            self.complain(message, "a message of no kind")
+            raise ProtocolError("a message of no kind for STABLE")
         elif self.view is not None:     # one who is still joining asks when it is in
             self.learn(self.senders[message.source], load64(message.data() + 1))
             if kind == ASK:
@@ -253,7 +256,11 @@ cdef class Stable(Layer):
     cpdef object up_give_state(self):
         totals = self.matrix.totals()
         piece = msgpack.packb([self.matrix.delivered, list(totals.items())])
-        return chain([piece], self.above.up_give_state())
+        return Pieces(piece, self.above.up_give_state())
+
+    cpdef up_begin_state(self):
+        self.restored = False
+        self.above.up_begin_state()
 
     cpdef up_take_state(self, bytes piece):
         if self.restored:
@@ -264,21 +271,37 @@ cdef class Stable(Layer):
         self.matrix.restore(delivered, counts)
         self.own = delivered
 
-    cdef complain(self, Message message, str why):
-        self.above.up_system_error(f"member {message.source}: {why}")
-
     cpdef dict dump(self):
         return {"matrix": self.matrix.stability().matrix, "seen": self.own, "told": self.told,
                 "delivered": self.matrix.delivered, "remembered": len(self.matrix.order)}
 
 
+class Pieces:
+    """One piece of state, then those of another iterator."""
+
+    def __init__(self, first, others):
+        self._first = first
+        self._others = others
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._first is None:
+            return next(self._others)
+        first, self._first = self._first, None
+        return first
+
+    def close(self):
+        """No more is wanted."""
+        close = getattr(self._others, "close", None)
+        if close is not None:
+            close()
+
+
 cdef tuple unpack_state(bytes piece):
     """(seqno of the newest message, messages by sender); raises ProtocolError."""
-    try:
-        fields = msgpack.unpackb(piece, max_ext_len=0)
-    except Exception:
-        raise ProtocolError("state that does not begin with STABLE's") from None
-    match fields:
+    match unpack(piece, "a state of STABLE's", depth=3):
         case [int(delivered), [*pairs]] if 0 <= delivered < SEQNO_MAX:
             if all(isinstance(pair, list) and len(pair) == 2
                    and all(isinstance(field, int) and 0 <= field < 1 << 64 for field in pair)

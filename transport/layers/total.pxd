@@ -31,6 +31,7 @@ cdef class Total(Layer):
     cdef readonly uint64_t counter  # of this member's latest packet
     cdef Ring unordered             # of Sent
     cdef uint64_t submitted         # the counter of the last one that was sent in this view
+    cdef uint64_t overdue           # the first unordered one, when it was looked for last
     cdef uint64_t acked             # up to here the sequencer has been told what is applied
     cdef Py_ssize_t unacked         # bytes delivered since
     cdef bint owes                  # the sequencer waits for word of what is held here
@@ -38,7 +39,7 @@ cdef class Total(Layer):
     cdef dict counters              # incarnation -> counter of its last packet in the order
     cdef Roster roster              # the same by place in the view, and what the others have said
     cdef uint64_t cut               # up to here packets must be held; 0 where nobody asks
-    cdef readonly uint64_t stamp    # of the packet delivered last
+    cdef readonly uint64_t stamp    # the latest of the packets that were ever held here
     cdef frozenset lacking          # incarnations whose state is not complete
     cdef int replicas               # members with replicas whose word counts for resilience
     # As the sequencer.
@@ -57,9 +58,10 @@ cdef class Total(Layer):
     cdef int report(self) except -1
     cdef uint64_t expected(self)
     cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1
-    cdef bint has_room(self) noexcept
+    cdef bint has_room(self, Py_ssize_t size) noexcept
     cdef bint is_whole(self) noexcept
     cdef int give_numbers(self) except -1
+    cdef int look_for_own(self) except -1
     cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1
     cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1
     cdef int accept_more(self) except -1
@@ -77,4 +79,3 @@ cdef class Total(Layer):
     cdef int resume(self, object before) except -1
     cdef int count_whole(self) except -1
     cdef int store_ordered(self, Message message, Held held) except -1
-    cdef complain(self, int place, str why)

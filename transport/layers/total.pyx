@@ -1,3 +1,4 @@
+# cython: allow_none_for_extension_args=False
 """TOTAL: one order through a sequencer, by the PB method (Amoeba 3.1; active messages 3).
 
 Promises: any two members deliver any two casts in the same order (A19), a member's own in the
@@ -112,6 +113,8 @@ cdef class Total(Layer):
             store32(message.data() + 4, self.is_whole())
             store64(message.data() + 24, self.held)
             self.owes = False
+            if self.deadline == NEVER:
+                self.deadline = self.core.now + self.slow // 2
             self.core.mark("W1")
             self.below.send(message, (0,))
             self.core.mark("W2")
@@ -173,9 +176,10 @@ cdef class Total(Layer):
         return self.place >= 0 and self.roster.by_place[self.place].whole
 
     cpdef credit(self, bint given):
-        self.has_credit = given
-        if given:
+        if given and not self.has_credit:
+            self.deadline = NEVER       # others may have waited for this member alone
             self.core.again(self)
+        self.has_credit = given
 
     cpdef proceed(self):
         """Tell the sequencer what is held and applied here, where nothing else has told it."""
@@ -213,17 +217,23 @@ cdef class Total(Layer):
         """A packet to number: at once where there is credit, else in its turn."""
         if counter <= self.roster.by_place[place].last:
             return 0                    # numbered already
-        if self.queue.count or not self.has_room():
+        if self.queue.count or not self.has_room(message.size()):
             self.queue.put((place, counter, degree, message))
             self.give_numbers()
         else:
             self.number(place, counter, degree, message)
         return 0
 
-    cdef bint has_room(self) noexcept:
+    cdef bint has_room(self, Py_ssize_t size) noexcept:
+        """Whether a packet of `size` bytes may be numbered, by the credit of the slowest member.
+
+        Members tell what they have applied after a quarter of the window: beyond that they will, up
+        to that a packet goes whatever its size.
+        """
         return (self.seqno - self.floor < <uint64_t>self.window_packets
                 and self.history.count() < self.window_packets
-                and self.history.bytes < self.window_bytes)
+                and (self.history.bytes + size <= self.window_bytes
+                     or self.history.bytes <= self.window_bytes // 4))
 
     cdef int give_numbers(self) except -1:
         """Number what waits, as far as the slowest member's credit goes."""
@@ -232,8 +242,11 @@ cdef class Total(Layer):
             self.deadline = NEVER
             self.floor = slowest
             self.trim(self.next if self.roster.count == 1 else self.stable_mark)
-        while self.queue.count and self.has_room():
-            place, counter, degree, message = self.queue.take()
+        while self.queue.count:
+            place, counter, degree, message = self.queue.at(0)
+            if not self.has_room((<Message>message).size()):
+                break
+            self.queue.take()
             self.number(place, counter, degree, message)
         if self.queue.count and self.deadline == NEVER:
             self.deadline = self.core.now + self.slow
@@ -246,12 +259,31 @@ cdef class Total(Layer):
         cdef Standing* standing
         cdef list behind = []
         self.deadline = NEVER
-        if self.place == 0 and not self.frozen and self.queue.count:
+        if self.place > 0:
+            self.look_for_own()
+            return
+        # Without credit it is this member itself that all wait for.
+        if self.place == 0 and self.has_credit and not self.frozen and self.queue.count:
             for place in range(1, self.roster.count):
                 standing = &self.roster.by_place[place]
                 if standing.expects == slowest or standing.holds == least:
                     behind.append(place)
             self.below.flush(behind)
+
+    cdef int look_for_own(self) except -1:
+        """If the same packet of this member waits for its number as last time, the sequencer may hang."""
+        cdef uint64_t first = 0
+        if not self.frozen and self.unordered.count:
+            first = (<Sent>self.unordered.at(0)).counter
+        if first == 0 or first > self.submitted:
+            self.overdue = 0
+            return 0
+        self.deadline = self.core.now + self.slow // 2
+        mbrship = self.below.focus("MBRSHIP")
+        if first == self.overdue and mbrship is not None:
+            mbrship.ask_leader()
+        self.overdue = first
+        return 0
 
     cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1:
         """Give one packet its seqno, cast it as it is, and deliver it here where it is accepted."""
@@ -260,8 +292,9 @@ cdef class Total(Layer):
         cdef bint settled = self.accepted == seqno and (degree == 0 or self.needed(degree) == 0)
         cdef uint64_t last = self.roster.by_place[place].last
         if counter != last + 1:
-            self.complain(place, f"it sent its packet {counter} after {last}")
-            return 0
+            if counter > last:
+                self.below.flush(())
+            return 0                    # perhaps a link broke: it sends them again in the next view
         self.core.mark("W3")
         self.seqno += 1
         if self.core.wall > <int64_t>self.stamp:
@@ -295,8 +328,7 @@ cdef class Total(Layer):
         cdef uint64_t held = standing.holds
         cdef uint64_t expected = standing.expects
         if expect > self.seqno or holds > self.seqno:
-            self.complain(place, f"it knows of {max(expect, holds)}; {self.seqno} is not given yet")
-            return 0
+            raise ProtocolError(f"it knows of packet {max(expect, holds)}; {self.seqno} is the next")
         if holds > held:
             standing.holds = holds
             if held <= self.stable_mark:    # it may have been the only one so far behind
@@ -348,6 +380,8 @@ cdef class Total(Layer):
                   uint64_t seqno, uint64_t stamp) except -1:
         """A packet is held from here on, until it is stable."""
         self.held = seqno + 1
+        if stamp > self.stamp:
+            self.stamp = stamp
         if place >= 0 and counter > self.roster.by_place[place].last:
             self.roster.by_place[place].last = counter
             if place == self.place and self.unordered.count:
@@ -363,7 +397,6 @@ cdef class Total(Layer):
         self.core.mark("W11")
         self.next = seqno + 1
         self.unacked += message.size()
-        self.stamp = stamp
         if (self.next - self.acked >= <uint64_t>self.window_packets // 4
                 or self.unacked >= self.window_bytes // 4):
             self.core.again(self)
@@ -400,7 +433,7 @@ cdef class Total(Layer):
         cdef int source = message.source
         cdef unsigned char* header = message.pop(HEADER)
         if header is NULL or source != 0 or header[0] not in (ORDERED, ACCEPT):
-            self.complain(source, "a cast that is not the sequencer's")
+            raise ProtocolError("a cast that is not the sequencer's")
         elif header[0] == ORDERED:
             self.arrived(message, header)
         elif load64(header + 16) > self.held:
@@ -430,12 +463,12 @@ cdef class Total(Layer):
             return 0
         if place == GONE:
             place = self.place_of_departed(counter)
+            counter = 0                 # it is counted nowhere any more; that was its sender
             why = "a packet of a stranger" if place == -1 else None
         else:
             why = self.wrong(place, counter)
         if why is not None or known > seqno + 1:
-            self.complain(0, why or f"packet {seqno} is accepted up to {known}")
-            return 0
+            raise ProtocolError(why or f"packet {seqno} is accepted up to {known}")
         if place == self.place and self.held >= self.begun:
             sent = <Sent>self.unordered.at(0)
             kept = sent.message         # the same bytes, which are here already
@@ -496,7 +529,7 @@ cdef class Total(Layer):
             self.arrived(message, header)
         elif (header is NULL or header[0] not in (REQUEST, EXPECT) or self.place != 0
                 or not 0 <= source < self.roster.count):
-            self.complain(source, "a message that only the sequencer gets, or none at all")
+            raise ProtocolError("a message that only the sequencer gets, or none at all")
         elif not self.frozen:           # else its sender repeats it in the next view
             if not self.roster.by_place[source].whole and load32(header + 4) == 1:
                 self.roster.by_place[source].whole = True   # its own word comes before its place in the order
@@ -532,6 +565,12 @@ cdef class Total(Layer):
                                     held.degree, held.stamp, held.body().body).pack())
         return pieces
 
+    cpdef up_check(self, bytes report, bytes cut):
+        if report is not None:
+            Report.unpack(report)
+        if cut is not None:
+            Cut.unpack(cut)
+
     def sender_of(self, Held held):
         """The member that cast a packet."""
         return self.history.sender(held, self.view, self.core.departed)
@@ -559,25 +598,25 @@ cdef class Total(Layer):
         self.keep(Message(it.body), len(it.body), place, it.degree, it.counter, it.seqno, it.stamp)
         self.check_cut()
 
-    cpdef bytes up_flush_ok(self, dict reports):
-        """The cut: the longest run that anybody holds, and what a joiner must know to go on."""
+    cpdef bytes up_flush_ok(self, dict reports, bint ends):
+        """The cut: the longest run that any member holds, and what a joiner must know to go on.
+
+        Where the state `ends`, so does what is tentative: no member with state is left to apply it.
+        """
         cdef uint64_t last = self.held
         cdef uint64_t mark = self.accepted
-        cdef uint64_t stamp = self.stamp
         cdef Held held
         for report in reports.values():
             mark = max(mark, Report.unpack(report).accepted)
         if self.core.is_broken("cut-at-mine"):
             last = self.next
         mark = last if self.core.is_broken("deliver-on-decision") else min(mark, last)
+        if ends and not self.core.is_broken("tentative-outlives-state"):
+            last = mark
         self.note_counters()
-        senders = []
-        for held in self.history.all():
-            if held.seqno < mark:
-                stamp = held.stamp
-            else:
-                senders.append(self.sender_of(held))
-        return Cut(last, mark, stamp, self.counters, tuple(senders)).pack()
+        senders = [self.sender_of(held) for held in self.history.all()
+                   if mark <= (<Held>held).seqno < last]
+        return Cut(last, mark, self.stamp, self.counters, tuple(senders)).pack()
 
     cpdef bint up_cut(self, bytes cut):
         cdef uint64_t last = Cut.unpack(cut).last
@@ -689,9 +728,6 @@ cdef class Total(Layer):
         store64(message.data() + 24, held.stamp)
         store64(message.data() + 32, self.stable_mark)
         return 0
-
-    cdef complain(self, int place, str why):
-        self.above.up_system_error(f"member {place}: {why}")
 
     cpdef dict dump(self):
         return {"next": self.next, "held": self.held, "accepted": self.accepted,

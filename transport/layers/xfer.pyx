@@ -1,3 +1,4 @@
+# cython: allow_none_for_extension_args=False
 """XFER: a joiner gets the state as it stood at the view that admits it (Horus 4.8: H76; A44, F19, F20).
 
 Promises: a joiner's application sees the state at that view, then every cast since, nothing
@@ -6,11 +7,17 @@ of the application, which is asked with `up_give_state` and told with `up_take_s
 
 The donor is the oldest member whose state is complete for all to see; where there is none, all who
 are complete give, and the joiner takes from the first of them. A donor gives a few pieces, and one
-more for each that the joiner acknowledges, so state never crowds out other work. The joiner buffers
-views and casts until it has all. Its COMPLETE has a place in the order, so all know from when on it
-may be a donor. A change of view drops what is under way between two members, so the donor repeats
-what was not acknowledged; if the donor is gone, another starts again as of that view (F21). Who
-leaves finishes what it gives first.
+more for each that the joiner acknowledges, so state never crowds out other work: whatever else goes
+to the joiner waits behind a few pieces at the most. The joiner hands each piece up as it comes, and
+buffers views and casts until it has all: up to a bound the senders need not wait for that. Its
+COMPLETE has a place in the order, so all know from when on it may be a donor. A change of view drops
+what is under way between two members, so the donor repeats what was not acknowledged; if the donor is
+gone, another starts again as of that view (F21). Who leaves finishes what it gives first.
+
+A donor that cannot give says why (FAILED), and goes on with all else. A joiner that did not get all,
+or cannot take it, is no holder: it casts AGAIN, and at that place in the order another member begins
+to give, the state as of there. If that fails too, or there is no other (REFUSED), it leaves, and its
+application hears why it could not join.
 
 Needs total order. Where nobody has state (only witnesses were there) a joiner begins empty.
 """
@@ -19,26 +26,35 @@ from collections import deque
 
 import msgpack
 
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.wire.control import unpack
 
 from libc.stdint cimport uint32_t
 
 from orcalike.transport.layers.base cimport EMPTY, NONE, WHOLE, Core, Layer
-from orcalike.transport.wire.bytes cimport load32, store32
+from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     # The first byte of a cast, ...
     DATA = 0
     COMPLETE = 1
-    # ... and of a message to one member; then, but for OTHER, the epoch (4) and a number (4).
+    AGAIN = 6                       # then the incarnations of the donors that were tried (8 each)
+    # ... and of a message to one member; then, but for OTHER, the epoch (4), the start (4) and a
+    # number (4). The state is that at the view `epoch`, or at the cast whose seqno ends in `start`.
     PIECE = 2
     LAST = 3
     WANT = 4                        # the number is that of the piece that is wanted next
     OTHER = 5
-    HEADER = 9
-    AHEAD = 4                       # pieces that are given before one is acknowledged
+    FAILED = 7                      # in a piece's place: why this donor cannot give the rest
+    REFUSED = 8                     # likewise, and nobody else can
+    HEADER = 13
+    AHEAD = 8                       # pieces that are given before one is acknowledged
     ANYBODY = 0                     # as a donor: all who are complete, whether it is known or not
+    TRIES = 2                       # donors that a joiner tries
+    REASON_MAX = 2000               # bytes of a reason
+    BUFFERED_MAX = 67108864         # bytes of casts that a joiner keeps before senders must wait
+    CAST_COST = 256                 # bytes that one takes beside its own
 
 
 cdef class Gift:
@@ -57,7 +73,7 @@ cdef class Xfer(Layer):
         self.donors = {}
         self.gifts = {}
         self.buffered = []
-        self.pieces = []
+        self.tried = []
         self.kept = []
 
     cpdef cast(self, Message message):
@@ -99,19 +115,24 @@ cdef class Xfer(Layer):
     cpdef up_cast(self, Message message):
         cdef unsigned char* kind
         if not self.complete:
-            # Until it is handed up, `core.departed` may have become another one.
-            self.buffered.append([message.copy(), self.core.departed])
+            self.buffer(message)
             return
         kind = message.pop(1)
-        if kind is NULL or kind[0] > COMPLETE:
+        if kind is NULL or kind[0] > COMPLETE and kind[0] != AGAIN:
             self.above.up_system_error(f"member {message.source}: a cast of no kind")
+            if message.source >= 0:
+                self.below.flush((message.source,))
         elif kind[0] == DATA:
             if not self.silent:
                 self.above.up_cast(message)
-        elif message.source >= 0:
+        elif message.source < 0:
+            return                          # it has left since
+        elif kind[0] == AGAIN:
+            self.change_donor(self.view.members[message.source].incarnation, message)
+        else:
             joiner = self.view.members[message.source].incarnation
             self.donors.pop(joiner, None)
-            self.gifts.pop(joiner, None)
+            self.take_back(joiner)
             self.tell_incomplete()
             if self.leaves:
                 self.core.again(self)
@@ -121,8 +142,8 @@ cdef class Xfer(Layer):
         if kind == OTHER:
             message.pop(1)
             self.above.up_send(message)
-        elif message.size() < HEADER or not PIECE <= kind <= WANT:
-            self.above.up_system_error(f"member {message.source}: a message of no kind")
+        elif message.size() < HEADER or not (PIECE <= kind <= WANT or FAILED <= kind <= REFUSED):
+            raise ProtocolError("a message of no kind for XFER")
         elif kind == WANT:
             self.acknowledged(message.source, message)
         else:
@@ -140,14 +161,12 @@ cdef class Xfer(Layer):
             self.epoch = view.number
             self.complete = (len(view.members) == 1 or self.core.me.witness
                              or self.core.is_broken("joiner-without-state"))
-            if not self.complete:
-                self.below.credit(False)
         elif self.complete:
             self.admit(view)
         if not self.complete:
             self.newest = view
             if self.giver is not None and view.place(self.giver) < 0:
-                self.forget_pieces()
+                self.forget_giver()
             self.below.incomplete((self.core.me.incarnation,))
             self.buffered.append((view, cut))
             return
@@ -194,9 +213,40 @@ cdef class Xfer(Layer):
             present |= set(self.donors.values()) - {ANYBODY}
         self.donors = {joiner: donor if donor in present else oldest if joiner == alone else giver
                        for joiner, donor in self.donors.items() if joiner in present}
-        self.gifts = {joiner: gift for joiner, gift in self.gifts.items() if joiner in present}
+        for joiner in [joiner for joiner in self.gifts if joiner not in present]:
+            self.take_back(joiner)
+
+    cdef change_donor(self, object joiner, Message message):
+        """A joiner cannot do with what it got: all whose state is complete agree on another donor."""
+        cdef const unsigned char* p = message.data()
+        cdef object me = self.core.me.incarnation
+        cdef Py_ssize_t i
+        if joiner not in self.donors or message.size() % 8 or message.size() > 8 * TRIES:
+            return
+        tried = [load64(p + 8 * i) for i in range(message.size() // 8)]
+        able = [member.incarnation for member in self.view.members
+                if not member.witness and member.incarnation not in self.donors]
+        others = [member for member in able if member not in tried]
+        # Where none is complete for all to see, each that is knows only of itself.
+        giver = others[0] if others else able[0] if able else ANYBODY
+        self.donors[joiner] = giver
+        self.take_back(joiner)
+        if giver == me or giver == ANYBODY and not self.core.me.witness and joiner != me:
+            self.begin(joiner, <uint32_t>message.seqno, me in tried)
+        if self.leaves:
+            self.core.again(self)
 
     # The donor.
+
+    cdef take_back(self, object joiner):
+        """A gift is over: nothing waits for it any more."""
+        cdef Gift gift = self.gifts.pop(joiner, None)
+        if gift is not None:
+            close = getattr(gift.pieces, "close", None)
+            gift.over = True
+            gift.pieces = iter(())
+            if close is not None:
+                close()
 
     cdef hand_out(self):
         """Begin to give to those who wait for this member; repeat what may have been dropped."""
@@ -205,35 +255,64 @@ cdef class Xfer(Layer):
             for number, kind, body in gift.sent:
                 self.tell(gift, number, kind, body)
         me = self.core.me.incarnation
-        waiting = msgpack.packb(list(self.donors.items()))
-        for joiner, donor in self.donors.items():
+        for joiner, donor in list(self.donors.items()):
             # This member may stand here itself, until its COMPLETE has its place in the order.
             mine = donor == me or donor == ANYBODY and not self.core.me.witness
             if mine and joiner != me and joiner not in self.gifts:
-                gift = self.gifts[joiner] = Gift.__new__(Gift)
-                gift.joiner = joiner
-                gift.epoch = self.view.number
-                gift.pieces = iter(()) if self.core.me.witness else self.above.up_give_state()
-                gift.waiting = waiting
-                gift.sent = deque()
-                self.give(gift)
+                self.begin(joiner, 0, False)
+
+    cdef begin(self, object joiner, uint32_t start, bint refused):
+        """Begin to give the state as it is now; `refused`: say only that there is no other donor."""
+        cdef Gift gift = Gift.__new__(Gift)
+        self.gifts[joiner] = gift
+        gift.joiner = joiner
+        gift.epoch = self.view.number
+        gift.start = start
+        gift.waiting = msgpack.packb(list(self.donors.items()))
+        gift.sent = deque()
+        gift.pieces = iter(())
+        if refused:
+            self.end_gift(gift, REFUSED, b"no other member has the state")
+            return
+        if not self.core.me.witness:
+            try:
+                gift.pieces = self.above.up_give_state()
+            except Exception as error:  # whatever it is, the giver goes on
+                self.end_gift(gift, FAILED, reason_of(error))
+                return
+        self.give(gift)
 
     cdef give(self, Gift gift):
         """The next pieces, as far ahead as may be."""
         while not self.replays and not gift.over and len(gift.sent) < AHEAD:
-            piece = next(gift.pieces, None)
+            try:
+                piece = next(gift.pieces, None)
+            except Exception as error:
+                self.end_gift(gift, FAILED, reason_of(error))
+                return
             if piece == b"":
                 return                  # nothing now: `again` has this layer go on
-            gift.over = piece is None
-            kind = LAST if gift.over else PIECE
-            body = gift.waiting if gift.over else piece
-            gift.sent.append((gift.next, kind, body))
-            self.tell(gift, gift.next, kind, body)
-            gift.next += 1
+            if piece is None:
+                self.end_gift(gift, LAST, gift.waiting)
+            else:
+                self.put(gift, PIECE, piece)
+
+    cdef end_gift(self, Gift gift, int kind, bytes body):
+        gift.over = True
+        self.put(gift, kind, body)
+
+    cdef put(self, Gift gift, int kind, bytes body):
+        """Send the next piece, and keep it until it is acknowledged."""
+        gift.sent.append((gift.next, kind, body))
+        self.tell(gift, gift.next, kind, body)
+        gift.next += 1
 
     cdef tell(self, Gift gift, uint32_t number, int kind, bytes body):
-        cdef Message message = Message(body)
-        store_header(message, kind, gift.epoch, number)
+        cdef Message message
+        if self.replays:
+            return                      # in no view yet: `finish` repeats it
+        message = Message(body)
+        store_header(message, kind, gift.epoch, gift.start, number)
         self.below.send(message, (self.view.place(gift.joiner),))
 
     cdef acknowledged(self, int source, Message message):
@@ -241,9 +320,10 @@ cdef class Xfer(Layer):
         if not self.complete:
             return
         gift = self.gifts.get(self.view.members[source].incarnation)
-        if gift is None or load32(message.data() + 1) != gift.epoch:
+        if (gift is None or load32(message.data() + 1) != gift.epoch
+                or load32(message.data() + 5) != gift.start):
             return
-        wanted = load32(message.data() + 5)
+        wanted = load32(message.data() + 9)
         while gift.sent and gift.sent[0][0] < wanted:
             gift.sent.popleft()
         if wanted == 1 and self.core.is_broken("snapshot-late"):
@@ -252,62 +332,128 @@ cdef class Xfer(Layer):
 
     # The joiner.
 
+    cdef buffer(self, Message message):
+        """Keep a cast until the state is here; the senders wait where that is too much."""
+        cdef bint mine = self.newest is not None and message.source >= 0 and (
+            self.newest.members[message.source].incarnation == self.core.me.incarnation)
+        if mine and message.size() and message.data()[0] == AGAIN:
+            self.start_again(<uint32_t>message.seqno)
+            return
+        # Until it is handed up, `core.departed` may have become another one.
+        self.buffered.append([message.copy(), self.core.departed])
+        self.buffered_bytes += message.size() + CAST_COST
+        if self.buffered_bytes >= BUFFERED_MAX:
+            self.below.credit(False)        # until then what is kept here counts as applied
+
     cdef take(self, int source, Message message):
         """A piece of state, or the word that it was the last."""
         cdef unsigned char* header = message.pop(HEADER)
         cdef uint32_t epoch = load32(header + 1)
+        cdef uint32_t start = load32(header + 5)
         cdef object giver
         cdef Message want
-        if self.complete or epoch < self.epoch:
+        if self.complete or epoch < self.epoch or epoch == self.epoch and start != self.start:
             return
         if epoch > self.epoch:
             self.begin_again(epoch)
+        if self.deaf:
+            return
         giver = self.newest.members[source].incarnation
         if self.giver is None:
             self.giver = giver
         elif self.giver != giver:
             return                      # several give, each in pieces of its own
-        if load32(header + 5) == self.wanted:
+        if load32(header + 9) == self.wanted:
             self.wanted += 1
-            if header[0] == LAST:
-                self.finish(message.body)
+            if not self.take_next(header[0], message.body, self.newest.members[source].witness):
                 return
-            self.pieces.append(message.body)
         want = Message.new(0)
-        store_header(want, WANT, self.epoch, self.wanted)
+        store_header(want, WANT, self.epoch, self.start, self.wanted)
         self.below.send(want, (source,))
+
+    cdef bint take_next(self, int kind, bytes body, bint witness) except -1:
+        """The next piece in order; whether more is wanted."""
+        if kind == FAILED or kind == REFUSED:
+            self.failed(body.decode(errors="replace"), kind == REFUSED)
+            return False
+        try:
+            if not self.begun and (kind == PIECE or not witness):
+                self.begun = True
+                self.above.up_begin_state()
+            if kind == PIECE:
+                self.above.up_take_state(body)
+                return True
+            donors = unpack_waiting(body)
+            if self.begun:              # else a witness gave: there is no state yet
+                self.above.up_end_state()
+        except Exception as error:      # whatever it is: this member is no holder
+            self.failed(reason_of(error).decode(), False)
+            return False
+        self.finish(donors)
+        return False
+
+    cdef failed(self, str why, bint refused):
+        """The state did not come, or cannot be taken: ask another donor, or give up."""
+        self.deaf = True
+        self.tried.append(self.giver)
+        if not refused or not self.reason:
+            self.reason = why
+        if refused or len(self.tried) >= TRIES:
+            self.gives_up = True
+            self.below.leave()
+        else:
+            self.ask_again()
+
+    cdef ask_again(self):
+        """Have another donor give, as of this cast's place in the order."""
+        cdef Message again = Message.new(8 * TRIES)
+        again.room(8 * len(self.tried))
+        for incarnation in self.tried:
+            store64(again.base + again.stop, incarnation)
+            again.stop += 8
+        again.push(1)[0] = AGAIN
+        self.below.cast(again)
+
+    cdef start_again(self, uint32_t start):
+        """This member's AGAIN is delivered: the state to come is as of here."""
+        self.epoch = self.newest.number
+        self.start = start
+        self.forget_giver()
+        views = [event for event in self.buffered if isinstance(event, tuple)]
+        self.buffered = views[len(views) - 1:]
+        self.buffered_bytes = 0
+        self.below.credit(True)
 
     cdef begin_again(self, uint32_t epoch):
         """Another donor gives the state as of a later view: forget what was before that."""
-        for start, event in enumerate(self.buffered):
+        for first, event in enumerate(self.buffered):
             if isinstance(event, tuple) and event[0].number == epoch:
                 break
         else:
             raise ProtocolError(f"state as of view {epoch}, which was not installed here")
         self.epoch = epoch
-        self.forget_pieces()
-        del self.buffered[:start]
+        self.start = 0
+        self.forget_giver()
+        del self.buffered[:first]
+        self.buffered_bytes = sum([(<Message>event[0]).size() + CAST_COST
+                                   for event in self.buffered if isinstance(event, list)])
 
-    cdef forget_pieces(self):
+    cdef forget_giver(self):
         """Whoever gives next gives all of it."""
         self.giver = None
         self.wanted = 0
-        self.pieces.clear()
+        self.begun = self.deaf = False
 
-    cdef finish(self, bytes waiting):
-        """The state is whole: hand it up, then what was buffered on top of it."""
+    cdef finish(self, dict donors):
+        """The state is whole: hand up what was buffered on top of it."""
         cdef Message done = Message.new(0)
         cdef Gift gift
         cdef tuple departed = self.core.departed
-        donors = unpack_waiting(waiting)
-        pieces, self.pieces = self.pieces, []
-        buffered, self.buffered = self.buffered, []
+        buffered, self.buffered, self.buffered_bytes = self.buffered, [], 0
         if self.core.is_broken("forget-buffered"):
             buffered = [event for event in buffered if isinstance(event, tuple)]
         self.complete = self.replays = True
         self.donors = donors
-        for piece in pieces:
-            self.above.up_take_state(piece)
         self.view, cut = buffered[0]
         self.above.up_view(self.view, cut)
         self.hand_out()                 # it may be the one who gives, as of this view
@@ -320,6 +466,8 @@ cdef class Xfer(Layer):
         self.core.departed = departed
         self.replays = False            # now the view is the one that messages are sent in
         for gift in self.gifts.values():
+            for number, kind, body in gift.sent:
+                self.tell(gift, number, kind, body)
             self.give(gift)
         self.below.credit(True)
         self.tell_incomplete()
@@ -330,15 +478,21 @@ cdef class Xfer(Layer):
             missing, rule = self.blocked
             self.above.up_blocked(missing, rule)
 
+    cpdef up_exit(self, str why):
+        if self.gives_up:
+            self.above.up_join_denied(f"the state of the group did not come: {self.reason}")
+        self.above.up_exit(why)
+
     cpdef dict dump(self):
         return {"complete": self.complete, "waiting": len(self.donors),
-                "giving": len(self.gifts), "buffered": len(self.buffered)}
+                "giving": len(self.gifts), "buffered": len(self.buffered),
+                "tried": len(self.tried), "reason": self.reason}
 
 
 cdef dict unpack_waiting(bytes waiting):
     """Donor by who waits for state; raises ProtocolError."""
     try:
-        donors = dict(msgpack.unpackb(waiting, max_ext_len=0))
+        donors = dict(unpack(waiting, "a list", depth=2))
     except Exception:
         raise ProtocolError("state that ends in no list of who waits") from None
     if all(isinstance(incarnation, int) for pair in donors.items() for incarnation in pair):
@@ -346,9 +500,17 @@ cdef dict unpack_waiting(bytes waiting):
     raise ProtocolError("state that ends in no list of who waits")
 
 
-cdef int store_header(Message message, int kind, uint32_t epoch, uint32_t number) except -1:
+cdef bytes reason_of(object error):
+    """Why a state could not be given or taken, as it travels."""
+    text = str(error) if isinstance(error, OrcalikeError) else f"{type(error).__name__}: {error}"
+    return text.encode(errors="replace")[:REASON_MAX].decode(errors="ignore").encode()
+
+
+cdef int store_header(Message message, int kind, uint32_t epoch, uint32_t start,
+                      uint32_t number) except -1:
     cdef unsigned char* header = message.push(HEADER)
     header[0] = <unsigned char>kind
     store32(header + 1, epoch)
-    store32(header + 5, number)
+    store32(header + 5, start)
+    store32(header + 9, number)
     return 0

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.attempt import Attempt, Report, Value
+from orcalike.transport.membership.attribution import kind_of
 from orcalike.transport.membership.quorum import Ruling, State
 from orcalike.transport.view import (
     BALLOT_MAX,
@@ -33,6 +34,7 @@ from orcalike.transport.view import (
     View,
     next_lineage,
 )
+from orcalike.transport.wire.control import shown
 
 UNDER_WAY = "the group is not blocked: a change of view is under way"
 """Why a reset cannot be done now, and may be in a moment."""
@@ -56,11 +58,14 @@ class Port(Protocol):
     def missing(self, report: bytes) -> list[bytes]:
         """The packets held here that the member that reported so lacks."""
 
+    def check(self, report: bytes | None, cut: bytes | None) -> None:
+        """Raises ProtocolError where a member cannot have reported so, or made that cut."""
+
     def supply(self, piece: bytes) -> None:
         """A packet that was missing here."""
 
-    def cut_of(self, reports: dict[int, bytes]) -> bytes:
-        """The cut that follows from the members' reports."""
+    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
+        """The cut that follows from the members' reports; `ends`: no state goes on to the view."""
 
     def has_cut(self, cut: bytes) -> bool:
         """Whether all of the cut is here; else `complete` is called when it is."""
@@ -68,8 +73,11 @@ class Port(Protocol):
     def has_state(self) -> int:
         """What is known here of the application's state, a `State`."""
 
-    def is_sure(self) -> bool:
-        """Whether this member was never out of contact in this view."""
+    def grant(self, granting: bool) -> None:
+        """Grant leases to the others of the view from here on, or no more."""
+
+    def lease_is_over(self, incarnation: int) -> bool:
+        """Whether a decision needs that member no more; else `proceed` is called when it is so."""
 
     def degree_here(self) -> int:
         """R, as far as it is known here (H2)."""
@@ -106,15 +114,19 @@ class Agreement:
         """What installed the view that is in force."""
         self.suspects: set[int] = set()
         self.dead: set[int] = set()
-        """Certainly (H13): nobody has to wait for them."""
+        """Certainly (H13): no member has to wait for them."""
+        self.vouched: set[int] = set()
+        """Those of them that decided nothing without this member's acceptance (`lease`)."""
         self.expelled: set[int] = set()
         """Too slow (`slow_timeout`): out at the next view."""
+        self.hung: set[int] = set()
+        """They led, and did not answer (`slow_timeout`), until they lead again."""
         self.unsettled = False
         """A link broke, or somebody else's ballot hangs: a new view must clear that."""
         self.joining: dict[int, Member] = {}
         self.leaving: set[int] = set()
-        self._deferred: tuple[int, int, bytes] | None = None
-        """A FLUSH of somebody whose time has not come: its place, ballot and mark."""
+        self._deferred: dict[int, tuple[int, bytes]] = {}
+        """The last FLUSH of each place whose time has not come: its ballot and mark."""
         self._highest = 0
         """The highest ballot that was heard of."""
         self._leader_mark = b""
@@ -136,7 +148,7 @@ class Agreement:
 
     def is_out(self, incarnation: int) -> bool:
         """Whether nobody waits for this member's word."""
-        return incarnation in self.suspects | self.dead | self.expelled
+        return incarnation in self.suspects | self.dead | self.expelled | self.hung
 
     @property
     def leader(self) -> int:
@@ -146,6 +158,13 @@ class Agreement:
             if member.incarnation == self.me.incarnation or not self.is_out(member.incarnation):
                 return place
         raise AssertionError("this member is in its view")
+
+    @property
+    def waits(self) -> bool:
+        """Whether a change of view is due, and another member is to lead it."""
+        if self.view is None or self.leader == self.place:
+            return False
+        return bool(self._deferred) or self._has_reason()
 
     # What happens to members.
 
@@ -180,6 +199,20 @@ class Agreement:
         if self.view is not None and self._coming().place(incarnation) >= 0:
             self.leaving.add(incarnation)
 
+    def died(self, incarnation: int, *, vouched: bool) -> None:
+        """A member is certainly dead; `vouched` if its lease to this one was not over."""
+        assert self.view is not None
+        self.dead.add(incarnation)
+        if not vouched or incarnation in self.vouched:
+            return
+        self.vouched.add(incarnation)
+        coordinator = self.promised & MEMBERS_MAX - 1
+        if self.attempt is not None and self.place in self.attempt.reports:
+            own = self.attempt.reports[self.place]
+            self.attempt.note(self.place, replace(own, vouched=frozenset(self.vouched)))
+        elif self.promised and coordinator != self.place:
+            self.port.freeze()  # which reports once more
+
     def suspect(self, incarnations: Iterable[int]) -> None:
         """These are suspected, and nobody else."""
         self.suspects = set(incarnations)
@@ -204,9 +237,9 @@ class Agreement:
         """Something may have changed: begin a ballot, or go on with the one under way."""
         if self.view is None:
             return
-        if self._deferred is not None and self._heeds(self._deferred[0]):
-            (place, ballot, mark), self._deferred = self._deferred, None
-            self.promise(place, ballot, mark)
+        for place in sorted(self._deferred, key=self._deferred.__getitem__, reverse=True):
+            if self._heeds(place):
+                self.promise(place, *self._deferred.pop(place))
         if self.leader != self.place:
             return
         if self.promised and self.attempt is None and self.port.is_broken("frozen-for-good"):
@@ -295,13 +328,29 @@ class Agreement:
             else:
                 self._block(ruling)
         elif attempt.is_decided(self._dead_for_quorum()):
-            self._decide()
+            if self._leases_are_over(attempt):
+                self._decide()
         elif not any(
             place not in attempt.accepts
             and not self.is_out(attempt.view.members[place].incarnation)
             for place in attempt.reports
         ):
             self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))
+
+    def _leases_are_over(self, attempt: Attempt) -> bool:
+        """Whether no member that lives and has not accepted counts on being asked (`lease`)."""
+        return bool(attempt.reset) or all(
+            place in attempt.accepts
+            or member.incarnation in self._dead_for_quorum()
+            or self.port.lease_is_over(member.incarnation)
+            for place, member in enumerate(attempt.view.members)
+        )
+
+    def _give_up(self) -> None:
+        """This member's own ballot, if it leads one, will not be decided by it."""
+        if self.attempt is not None:
+            self.attempt = None
+            self.port.grant(True)
 
     def _dead_for_quorum(self) -> set[int]:
         return self.suspects | self.dead if self.port.is_broken("suspected-is-dead") else self.dead
@@ -322,16 +371,27 @@ class Agreement:
         attempt = self.attempt
         assert attempt is not None
         self.port.mark("V5")
-        held = {place: report.held for place, report in attempt.reports.items()}
+        self.port.grant(False)
         free = attempt.reset or self.port.is_broken("forget-accepted")
         bound = None if free else attempt.bound_to()
         # Whoever asked until now comes along; later ones wait for the change after this one.
-        attempt.value = bound or Value(self._next_view(attempt), self.port.cut_of(held))
+        attempt.value = bound or self._new_value(attempt)
         for place in attempt.reports:
             if place != self.place:
                 self._propose_to(place)
         self.port.mark("V6")
         self._take_proposal(attempt.ballot, attempt.value)
+
+    def _new_value(self, attempt: Attempt) -> Value:
+        """The next view, and the packets before it.
+
+        Where no member with state goes on, what is tentative ends with the state that it was for.
+        """
+        view = self._next_view(attempt)
+        staying = {member.incarnation for member in view.members if not member.witness}
+        ends = not staying & attempt.with_state(self.dead)
+        held = {place: report.held for place, report in attempt.reports.items()}
+        return Value(view, self.port.cut_of(held, ends))
 
     def _propose_to(self, place: int) -> None:
         attempt = self.attempt
@@ -375,7 +435,7 @@ class Agreement:
                 continue
             members.append(member)
         lineage = next_lineage(view.lineage, attempt.ballot) if attempt.reset else view.lineage
-        return View(lineage, view.number + 1, attempt.ballot, tuple(members))
+        return View(lineage, view.number + 1, attempt.ballot, tuple(members), follows=view.identity)
 
     def _last_with_state(self, attempt: Attempt, *, loses: bool) -> set[int]:
         """Who may not go yet, since nobody else has the state and somebody needs it.
@@ -419,7 +479,9 @@ class Agreement:
         for place, member in enumerate(attempt.view.members):
             out = view.place(member.incarnation) < 0 and member.incarnation not in self.dead
             if out and (place not in attempt.reports or member.incarnation in self.expelled):
-                self.port.contact_with(member.address, ["EXPELLED", view.pack()])
+                self.port.contact_with(
+                    member.address, ["EXPELLED", view.pack(), member.incarnation]
+                )
 
     def tell_joiners(self, before: View, value: Value) -> None:
         """Tell those who are new in a view what they are in."""
@@ -439,7 +501,7 @@ class Agreement:
             return f"{len(attempt.reports)} members are there, {minimum} are asked for"
         if not attempt.with_state(self.dead):
             return "nobody who is there has the whole state"
-        self.attempt = None
+        self._give_up()
         self._begin(reset=max(minimum, 1))
         return None
 
@@ -459,7 +521,7 @@ class Agreement:
             self.port.tell(place, ["PROMISED", self.promised])
             return
         if ballot != self.promised:
-            self.attempt = None
+            self._give_up()
             self.proposal = None
         self.promised = ballot
         self._leader_mark = mark
@@ -475,8 +537,9 @@ class Agreement:
         attempt = self.attempt
         assert attempt is not None
         attempt.mark = held
-        state, sure = State(self.port.has_state()), self.port.is_sure()
-        attempt.reports[place] = Report(held, self.accepted, state, sure, self.port.degree_here())
+        state, vouched = State(self.port.has_state()), frozenset(self.vouched)
+        degree = self.port.degree_here()
+        attempt.reports[place] = Report(held, self.accepted, state, vouched, degree)
         for other, member in enumerate(self.view.members):
             if other != place and member.incarnation not in self.dead:
                 self._ask(other)
@@ -492,8 +555,8 @@ class Agreement:
         if self.accepted is not None:
             ballot, (view, cut) = self.accepted
             accepted = [ballot, view.pack(), cut]
-        state, sure, degree = self.port.has_state(), self.port.is_sure(), self.port.degree_here()
-        answer = [held, accepted, list(self.dead), state, sure, degree]
+        state, degree = self.port.has_state(), self.port.degree_here()
+        answer = [held, accepted, list(self.dead), state, list(self.vouched), degree]
         self.port.tell(place, ["FLUSH_OK", self.promised, *answer])
 
     def _take_proposal(self, ballot: int, value: Value) -> None:
@@ -523,12 +586,15 @@ class Agreement:
         self.view = value.view
         self.last = value
         self.promised = self._highest = 0
-        self.accepted = self.proposal = self.attempt = self._deferred = None
+        self.accepted = self.proposal = self.attempt = None
+        self._deferred = {}
         self.unsettled = False
         self.leaving = set()  # who still wants to, and may, asks again
         self.expelled = set()
+        self.hung = set()
         self.suspects &= present
         self.dead &= present
+        self.vouched = set()
         self.joining = {inc: who for inc, who in self.joining.items() if inc not in present}
         if before is not None and not leader and self.place == 0:
             # The old leader may have ended before they had its word.
@@ -538,6 +604,7 @@ class Agreement:
         """A control message of the member at `place`; raises ProtocolError where it makes none."""
         match message:
             case ["FLUSH", int(ballot), bytes(mark), [*dead]] if ballot & MEMBERS_MAX - 1 == place:
+                self.port.check(mark, None)
                 self._note_dead(dead)
                 self._flush(place, ballot, mark)
             case ["SHIP", bytes(piece)]:
@@ -558,28 +625,35 @@ class Agreement:
                 self.unsettled = True
                 self.proceed()
             case _:
-                raise ProtocolError(f"member {place} sent {message!r:.80} out of place")
+                raise ProtocolError(f"{kind_of(message)} out of place")
 
     def _flush(self, place: int, ballot: int, mark: bytes) -> None:
         if ballot > BALLOT_MAX:
             raise ProtocolError(f"ballot {ballot}")
         if self._heeds(place):
+            self._deferred.pop(place, None)
+            assert self.view is not None
+            self.hung.discard(self.view.members[place].incarnation)
             self.promise(place, ballot, mark)
             return
-        self._deferred = place, ballot, mark
+        self._deferred[place] = ballot, mark
         self._highest = max(self._highest, ballot)
         if self.attempt is not None and self.attempt.ballot < ballot:
-            self.attempt = None  # that one will not promise it any more
+            self._give_up()  # that one will not promise it any more
         self.unsettled = True
         self.proceed()
 
     def _reported(self, place: int, ballot: int, answer: list[Any]) -> None:
         match answer:
-            case [bytes(held), accepted, [*dead], 0 | 1 | 2 as state, bool(sure), int(degree)]:
+            case [bytes(held), accepted, [*dead], 0 | 1 | 2 as state, [*vouched], int(degree)]:
+                self.port.check(held, None)
                 self._note_dead(dead)
-                report = Report(held, _unpack_accepted(accepted), State(state), sure, degree)
+                seen = frozenset(each for each in vouched if isinstance(each, int))
+                report = Report(held, _unpack_accepted(accepted), State(state), seen, degree)
             case _:
                 raise ProtocolError("a report that makes no sense")
+        if report.accepted is not None:
+            self.port.check(None, report.accepted[1].cut)
         attempt = self.attempt
         if attempt is None or attempt.ballot != ballot:
             return
@@ -592,19 +666,23 @@ class Agreement:
     def _note_dead(self, dead: list[Any]) -> None:
         if self.view is not None:
             known = {member.incarnation for member in self.view.members}
-            self.dead |= {each for each in dead if each in known and each != self.me.incarnation}
+            told = {each for each in dead if isinstance(each, int)}
+            self.dead |= told & known - {self.me.incarnation}
 
     def _outbid(self, ballot: int) -> None:
         """Somebody has promised a higher ballot than this member's own."""
         self._highest = max(self._highest, ballot)
         if self.attempt is not None and self.attempt.ballot < ballot:
-            self.attempt = None
+            self._give_up()
             self.proceed()
 
     def _proposed(self, place: int, ballot: int, value: Value) -> None:
         assert self.view is not None
-        if ballot & MEMBERS_MAX - 1 != place or value.view.number != self.view.number + 1:
-            raise ProtocolError(f"it proposed {value.view}, which does not come next")
+        self.port.check(None, value.cut)
+        view = value.view
+        follows = view.follows == self.view.identity and view.number == self.view.number + 1
+        if ballot & MEMBERS_MAX - 1 != place or not follows:
+            raise ProtocolError(f"it proposed {view}, which does not come next")
         if ballot == self.promised or self.port.is_broken("accept-any-ballot"):
             self._take_proposal(ballot, value)
         elif ballot < self.promised:
@@ -613,7 +691,7 @@ class Agreement:
     def _told_blocked(self, missing: list[Any], rule: str) -> None:
         assert self.view is not None
         members = tuple(member for member in self.view.members if member.incarnation in missing)
-        self.port.blocked(members, rule)
+        self.port.blocked(members, shown(rule))
 
 
 def _unpack_accepted(data: object) -> tuple[int, Value] | None:

@@ -29,8 +29,8 @@ class Report:
     """The last value that it accepted in this view, and under which ballot."""
     state: State = State.WHOLE
     """What it knows of the application's state."""
-    sure: bool = True
-    """It was never out of contact in this view."""
+    vouched: frozenset[int] = frozenset()
+    """Incarnations of the dead that decided nothing in this view without its acceptance (`lease`)."""
     degree: int = 0
     """The least degree of 1 or more that it knows of (H2), or 0."""
 
@@ -57,10 +57,11 @@ class Attempt:
     """Whether a detail is sabotaged."""
 
     def note(self, place: int, report: Report) -> None:
-        """A member reports; once more, perhaps, and then its state may have become whole."""
+        """A member reports; once more, perhaps: its state is whole now, or it saw a member die."""
         known = self.reports.setdefault(place, report)
-        if report.state > known.state:
-            self.reports[place] = replace(known, state=report.state)
+        state, vouched = max(known.state, report.state), known.vouched | report.vouched
+        if (state, vouched) != (known.state, known.vouched):
+            self.reports[place] = replace(known, state=state, vouched=vouched)
 
     def ruling(self, places: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
         """Whether the members at these places may form the next view."""
@@ -76,8 +77,15 @@ class Attempt:
             dead,
             0 if self.is_broken("forget-degree") else min(degrees, default=0),
             states,
-            sure=any(self.reports[place].sure for place in places) or self.is_broken("always-sure"),
+            sure=self._is_sure(places, present),
         )
+
+    def _is_sure(self, places: AbstractSet[int], present: AbstractSet[int]) -> bool:
+        """Whether a member there vouches for all that are not."""
+        absent = {member.incarnation for member in self.view.members} - present
+        if self.is_broken("always-sure") or self.is_broken("suspected-is-dead"):
+            return True
+        return any(absent <= self.reports[place].vouched for place in places)
 
     def _counted(self, present: AbstractSet[int], dead: AbstractSet[int]) -> View:
         """The view whose members the rule counts: another one only where that is sabotaged."""
@@ -107,9 +115,11 @@ class Attempt:
         return max(accepted, key=_ballot_of)[1] if accepted else None
 
     def may_propose(self, dead: AbstractSet[int]) -> Ruling:
-        """Whether enough have promised."""
-        if not self.reset:
-            return self.ruling(self.reports.keys(), dead)
+        """Whether enough have promised; where they are by the rule, it takes no reset to go on."""
+        ruling = self.ruling(self.reports.keys(), dead)
+        if ruling.granted or not self.reset:
+            self.reset = 0
+            return ruling
         enough = len(self.reports) >= self.reset
         whole = bool(self.with_state(dead))
         return Ruling(enough and whole, f"reset asks for {self.reset} members, one with the state")

@@ -3,11 +3,19 @@
 It knows members by their incarnations, and when each was heard; it sends nothing and decides
 nothing. Beats say that a process runs and that the way to it and back is open. A member that is
 not heard for the detection time D is suspected, until it is heard again.
+
+On a busy machine silence says little: a process that gets no processor cannot beat. If the kernel
+says that the process lives and is not stopped (`lives`), it is suspected only after `patience`. And
+silence while this process could not have heard anything does not count (`excuse`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+PATIENCE, PATIENCE_MIN_NS = 10, 5_000_000_000
+"""How long a process that lives may be silent: so many times D, and so long at the least."""
 
 
 class Detector:
@@ -16,19 +24,22 @@ class Detector:
     def __init__(self, detection: int) -> None:
         """`detection` is D, in nanoseconds."""
         self.detection = detection
+        self.patience = max(PATIENCE * detection, PATIENCE_MIN_NS)
+        """The same for a member whose process lives, by the kernel's word."""
         self.silent: set[int] = set()
         """Those watched who have not been heard for D."""
-        self.doubt = False
-        """This process, or its way to somebody, stood still: the others may have gone on."""
         self.deadline: int | None = None
         """When to `check` next, in ns; None where nobody is watched."""
         self._heard: dict[int, int] = {}
+        self._excused: dict[int, int] = {}
+        self._living: set[int] = set()
 
     def watch(self, incarnations: Iterable[int], now: int) -> None:
         """Watch these, and nobody else, from now on: all of them begin as heard now."""
         self._heard = dict.fromkeys(incarnations, now)
+        self._excused = {}
+        self._living = set()
         self.silent = set()
-        self.doubt = False
         self._set_deadline(now)
 
     def watch_too(self, incarnations: Iterable[int], now: int) -> None:
@@ -42,6 +53,21 @@ class Detector:
         if last is not None and when > last:
             self._heard[incarnation] = when
 
+    def excuse(self, incarnation: int, until: int) -> None:
+        """The silence of a member before the time `until` says nothing about it."""
+        if incarnation in self._heard:
+            self._excused[incarnation] = max(until, self._excused.get(incarnation, until))
+
+    def quiet(self, now: int) -> set[int]:
+        """The members that `check` would find silent now, for whose processes it needs a word."""
+        self._living = set()
+        due = now - self.detection
+        return {each for each in self._heard.keys() - self.silent if self._since(each) <= due}
+
+    def lives(self, incarnation: int) -> None:
+        """The kernel says that its process lives, and is not stopped; counts for the next `check`."""
+        self._living.add(incarnation)
+
     def check(self, now: int) -> bool:
         """Who is silent now? True where `silent` has changed.
 
@@ -51,23 +77,24 @@ class Detector:
         if self.deadline is not None and now - self.deadline > self.detection // 2:
             for each, last in self._heard.items():
                 if each not in self.silent:
-                    self.doubt |= now - last >= self.detection // 2
                     self._heard[each] = max(last, now)
-        self.silent = {each for each, last in self._heard.items() if now - last >= self.detection}
-        self.doubt |= bool(self.silent)
-        self._set_deadline(now)
+        quiet = {each for each in self._heard if now - self._since(each) >= self.detection}
+        patient = {
+            each for each in self._living - before if now - self._since(each) < self.patience
+        }
+        self.silent = quiet - patient
+        self._living = set()
+        self._set_deadline(now, patient)
         return self.silent != before
 
-    def is_sure(self, now: int) -> bool:
-        """Whether this process was never out of contact since it began to watch these."""
-        late = self.deadline is not None and now - self.deadline > self.detection // 2
-        return not self.doubt and not late
+    def _since(self, incarnation: int) -> int:
+        """From when on its silence counts."""
+        return max(self._heard[incarnation], self._excused.get(incarnation, 0))
 
-    def _set_deadline(self, now: int) -> None:
-        """The first silence that is due; while somebody is silent, a return is looked for."""
-        dues = [
-            last + self.detection for each, last in self._heard.items() if each not in self.silent
-        ]
-        if self.silent:
+    def _set_deadline(self, now: int, patient: AbstractSet[int] = frozenset()) -> None:
+        """The first silence that is due; during one its end is looked for, or the process's."""
+        awaited = self._heard.keys() - self.silent - patient
+        dues = [self._since(each) + self.detection for each in awaited]
+        if self.silent or patient:
             dues.append(now + self.detection // 2)
         self.deadline = min(dues, default=None)

@@ -48,8 +48,8 @@ def rule_on(
     Whoever has promised is present, even if it has died since; but its state has died with it.
     `dead` are certainly dead (H13), `degree` is R, the least degree of 1 or more of any operation
     (0 if there is none), and `state` says what those present know of the application's state.
-    `sure`: one of those present was never out of contact in this view, so that the dead cannot have
-    formed another one without it; where nobody is, certain deaths do not help.
+    `sure`: one of those present vouches that the dead decided on no other view without it
+    (`lease`); if none does, certain deaths do not help.
     """
     size = len(view.members)
     here = [member for member in view.members if member.incarnation in present]

@@ -6,6 +6,10 @@ cdef enum:
     HEADROOM = 80               # what all layers of a deep stack push together
     MESSAGE_MAX = 16777216      # 16 MiB: the largest message that may travel (S9)
 
+# As a message's count: a part of a packet, which holds no whole message.
+cdef enum:
+    NO_MESSAGES = 0x7FFFFFFF
+
 
 cdef class Message:
     cdef unsigned char* base    # the memory; of the message itself, or borrowed from a driver

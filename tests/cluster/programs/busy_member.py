@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from common import called, meet, tell
+from common import KEY, called, meet, tell
 from objects import Gate, Log
 
 import orcalike as orca
@@ -23,7 +23,9 @@ how, *addresses = sys.argv[1:]
 pause = float(os.environ.get("PAUSE", "0"))
 leaves = os.environ.get("LEAVES", "never")
 joining = (
-    orca.join(listen=addresses[0]) if how == "make" else orca.join(seeds=addresses, timeout=30)
+    orca.join(listen=addresses[0], key=KEY)
+    if how == "make"
+    else orca.join(seeds=addresses, timeout=60, key=KEY)
 )
 with joining as group:
     me = os.getpid()

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 MEETINGS = Path(os.environ.get("MEETINGS", "."))
-PATIENCE = 60.0
+PATIENCE = 100.0
+KEY = MEETINGS / "key" if (MEETINGS / "key").exists() else None
 
 
 def meet(place: str, count: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from common import called, meet, tell, wait_for
+from common import KEY, called, meet, tell, wait_for
 from objects import Tally
 
 import orcalike as orca
@@ -16,7 +16,11 @@ import orcalike as orca
 SIZE = 500
 
 how, address = sys.argv[1:]
-joining = orca.join(listen=address) if how == "make" else orca.join(seeds=address, timeout=30)
+joining = (
+    orca.join(listen=address, key=KEY)
+    if how == "make"
+    else orca.join(seeds=address, timeout=60, key=KEY)
+)
 with joining as group:
     me = os.getpid()
     tell(address=group.address)

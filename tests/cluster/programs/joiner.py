@@ -8,7 +8,7 @@ import logging
 import sys
 import time
 
-from common import tell
+from common import KEY, tell
 
 import orcalike as orca
 
@@ -17,12 +17,12 @@ options = json.loads(sys.argv[1])
 
 
 def in_thread() -> None:
-    with orca.join(**options) as group:
+    with orca.join(**options, key=KEY) as group:
         tell(way="thread", size=group.size)
 
 
 async def on_loop() -> None:
-    async with orca.join(**options) as group:
+    async with orca.join(**options, key=KEY) as group:
         tell(way="loop", size=group.size)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from common import meet, tell, wait_for
+from common import KEY, meet, tell, wait_for
 from entries import made, make_entry
 
 import orcalike as orca
@@ -48,9 +48,9 @@ def write(group: orca.Group, ledger: Ledger) -> None:
 
 
 joining = (
-    orca.join(listen=address, size=3, stack=STACK)
+    orca.join(listen=address, size=3, stack=STACK, key=KEY)
     if how == "make"
-    else orca.join(seeds=address, size=3, stack=STACK, timeout=60)
+    else orca.join(seeds=address, size=3, stack=STACK, timeout=60, key=KEY)
 )
 with joining as group:
     ledger = group.share(Ledger, "ledger")

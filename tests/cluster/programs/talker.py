@@ -9,7 +9,7 @@ import hashlib
 import sys
 import threading
 
-from common import meet, tell
+from common import KEY, meet, tell
 
 from orcalike.errors import GroupClosed
 from orcalike.messages import (
@@ -38,7 +38,7 @@ def listen(group: MessageGroup, members: int, begun: threading.Event) -> list[tu
     heard: list[tuple[str, int, str]] = []
     over = 0
     while over < members:
-        match receive_from_group(group, timeout=30):
+        match receive_from_group(group, timeout=60):
             case Data(sender, data):
                 heard.append(("data", sender.rank or 0, data.decode()))
                 over += data == b"over"
@@ -56,9 +56,9 @@ def listen(group: MessageGroup, members: int, begun: threading.Event) -> list[tu
 def main() -> None:
     how, address, count, members = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     if how == "create":
-        group = create_group(listen=address)
+        group = create_group(listen=address, key=KEY)
     elif how == "join":
-        group = join_group(seeds=address, timeout=20)
+        group = join_group(seeds=address, timeout=60, key=KEY)
     else:
         group = join_group()
     info = get_info_group(group)

@@ -2,12 +2,13 @@
 
 R is the group's degree, OPTIONS a dict of others for `join`. It says each number that it knows to be
 written, so that the test knows what may not be lost; at "stop" all that are left compare what they
-have. What the file `do.PID` says it does at once: `reset MINIMUM`, `rejoin`, `write`.
+have. What the file `do.PID` says it does at once: `reset MINIMUM`, `rejoin`, `hang`, `write`.
 """
 
 from __future__ import annotations
 
 import ast
+import ctypes
 import faulthandler
 import logging
 import os
@@ -16,7 +17,7 @@ import threading
 import time
 from typing import Any
 
-from common import MEETINGS, called, tell, wait_for
+from common import KEY, MEETINGS, called, tell, wait_for
 from objects import Log, Owned
 
 import orcalike as orca
@@ -32,8 +33,8 @@ def joining() -> Any:
     degree: Any = int(DEGREE) if DEGREE.isdigit() else DEGREE
     options = ast.literal_eval(OPTIONS)
     if HOW == "make":
-        return orca.join(listen=WHERE, resilience=degree, **options)
-    return orca.join(seeds=WHERE, resilience=degree, timeout=30, **options)
+        return orca.join(listen=WHERE, resilience=degree, key=KEY, **options)
+    return orca.join(seeds=WHERE, resilience=degree, timeout=60, key=KEY, **options)
 
 
 class Writing:
@@ -74,14 +75,17 @@ def obey(group: orca.Group, log: Log, writing: Writing, word: str, *rest: str) -
     """Do what the test says, and tell the outcome."""
     try:
         if word == "reset":
-            view = group.reset(minimum=int(rest[0]), timeout=20)
+            view = group.reset(minimum=int(rest[0]), timeout=60)
             tell(done=word, lineage=view.lineage, size=len(view.members))
         elif word == "rejoin":
             before = len(log.numbers(writing.who))
-            group.rejoin(timeout=20)
+            group.rejoin(timeout=60)
             tell(done=word, rank=group.rank, before=before, found=len(log.writers()))
             writing.who, writing.number = group.me.incarnation, 0
             writing.paused.clear()
+        elif word == "hang":
+            tell(done=word)
+            ctypes.PyDLL(None).pause()  # with the interpreter lock, for good
         elif word == "go on":
             writing.paused.clear()
             tell(done=word)

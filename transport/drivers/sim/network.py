@@ -66,7 +66,7 @@ class Spans:
 class Path:
     """The way from one address to another."""
 
-    __slots__ = ("_delays", "_stream", "clogged", "cuts", "lag", "name", "waiting", "world")
+    __slots__ = ("_delays", "_stream", "clogged", "cuts", "jam", "lag", "name", "waiting", "world")
 
     def __init__(self, world: World, source: str, target: str, delays: Delays) -> None:
         self.world = world
@@ -75,6 +75,8 @@ class Path:
         """Until then nothing that is sent from now on arrives."""
         self.lag = 0
         """What each frame takes on top; schedulers set it."""
+        self.jam = 0
+        """The mean of what each frame takes on top, exponentially distributed."""
         self.cuts = Spans()
         self.waiting: list[End] = []
         """Ends that something was to arrive at while the path was cut: one entry for each."""
@@ -90,6 +92,8 @@ class Path:
         """How long the next frame takes."""
         delays = self._delays
         span = delays.least + self.lag + self._stream.tail(delays.mean)
+        if self.jam:
+            span += self._stream.tail(self.jam)
         if delays.heavy and not self._stream.draw() & 1023:
             heavy = self._stream.tail(delays.heavy)
             span += 0 if self.world.calm else heavy

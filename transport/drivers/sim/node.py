@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from orcalike.transport.drivers.sim.world import World
 
 
+LEASES_KEPT = 8
+
+
 class Node:
     """One simulated process. What happens to it is said to the `World`."""
 
@@ -33,8 +36,14 @@ class Node:
         """Between two beats, ns."""
         self.silent = Spans()
         """When it sent and heard no beats."""
+        self.starved = Spans()
+        """When it ran, and its beats did not."""
+        self.known: dict[int, Node] = {}
+        """Processes that it ever had a link with, by incarnation: it learns of their ends (H13)."""
         self.beating: dict[int, tuple[int, Spans]] = {}
         """Whom it beats to: since when, and when it did not."""
+        self.leases: deque[tuple[int, int, Spans]] = deque(maxlen=LEASES_KEPT)
+        """What its beats grant, and granted before: the key, since when, and when they did not."""
         self.cost = 0
         """What each input takes, ns: a slow processor."""
         self.links: list[End] = []
@@ -115,8 +124,23 @@ class Node:
         if word.dead and dead.host == self.host and self.alive and not linked:
             self.give(self._died, dead.incarnation)
 
+    def take_news(self, dead: Node) -> None:
+        """The kernel says that a process ended: take what it had sent, then the word (H13)."""
+        self.known.pop(dead.incarnation, None)
+        ends = [end for end in self.links if end.open and end.peer.node is dead]
+        for end in ends:
+            while end.queue:
+                item = end.queue.popleft()
+                if not isinstance(item, Down) and end.open and not end.broken:
+                    self.take_frame(end, item)
+            end.close(Down("its process has ended", dead=True))
+        if not ends and self.alive:
+            self._died(dead.incarnation)
+
     def _died(self, incarnation: int) -> None:
-        self.stack.died(incarnation, self.world.now)
+        now = self.world.now
+        lease, leased = self.world.leased(self, incarnation, self._beats)
+        self.stack.died(incarnation, now, lease, now - leased)
         self.drain()
 
     def _call(self, input_: Callable[[int], None]) -> None:
@@ -149,6 +173,9 @@ class Node:
             if when is not None and when > self._heard.get(member.incarnation, -1):
                 self._heard[member.incarnation] = when
                 self.stack.heard(member.incarnation, when)
+        for incarnation in sorted(self.stack.quiet(self.world.now)):
+            if self.world.lives(self, incarnation):
+                self.stack.lives(incarnation)
 
     # Outputs.
 
@@ -173,9 +200,18 @@ class Node:
                 world.connect(self, address)
         if out.closes:
             for link in out.take_closes():
+                if why := self.stack.bottom.take_why(link):
+                    self.stack.above.up_system_error(f"link {link} refused: {why}")
                 world.disconnect(self, link, "closed")
         if self.stack.beats_version != self._beats_version:
             self._beat()
+            if not self.stack.lease:
+                granted = [
+                    (m.incarnation, world.granted(self, m.incarnation)) for m in self.stack.beats
+                ]
+                self.stack.leases_ended(granted, world.now)
+                self.drain()
+                return
         deadline = self.stack.deadline
         if deadline is not None and (self._alarm is None or deadline < self._alarm):
             self._alarm = due = max(deadline, world.now)
@@ -194,6 +230,19 @@ class Node:
             since, spans = self.beating.get(incarnation, (self.world.now, Spans()))
             spans.end(self.world.now)
             self.beating[incarnation] = since, spans
+        self._grant(self.stack.lease)
+
+    def _grant(self, lease: int) -> None:
+        """Grant this lease, or none, with each beat from now on."""
+        now = self.world.now
+        if self.leases:
+            key, _, ended = self.leases[-1]
+            if lease == key:
+                ended.end(now)
+                return
+            ended.begin(now)
+        if lease:
+            self.leases.append((lease, now, Spans()))
 
     def _transmit(self, link: int, frame: bytes) -> None:
         end = self.links[link] if link < len(self.links) else None

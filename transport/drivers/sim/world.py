@@ -7,9 +7,10 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from orcalike.transport.drivers.sim.network import Delays, Down, End, Path
+from orcalike.transport.drivers.sim.network import Delays, Down, End, Path, Spans
 from orcalike.transport.drivers.sim.node import Node
 from orcalike.transport.drivers.sim.streams import Stream
+from orcalike.transport.membership.lease import window_of
 from orcalike.transport.stack import Stack
 
 
@@ -109,7 +110,7 @@ class World:
         self.nodes[address] = self.members[node.incarnation] = node
         return node
 
-    def stop(self, node: Node, why: str = "the process ended") -> None:
+    def stop(self, node: Node, why: str = "the process ended", *, soon: bool = False) -> None:
         """End a process: its links go down, what it sent before still arrives."""
         if node.alive:
             node.die()
@@ -120,12 +121,31 @@ class World:
                 if end.open:
                     end.open = False
                     end.peer.send(Down(why, dead=True))
+            self._tell(node, soon=soon)
 
-    def crash(self, node: Node, keep: int | None = None, *, machine: bool = False) -> None:
+    def _tell(self, dead: Node, *, soon: bool) -> None:
+        """Processes of the same host see the end of one that they know (H13).
+
+        Those with a link to it learn of it behind what was sent, or `soon`, as a kernel tells;
+        those whose links broke before learn of it too.
+        """
+        for node in self.nodes.values():
+            if node.host != dead.host or node is dead or not node.alive:
+                continue
+            linked = any(end.open and end.peer.node is dead for end in node.links)
+            if dead.incarnation in node.known and (soon or not linked):
+                wait = self.path(dead.name, node.name).delay()
+                self.push(self.now + wait, node.tie(), node.give, node.take_news, dead)
+
+    def crash(
+        self, node: Node, keep: int | None = None, *, machine: bool = False, soon: bool = False
+    ) -> None:
         """Kill a process; with `keep`, at its next output, of which so many frames get out.
 
         What it sent before still arrives, then the word that its links are gone. Where the whole
-        `machine` dies there is no such word, until a process is started there again.
+        `machine` dies there is no such word, until a process is started there again. With `soon`
+        the processes of its host learn of it before what is under way would have come; they take
+        that first.
         """
         if keep is not None:
             node.doomed = keep
@@ -133,9 +153,10 @@ class World:
             node.answers = False
             for end in node.links:
                 end.open = False
+                end.peer.node.known.pop(node.incarnation, None)
             self.stop(node)
         else:
-            self.stop(node)
+            self.stop(node, soon=soon)
 
     def pause(self, node: Node, until: int | None = None) -> None:
         """Stop a process as SIGSTOP does, until a time or until `resume`."""
@@ -144,6 +165,16 @@ class World:
             node.silent.begin(self.now)
             if until is not None:
                 self.push(until, node.tie(), self.resume, node)
+
+    def lives(self, node: Node, incarnation: int) -> bool:
+        """Whether a process lives and is not stopped, by the word of the kernel that `node` asks.
+
+        That kernel knows the processes of its own host, and a cut stands for a network between two.
+        """
+        other = node.known.get(incarnation)
+        if other is None or other.host != node.host or not other.alive or other.paused:
+            return False
+        return not (self.path(node.name, other.name).cut or self.path(other.name, node.name).cut)
 
     def hang(self, node: Node, until: int | None = None) -> None:
         """Let a process do nothing but beat, until a time or until `resume`."""
@@ -164,18 +195,65 @@ class World:
         if other is None or node.incarnation not in other.beating:
             return None
         since, beating = other.beating[node.incarnation]
+        when = self._reached(node, other, self._drawn(node, other, dice), beating)
+        return when if when >= since else None
+
+    def leased(self, node: Node, incarnation: int, dice: Stream) -> tuple[int, int]:
+        """(key, when) of the last lease that came to `node` from a process; (0, 0) for none.
+
+        `when` is the time of the beat of `node` that it answers.
+        """
+        other = self.members.get(incarnation)
+        if other is None or other.host != node.host or node.incarnation not in other.beating:
+            return 0, 0
+        _, beating = other.beating[node.incarnation]
+        drawn = self._drawn(node, other, dice)
+        for lease, since, ended in reversed(other.leases):
+            when = self._reached(node, other, drawn, beating, ended)
+            # The first beat that grants it leaves at once, and answers one that came before it.
+            at_once = beating.before(since) == since and when >= since - node.interval
+            if when >= since or at_once:
+                return lease, when
+        return 0, 0
+
+    def granted(self, node: Node, incarnation: int) -> int:
+        """When `node` granted a lease to another process last, at the latest."""
+        other = self.members.get(incarnation)
+        if other is None or other.host != node.host or node.incarnation not in other.beating:
+            return 0  # there deaths are never certain, so nobody counts on a lease
+        _, beating = other.beating[node.incarnation]
+        window = window_of(node.stack.config.detection)
+        return min(self.now, self._reached(node, other, self.now, beating) + window)
+
+    def _drawn(self, node: Node, other: Node, dice: Stream) -> int:
+        """When the last beat to `node` left, if nothing was wrong."""
         when = self.now - self.delays.least - dice.below(node.interval)
         while self.beat_loss and dice.random() < self.beat_loss:
             when -= node.interval
+        for way in (self.path(node.name, other.name), self.path(other.name, node.name)):
+            if way.jam:
+                when -= dice.tail(way.jam) // 3  # the first to come of three that are under way
+        return when
+
+    def _reached(self, node: Node, other: Node, when: int, *stops: Spans) -> int:
+        """The last time, not after `when`, at which beats of both reached the other."""
         ways = (self.path(node.name, other.name), self.path(other.name, node.name))
-        spans = (node.silent, other.silent, beating, ways[0].cuts, ways[1].cuts)
+        spans = (
+            node.silent,
+            other.silent,
+            node.starved,
+            other.starved,
+            ways[0].cuts,
+            ways[1].cuts,
+            *stops,
+        )
         troubles = [span for span in spans if span.past or span.since is not None]
         latest = when + 1
         while when < latest:
             latest = when
             for trouble in troubles:
                 when = trouble.before(when)
-        return when if when >= since else None
+        return when
 
     # Links.
 
@@ -208,6 +286,8 @@ class World:
         else:
             here, far = End(node, len(node.links), back), End(peer, len(peer.links), there)
             here.peer, far.peer = far, here
+            if node.host == peer.host:
+                node.known[peer.incarnation], peer.known[node.incarnation] = peer, node
             node.links.append(here)
             if peer is node:
                 far.number += 1
@@ -244,7 +324,8 @@ class World:
         self.calm = True
         for source, target in list(self._paths):
             self.heal(source, target)
-            self._paths[source, target].clogged = self._paths[source, target].lag = 0
+            path = self._paths[source, target]
+            path.clogged = path.lag = path.jam = 0
         for node in self.members.values():
             for end in node.links:
                 if end.queue:

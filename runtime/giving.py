@@ -1,0 +1,413 @@
+"""The state of a group, given to joiners (A44, F19; DESIGN, State transfer).
+
+A snapshot is the state at one place in the order, and leaves in pieces while the others go on. It has
+parts: the head, the table of objects, then of each object its creation or its state, and what waits
+there. Each is made when the joiner is about to take it, so nothing is held twice.
+
+A write that is about to touch an object of which something is still to be given packs that first,
+within KEPT_MAX bytes for each joiner. Where these do not do, the object is held, and the write waits in
+its lock queue, until what is left of the object is given: that goes first, and where several are held,
+a part of each in turn. So the extra memory is bounded, and what is slowed down is the writes, here
+alone, to an object that is larger than that; those to small ones wait for a few pieces at the most.
+An object with a queue from before the snapshot is packed when that has run.
+
+What cannot be given (a type that does not travel, a `snapshot` that raises) ends the snapshot and not
+the giver: the joiner hears the reason.
+
+A part is  kind (1), 0x80 in it where more of it follows | number of the object (4) | bytes (4) | these.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections import deque
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from orcalike.runtime.changes import Change
+from orcalike.runtime.errors import NotSerializable
+from orcalike.runtime.operation import Atomic
+from orcalike.runtime.replica import Replica
+from orcalike.runtime.state import plain_state, what
+from orcalike.runtime.stream import Encoder
+from orcalike.runtime.task import Call, Task
+
+OVER, KEPT = 0, 1
+LOCKED, QUEUED, UNPACKED, UNDECLARED = 1, 2, 16, 64
+
+HEAD, ENDED, TABLE, OBJECT, STATE, TASK, DONE, END = range(1, 9)
+"""The kinds of parts: DONE is the end of an object, END that of the state, with the number of objects."""
+MORE = 0x80
+PART = struct.Struct(">BII")
+
+PIECE_MAX = 65_536
+"""Bytes of a piece: some hundred microseconds of another member's time."""
+KEPT_MAX = 16_777_216
+"""Bytes of objects that were packed before their turn, for one joiner."""
+BATCH = 256
+"""Entries of the table in one part."""
+
+_log = logging.getLogger("orcalike")
+
+Part = tuple[int, int, bytes | memoryview]
+
+
+class _Packing(Task):
+    """Packs an object in its turn, and holds it until what is left of it is given."""
+
+    def __init__(self, share: _Share, *, for_write: bool) -> None:
+        self.share = share
+        self.for_write = for_write
+
+    def run(self) -> int:
+        return KEPT if self.share.hold(self) else OVER
+
+
+class _Share:
+    """What one snapshot has of one object."""
+
+    def __init__(self, snapshot: Snapshot, replica: Replica, parts: Iterator[Part]) -> None:
+        self.snapshot, self.replica, self.parts = snapshot, replica, parts
+        self.ready: deque[Part] = deque()
+        """Parts that were made before their turn."""
+        self.waits = False
+        """What was queued before the snapshot has not run yet."""
+        self.over = False
+        """All parts have been made."""
+        self.task: _Packing | None = None
+        """What holds the object until then."""
+
+    def next_part(self) -> Part | None:
+        """The next part to give; None at the end."""
+        if self.ready:
+            part = self.ready.popleft()
+            self.snapshot.kept -= len(part[2])
+            if self.task is not None:
+                self.pack()
+            return part
+        return self._make()
+
+    def _make(self) -> Part | None:
+        part = None if self.over else next(self.parts, None)
+        if part is None:
+            self.end()
+        return part
+
+    def pack(self) -> bool:
+        """Make parts before their turn, as many as may be kept; whether these are all."""
+        while not self.over and self.snapshot.kept < self.snapshot.donor.kept_max:
+            part = self._make()
+            if part is not None:
+                self.ready.append(part)
+                self.snapshot.kept += len(part[2])
+        return self.over
+
+    def hold(self, task: _Packing) -> bool:
+        """The object's turn has come: pack it, and say whether it is to be held."""
+        self.waits = False
+        self.snapshot.donor.runtime.more_state()
+        if self.over:
+            return False
+        if not task.for_write and not self.replica.has(QUEUED):
+            self.lie()
+        elif not self.snapshot.packed(self):
+            self.task = task
+            self.snapshot.held.append(self)
+            return True
+        return False
+
+    def lie(self) -> None:
+        """The object is as it is to be given: whatever changes it packs it first."""
+        self.replica.snapshots = [*(self.replica.snapshots or ()), self]
+        self.replica.mark(UNPACKED)
+
+    def end(self) -> None:
+        """Nothing more is made of the object: it may change."""
+        self.over = True
+        shares = [share for share in self.replica.snapshots or () if share is not self]
+        self.replica.snapshots = shares or None
+        if not shares:
+            self.replica.unmark(UNPACKED)
+        task, self.task = self.task, None
+        if task is not None:
+            self.snapshot.held.remove(self)
+            task.finished()
+
+
+class Snapshot:
+    """The state at one place in the order: an iterator of pieces, b"" where the next is not there yet."""
+
+    def __init__(self, donor: Donor) -> None:
+        self.donor = donor
+        self.kept = 0
+        self.held: deque[_Share] = deque()
+        """Of the objects that writes wait for."""
+        self.failure: Exception | None = None
+        self._parts: Iterator[Part] | None = donor.parts_of_head()
+        self._left: Part | None = None
+        self._over = False
+        self._count = 0
+        self._shares: deque[_Share] = deque()
+        try:
+            for replica in donor.replicas():
+                self._begin(replica)
+        except Exception as error:
+            self._fail(error)
+            raise
+
+    def _begin(self, replica: Replica) -> None:
+        self._count += 1
+        share = _Share(self, replica, self.donor.parts_of(replica))
+        self._shares.append(share)
+        if replica.has(UNDECLARED):
+            return  # its parts know what they are, and it can change
+        if replica.has(LOCKED | QUEUED):
+            share.waits = True
+            _Packing(share, for_write=False).submit_for([replica])
+        else:
+            share.lie()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        """Raises what stands against giving the state."""
+        if self.failure is not None:
+            raise self.failure
+        piece = bytearray()
+        size = self.donor.piece_max
+        part_max = size - PART.size
+        while len(piece) < size:
+            try:
+                part = self._next_part()
+            except Exception as error:
+                self._fail(error)
+                raise
+            if part is None:
+                break
+            kind, number, whole = part
+            data = memoryview(whole)
+            for begin in range(0, len(data) or 1, part_max):
+                last = begin + part_max >= len(data)
+                rest = data[begin : begin + part_max]
+                piece += PART.pack(kind if last else kind | MORE, number, len(rest))
+                piece += rest
+                if not last and len(piece) >= size:
+                    self._left = (kind, number, data[begin + part_max :])
+                    break
+        if not piece and self._over:
+            raise StopIteration
+        return bytes(piece)
+
+    def _next_part(self) -> Part | None:
+        """The next part; None where there is none, or none yet."""
+        part, self._left = self._left, None
+        if part is not None:
+            return part
+        if self._parts is not None:
+            part = next(self._parts, None)
+            if part is not None:
+                return part
+            self._parts = None
+        while self._shares:
+            share = self._choose()
+            if share is None:
+                return None
+            part = share.next_part()
+            if part is not None:
+                return part
+            self._shares.remove(share)
+        if self._over:
+            return None
+        self._over = True
+        return END, 0, self.donor.encode(self._count)
+
+    def _choose(self) -> _Share | None:
+        """Whose part comes next: of what writes wait for, in turn, or else the next object's."""
+        if self.held:
+            self.held.rotate(-1)
+            return self.held[-1]
+        for _ in range(len(self._shares)):
+            if not self._shares[0].waits:
+                return self._shares[0]
+            self._shares.rotate(-1)
+        return None
+
+    def packed(self, share: _Share) -> bool:
+        """Pack an object before it changes: whether it may."""
+        try:
+            return share.pack()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the giver goes on
+            self._fail(error)
+            return True
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = error
+        self.donor.say(error)
+        self.close()
+
+    def close(self) -> None:
+        """No more is wanted: nothing waits for it."""
+        shares, self._shares = self._shares, deque()
+        self._parts = self._left = None
+        self._over = True
+        self.donor.snapshots.discard(self)
+        for share in shares:
+            share.ready.clear()
+            share.parts = iter(())
+            share.end()
+
+
+class Donor:
+    """Gives the state of one runtime."""
+
+    def __init__(self, runtime: Any) -> None:
+        self.runtime = runtime
+        self.piece_max, self.kept_max = PIECE_MAX, KEPT_MAX
+        self.snapshots: set[Snapshot] = set()
+        self._said: set[str] = set()
+
+    def give(self) -> Snapshot:
+        """The state as it stands now."""
+        snapshot = Snapshot(self)
+        self.snapshots.add(snapshot)
+        return snapshot
+
+    def forget(self) -> None:
+        """The member joins again: nobody gets any more, and its objects are set anew."""
+        for snapshot in self.snapshots:
+            snapshot.held.clear()
+        self.snapshots.clear()
+
+    def pack(self, replica: Replica) -> None:
+        """Pack an object that is about to change; what is not packed is waited for in its queue."""
+        shares, replica.snapshots = replica.snapshots or [], None
+        replica.unmark(UNPACKED)
+        for share in shares:
+            if not share.snapshot.packed(share):
+                _Packing(share, for_write=True).submit_for([replica])
+
+    def say(self, error: Exception) -> None:
+        """Log why the state cannot be given, once."""
+        text = str(error) or repr(error)
+        if text not in self._said and len(self._said) < 256:
+            self._said.add(text)
+            _log.error("a joiner does not get the state of the group from here: %s", text)
+
+    # The parts.
+
+    def replicas(self) -> list[Replica]:
+        """All objects."""
+        return [replica for replica in self.runtime.replicas if replica is not None]
+
+    def encode(self, value: object, name: str = "the state of the group") -> bytes:
+        """One value as it travels."""
+        encoded: bytes = self.runtime.codec.encode_value(value, name)
+        return encoded
+
+    def parts_of_head(self) -> Iterator[Part]:
+        """What belongs to no object, and the table."""
+        runtime, manager = self.runtime, self.runtime.manager
+        history = (runtime.dispatched, runtime.chain)
+        head = self.encode((history, len(runtime.replicas), manager.snapshot()))
+        ended = self._ended()
+        named = set(manager.names.values())
+        entries = [(replica, replica.number in named) for replica in self.replicas()]
+        return self._parts_of_head(head, ended, entries)
+
+    def _parts_of_head(
+        self, head: bytes, ended: bytes, entries: list[tuple[Replica, bool]]
+    ) -> Iterator[Part]:
+        yield HEAD, 0, head
+        yield ENDED, 0, ended
+        for begin in range(0, len(entries), BATCH):
+            batch = [
+                (r.number, r.name, r.class_name, r.digest, r.arguments_digest, r.least, is_named)
+                for r, is_named in entries[begin : begin + BATCH]
+            ]
+            yield TABLE, 0, self.encode(batch)
+
+    def _ended(self) -> bytes:
+        """(classes, runs of numbers with the same class) of the objects that were ended."""
+        manager = self.runtime.manager
+        runs = [(kind, len(list(run))) for kind, run in groupby(manager.ended_objects)]
+        packed = b"".join(struct.pack(">HI", kind, count) for kind, count in runs)
+        return self.encode((list(manager.ended_classes), packed))
+
+    def parts_of(self, replica: Replica) -> Iterator[Part]:
+        """Of one object; what it is now, where it waits for its class, else what it is when asked."""
+        if replica.number in self.runtime.manager.lost:
+            return self._parts_of_lost(replica.number)
+        if replica.has(UNDECLARED):
+            tasks = [(False, *self._task(task)) for task in replica.queued()]
+            waits = [(True, *self._task(call)) for call in replica.waits()]
+            return self._parts_of_undeclared(
+                replica.number, replica.name, replica.arguments, replica.pending, [*waits, *tasks]
+            )
+        return self._parts_of_object(replica)
+
+    def _parts_of_lost(self, number: int) -> Iterator[Part]:
+        """This member gave the object up, so it cannot give the state."""
+        raise NotSerializable(self.runtime.manager.lost[number])
+        yield  # a generator: it raises when it is asked
+
+    def _parts_of_undeclared(
+        self,
+        number: int,
+        name: str,
+        arguments: bytes | None,
+        pending: Any,
+        tasks: list[tuple[object, ...]],
+    ) -> Iterator[Part]:
+        if isinstance(pending, list):
+            for piece in pending:
+                yield STATE, number, piece
+        else:
+            yield OBJECT, number, self.encode((arguments, pending), name)
+        for task in tasks:
+            yield TASK, number, self._encode_task(task, name)
+        yield DONE, number, b""
+
+    def _parts_of_object(self, replica: Replica) -> Iterator[Part]:
+        number, name = replica.number, replica.name
+        calls = replica.waits()
+        try:
+            state = plain_state(replica)
+        except Exception as error:
+            raise NotSerializable(f"{what(name)}: its snapshot raised {error!r}") from error
+        encoder = Encoder(self.runtime.codec, state, what(name), self.piece_max - PART.size)
+        while (piece := encoder.next_piece()) is not None:
+            yield STATE, number, piece
+        for call in calls:
+            yield TASK, number, self._encode_task((True, *self._task(call)), name)
+        yield DONE, number, b""
+
+    def _encode_task(self, task: tuple[object, ...], name: str) -> bytes:
+        *fields, raw = task
+        data = raw if isinstance(raw, bytes) else b""
+        head = self.encode(
+            (*fields, None if isinstance(raw, bytes) else raw), f"a call of {name!r}"
+        )
+        return struct.pack(">I", len(head)) + head + data
+
+    def _task(self, task: Task) -> tuple[object, ...]:
+        """A task as it travels: its place, whose it is, and what it is."""
+        place = (task.seqno, task.index, task.stamp)
+        if isinstance(task, Change):
+            return (place, *task.pack(), None)
+        assert isinstance(task, Call)
+        encode, function = self.runtime.codec.encode, task.function
+        whose = (task.source, task.ticket, task.departed, task.size)
+        if isinstance(function, Atomic):
+            info = function.info
+            assert info is not None
+            raw = encode((*task.args, task.named), function.name)
+            return (place, "atomic", *whose, info.name, info.digest, raw)
+        if task.raw is not None:
+            return (place, "call", *whose, task.code, task.raw)
+        named = (task.named,) if task.named else ()
+        code = function.index << 1 | bool(named)
+        raw = encode((*task.args, *named), function.title)
+        return (place, "call", *whose, code, raw)

@@ -1,0 +1,656 @@
+"""A value of any size as a stream: encoded and decoded piece by piece, in bounded extra memory.
+
+The bytes are those of `marshal`, with its depth limit, and no limit on the whole. What one piece
+needs is made for that piece: a long text, byte string or array is cut where it lies, and no
+container is flattened first. A value must not change while its encoder is in use.
+
+The decoder keeps what has come, and makes nothing on the word of a length: a container grows as its
+elements arrive, a byte string doubles as its bytes do, and a NumPy array is address space until they
+are there. So what a false count makes it build is bounded by the bytes that were received.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING as bytes_of
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from orcalike.runtime import extension_types
+from orcalike.runtime.errors import NotSerializable
+from orcalike.runtime.marshal import Misfit
+from orcalike.transport.errors import OrcalikeError, ProtocolError
+
+from orcalike.runtime.marshal cimport (
+    Codec,
+    Py_DECREF,
+    PyUnicode_AsUTF8AndSize,
+    fits,
+    get,
+    load,
+    path,
+    put,
+    put_number,
+    require,
+    shown,
+)
+
+cdef extern from "Python.h":
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char*, Py_ssize_t) except NULL
+    int resize "_PyBytes_Resize"(PyObject**, Py_ssize_t) except -1
+    char* start_of "PyBytes_AS_STRING"(PyObject*)
+
+cdef int LAST_LEAF = extension_types.Code.REFERENCE
+cdef int FIRST_TAG = extension_types.Code.LIST
+cdef int LAST_TAG = extension_types.Code.DATACLASS
+cdef int REFERENCE = extension_types.Code.REFERENCE
+cdef int LIST_TAG = extension_types.Code.LIST
+cdef int SET_TAG = extension_types.Code.SET
+cdef int FROZENSET_TAG = extension_types.Code.FROZENSET
+cdef int BIG_INT = extension_types.Code.BIG_INT
+cdef int BYTEARRAY = extension_types.Code.BYTEARRAY
+cdef int NUMPY_ARRAY = extension_types.Code.NUMPY_ARRAY
+cdef object take_apart = extension_types.take_apart
+cdef object rebuild = extension_types.rebuild
+cdef object place = extension_types.place
+cdef object parts_of_array = extension_types.parts_of_array
+cdef object ArraySink = extension_types.ArraySink
+
+cdef enum:
+    HEADROOM = 32           # what a header of any kind fits into
+    LONG = 16384            # characters of a text that is encoded in parts
+    FIRST_ROOM = 65536      # bytes that are taken on the word of a length
+
+cdef uint64_t LENGTH_MAX = 0xFFFFFFFFu
+
+
+cdef enum Kind:
+    TUPLE
+    LIST
+    SET
+    DICT
+    TAGGED                  # while it is decoded: a tuple of what `rebuild` takes
+
+
+cdef class Frame:
+    """A container that is under way."""
+
+    cdef Kind kind
+    cdef int code           # of its tag
+    cdef uint64_t left      # elements that are still to come
+    cdef uint64_t index     # of the element that is under way
+    cdef object items       # encoding: an iterator; decoding: what it is made in
+    cdef object key         # of a dict: its key, while the value is under way
+    cdef bint has_key       # the key is done
+    cdef bint pending       # the value is not begun
+    cdef object owner       # of a dict: the value; else what the elements were taken from, or None
+
+    cdef str step(self):
+        """The step of a path that leads to the element under way."""
+        if self.kind == DICT:
+            return f"[{shown(self.key)}]" if self.has_key else f" key {shown(self.key)}"
+        if self.kind == SET:
+            return f" element {shown(self.key)}"
+        return f"[{self.index}]" if self.owner is None else place(self.owner, self.index)
+
+
+cdef class Encoder:
+    """The encoding of one value in pieces of up to `size` bytes; errors call it `what`."""
+
+    cdef Codec codec
+    cdef str what
+    cdef list frames
+    cdef unsigned char* data
+    cdef Py_ssize_t used
+    cdef Py_ssize_t size
+    cdef object value       # what is to be encoded, until it is begun
+    cdef bint begun
+    # A payload that is on its way: what is left of this part, and further parts.
+    cdef object part
+    cdef const unsigned char* rest
+    cdef Py_ssize_t left
+    cdef object parts
+
+    def __init__(self, Codec codec not None, value, str what not None, Py_ssize_t size):
+        if size < 2 * HEADROOM:
+            raise ValueError("a piece has 64 bytes at the least")
+        self.codec = codec
+        self.what = what
+        self.value = value
+        self.size = size
+        self.frames = []
+        PyMem_Free(self.data)
+        self.data = <unsigned char*>PyMem_Malloc(size)
+        if self.data is NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        PyMem_Free(self.data)
+
+    def next_piece(self):
+        """The next bytes, None at the end. Raises NotSerializable, with the path to the value."""
+        try:
+            while self.used + HEADROOM <= self.size and self.advance():
+                pass
+        except Misfit as misfit:
+            self.fail(misfit.reason)
+        except NotSerializable as error:
+            self.fail(str(error))
+        if self.used == 0:
+            return None
+        piece = self.data[:self.used]
+        self.used = 0
+        return piece
+
+    cdef int fail(self, str reason) except -1:
+        steps = [(<Frame>frame).step() for frame in reversed(self.frames)]
+        raise NotSerializable(f"{self.what}{path(steps)}: {reason}") from None
+
+    cdef bint advance(self) except -1:
+        """Encode a bit more; whether there was any."""
+        cdef Py_ssize_t count
+        if self.left:
+            count = min(self.left, self.size - self.used)
+            memcpy(self.data + self.used, self.rest, count)
+            self.used += count
+            self.rest += count
+            self.left -= count
+            return True
+        if self.parts is not None:
+            self.next_part()
+            return True
+        if not self.begun:
+            self.begun = True
+            value, self.value = self.value, None
+            self.write(value)
+            return True
+        return self.next_element()
+
+    cdef bint next_element(self) except -1:
+        cdef Frame frame
+        if not self.frames:
+            return False
+        frame = self.frames[len(self.frames) - 1]
+        if frame.pending and frame.has_key:
+            value, frame.owner = frame.owner, None
+            frame.pending = False
+            self.write(value)           # which may put another frame on top
+            if self.frames[len(self.frames) - 1] is frame:
+                frame.has_key = False
+            return True
+        try:
+            item = next(frame.items, frame)
+        except RuntimeError as error:
+            raise Misfit(f"{error} while it was encoded") from None
+        if item is frame:
+            if frame.left:
+                raise Misfit("it changed while it was encoded")
+            self.frames.pop()
+            self.close_value()
+            return True
+        if frame.left == 0:
+            raise Misfit("it changed while it was encoded")
+        frame.left -= 1
+        if frame.kind == DICT:
+            frame.key, frame.owner = item
+            frame.pending = True
+            self.write(frame.key)
+            if self.frames[len(self.frames) - 1] is frame:
+                frame.has_key = True
+        else:
+            if frame.kind == SET:
+                frame.key = item
+            self.write(item)
+            if self.frames[len(self.frames) - 1] is frame:
+                frame.index += 1
+        return True
+
+    cdef int close_value(self) except -1:
+        """A container is complete: so is the element that it was."""
+        cdef Frame frame
+        if not self.frames:
+            return 0
+        frame = self.frames[len(self.frames) - 1]
+        if frame.kind == DICT:
+            frame.has_key = frame.pending   # it was the key, or else the value
+        else:
+            frame.index += 1
+        return 0
+
+    cdef int write(self, object value) except -1:
+        """Begin with a value; a small simple one is done at once."""
+        cdef type kind = type(value)
+        cdef unsigned char* after
+        if not (kind is str and len(<str>value) > LONG or kind is tuple and has_long(<tuple>value)):
+            after = put(self.data + self.used, self.data + self.size, <PyObject*>value)
+            if after is not NULL:
+                self.used = after - self.data
+                return 0
+        if kind is str:
+            return self.write_text(value)
+        if kind is bytes:
+            return self.write_payload(0xC4, 0, len(<bytes>value), value, None)
+        if kind is int:
+            if fits(value):
+                return self.write_small(value)
+            payload = extension_types.big_int(value)
+            return self.write_payload(0xC7, BIG_INT, len(payload), payload, None)
+        if value is None or kind is bool or kind is float:
+            return self.write_small(value)
+        if kind is tuple:
+            return self.push(TUPLE, 0, len(<tuple>value), iter(value), None)
+        if kind is list:
+            return self.push(LIST, LIST_TAG, len(<list>value), iter(value), None)
+        if kind is dict:
+            return self.push(DICT, 0, len(<dict>value), iter((<dict>value).items()), None)
+        if kind is set or kind is frozenset:
+            return self.push(SET, SET_TAG if kind is set else FROZENSET_TAG, len(value),
+                             iter(value), None)
+        return self.write_other(value)
+
+    cdef int write_small(self, object value) except -1:
+        """What needs a few bytes, which there are."""
+        cdef unsigned char* after = put(self.data + self.used, self.data + self.size,
+                                        <PyObject*>value)
+        if after is NULL:
+            raise SystemError("no room for a number")
+        self.used = after - self.data
+        return 0
+
+    cdef int write_other(self, object value) except -1:
+        """A reference to a shared object, or the form of a value that msgpack does not know."""
+        reference = self.codec.reference_of(value)
+        if reference is not None:
+            size = max(1, (reference.bit_length() + 7) // 8)
+            return self.write_payload(0xC7, REFERENCE, size, reference.to_bytes(size, "big"), None)
+        if type(value) is bytearray:
+            return self.write_payload(0xC7, BYTEARRAY, len(<bytearray>value), value, None)
+        array = parts_of_array(value, self.size)
+        if array is not None:
+            size, parts = array
+            return self.write_payload(0xC7, NUMPY_ARRAY, size, None, parts)
+        code, content = take_apart(value)
+        if type(content) is bytes:
+            return self.write_payload(0xC7, code, len(<bytes>content), content, None)
+        return self.push(TUPLE, code, len(content), iter(content), value)
+
+    cdef int write_text(self, str value) except -1:
+        cdef Py_ssize_t size, start
+        cdef const char* data
+        if value.isascii():
+            data = PyUnicode_AsUTF8AndSize(<PyObject*>value, &size)     # where it lies
+            self.write_length(0xD9, 0, size)
+            self.part, self.rest, self.left = value, <const unsigned char*>data, size
+            return 0
+        try:
+            size = 0
+            for start in range(0, len(value), LONG):
+                size += len(value[start:start + LONG].encode())
+        except UnicodeEncodeError:
+            raise Misfit("text with a lone surrogate cannot travel; pass bytes (os.fsencode, for "
+                         "a file's name)") from None
+        self.write_length(0xD9, 0, size)
+        self.parts = encoded(value)
+        return 0
+
+    cdef int write_payload(self, int tag, int code, object size, object part, object parts) except -1:
+        """A header, and then `part` or, one after the other, `parts`."""
+        if size > LENGTH_MAX:
+            raise Misfit(f"{size} bytes in one value; 4 GiB is the most: make it several")
+        self.write_length(tag, code, size)
+        self.parts = parts
+        if part is not None:
+            self.set_part(part)
+        return 0
+
+    cdef int write_length(self, int tag, int code, uint64_t size) except -1:
+        """The header of a text (0xD9), of bytes (0xC4) or of an extension type (0xC7)."""
+        cdef unsigned char* p = self.data + self.used
+        cdef unsigned char* end = self.data + self.size
+        if size > LENGTH_MAX:
+            raise Misfit(f"{size} bytes in one value; 4 GiB is the most: make it several")
+        if size <= 0xFF:
+            p = put_number(p, end, tag, size, 1)
+        elif size <= 0xFFFF:
+            p = put_number(p, end, tag + 1, size, 2)
+        else:
+            p = put_number(p, end, tag + 2, size, 4)
+        if p is NULL or p >= end:
+            raise SystemError("no room for a header")
+        if tag == 0xC7:
+            p[0] = <unsigned char>code
+            p += 1
+        self.used = p - self.data
+        return 0
+
+    cdef int set_part(self, object part) except -1:
+        cdef const unsigned char[::1] view
+        self.part, self.left = part, 0
+        if len(part):
+            view = part
+            self.part = view            # which keeps it, as it is, until all is out
+            self.rest, self.left = &view[0], view.shape[0]
+        return 0
+
+    cdef int next_part(self) except -1:
+        part = next(self.parts, None)
+        if part is None:
+            self.part = self.parts = None
+        else:
+            self.set_part(part)
+        return 0
+
+    cdef int push(self, Kind kind, int code, uint64_t count, object items, object owner) except -1:
+        """The header of a container; its elements come next."""
+        cdef Frame frame = Frame.__new__(Frame)
+        cdef unsigned char* p = self.data + self.used
+        cdef unsigned char* end = self.data + self.size
+        cdef uint64_t size = count + (code != 0)
+        cdef int short_tag = 0x80 if kind == DICT else 0x90
+        require(self.codec.max_depth - <int>len(self.frames))
+        if size > LENGTH_MAX:
+            raise Misfit(f"{count} elements in one container; make it several")
+        if size <= 0x0F:
+            p[0] = <unsigned char>(short_tag | size)
+            p += 1
+        elif size <= 0xFFFF:
+            p = put_number(p, end, 0xDE if kind == DICT else 0xDC, size, 2)
+        else:
+            p = put_number(p, end, 0xDF if kind == DICT else 0xDD, size, 4)
+        if code:
+            p[0], p[1], p[2] = 0xC7, 0, <unsigned char>code
+            p += 3
+        self.used = p - self.data
+        frame.kind, frame.left, frame.items, frame.owner = kind, count, items, owner
+        self.frames.append(frame)
+        return 0
+
+
+cdef bint has_long(tuple value):
+    """Whether a text in a short tuple is one to encode in parts."""
+    for item in value[:16]:
+        if type(item) is str and len(<str>item) > LONG or type(item) is tuple and has_long(item):
+            return True
+    return False
+
+
+def encoded(str value):
+    """A text in UTF-8, part by part."""
+    for start in range(0, len(value), LONG):
+        yield value[start:start + LONG].encode()
+
+
+cdef class Decoder:
+    """Decodes one value from pieces; `what` names it in errors. `result` gives it at the end."""
+
+    cdef Codec codec
+    cdef str what
+    cdef list frames
+    cdef bytes tail         # a header that is not all there
+    cdef bint over
+    cdef object value
+    cdef Py_ssize_t came    # bytes
+    # A payload that is under way: of an extension type, of bytes or of a text.
+    cdef bint filling
+    cdef int tag
+    cdef int code
+    cdef Py_ssize_t length, got, room
+    cdef PyObject* payload  # bytes, owned
+    cdef object sink
+
+    def __init__(self, Codec codec not None, str what not None):
+        self.codec = codec
+        self.what = what
+        self.frames = []
+        self.tail = b""
+
+    def __dealloc__(self):
+        if self.payload is not NULL:
+            Py_DECREF(self.payload)
+
+    def feed(self, const unsigned char[::1] data):
+        """Decode what has come. Raises ProtocolError for what is malformed.
+
+        Only what `object_of` raises of orcalike's own, and MemoryError and RecursionError, which are
+        this process's own faults, pass through.
+        """
+        cdef bytes joined
+        cdef const unsigned char* p
+        if data.shape[0] == 0:
+            return
+        self.came += data.shape[0]
+        if self.tail:
+            joined = self.tail + bytes(data)
+            self.tail = b""
+            p = <const unsigned char*>bytes_of(joined)
+            self.parse(p, p + len(joined))
+        else:
+            self.parse(&data[0], &data[0] + data.shape[0])
+
+    def result(self):
+        """The value. Raises ProtocolError where it is not whole."""
+        if not self.over:
+            self.refuse("is cut short")
+        return self.value
+
+    cdef int refuse(self, str why) except -1:
+        raise ProtocolError(f"{self.what} {why}, at byte {self.came} or before")
+
+    cdef int parse(self, const unsigned char* p, const unsigned char* end) except -1:
+        cdef const unsigned char* after
+        cdef PyObject* simple
+        while p < end:
+            if self.filling:
+                p = self.fill(p, end)
+                continue
+            if self.over:
+                self.refuse("has more bytes than it may")
+            after = get(p, end, &simple)
+            if after is not NULL:
+                value = <object>simple
+                Py_DECREF(simple)
+                self.add(value)
+                p = after
+                continue
+            after = self.header(p, end)
+            if after is NULL:
+                self.tail = p[:end - p]
+                return 0
+            p = after
+        return 0
+
+    cdef const unsigned char* header(self, const unsigned char* p, const unsigned char* end) except? NULL:
+        """What is no small value: begin with it; NULL where the header is not all there."""
+        cdef int tag = p[0]
+        cdef int width = 0
+        cdef uint64_t size
+        p += 1
+        if tag & 0xF0 == 0x80:
+            self.push(DICT, 2 * <uint64_t>(tag & 0x0F))
+            return p
+        if tag & 0xF0 == 0x90:
+            self.push(TUPLE, tag & 0x0F)
+            return p
+        if tag & 0xE0 == 0xA0:
+            self.begin_payload(0xD9, 0, tag & 0x1F)
+            return p
+        if 0xC4 <= tag <= 0xC6:
+            width = 1 << (tag - 0xC4)
+        elif 0xC7 <= tag <= 0xC9:
+            width = 1 << (tag - 0xC7)
+        elif 0xD9 <= tag <= 0xDB:
+            width = 1 << (tag - 0xD9)
+        elif 0xDC <= tag <= 0xDF:
+            width = 4 if tag & 1 else 2
+        elif 0xCB <= tag <= 0xD3:
+            return NULL                 # a number that is cut: `get` reads it when it is there
+        elif not 0xD4 <= tag <= 0xD8:
+            self.refuse("has a type that is not known")
+        if end - p < width:
+            return NULL
+        size = load(p, width) if width else 1 << (tag - 0xD4)
+        p += width
+        if tag >= 0xDC:
+            self.push(DICT if tag >= 0xDE else TUPLE, 2 * size if tag >= 0xDE else size)
+        elif 0xC7 <= tag <= 0xC9 or 0xD4 <= tag <= 0xD8:
+            if p >= end:
+                return NULL
+            self.begin_extension(p[0], size)
+            p += 1
+        else:
+            self.begin_payload(0xC4 if tag <= 0xC6 else 0xD9, 0, size)
+        return p
+
+    cdef int push(self, Kind kind, uint64_t count) except -1:
+        cdef Frame frame
+        if <Py_ssize_t>len(self.frames) >= self.codec.max_depth:
+            self.refuse("is nested too deep")
+        if count == 0:
+            return self.add({} if kind == DICT else ())
+        frame = Frame.__new__(Frame)
+        frame.kind, frame.left = kind, count
+        frame.items = {} if kind == DICT else []
+        self.frames.append(frame)
+        return 0
+
+    cdef int begin_extension(self, int code, uint64_t size) except -1:
+        cdef Frame frame
+        if FIRST_TAG <= code <= LAST_TAG:
+            frame = self.frames[len(self.frames) - 1] if self.frames else None
+            if size or frame is None or frame.kind != TUPLE or frame.items:
+                self.refuse("has a tag where none may be")
+            frame.code = code
+            frame.kind = LIST if code == LIST_TAG else SET if code == SET_TAG else TAGGED
+            if frame.kind == SET:
+                frame.items = set()
+            frame.left -= 1
+            return self.close_full()
+        if not 1 <= code <= LAST_LEAF:
+            self.refuse("has a type that is not known")
+        return self.begin_payload(0xC7, code, size)
+
+    cdef int begin_payload(self, int tag, int code, uint64_t size) except -1:
+        self.filling = True
+        self.tag, self.code = tag, code
+        self.length, self.got = <Py_ssize_t>size, 0
+        if code == BYTEARRAY and size > FIRST_ROOM:
+            self.sink = bytearray()
+        elif code == NUMPY_ARRAY and size > FIRST_ROOM:
+            self.sink = ArraySink(size)
+        else:
+            self.room = min(self.length, FIRST_ROOM)
+            self.payload = new_bytes(NULL, self.room)
+        return self.end_payload() if size == 0 else 0
+
+    cdef const unsigned char* fill(self, const unsigned char* p, const unsigned char* end) except NULL:
+        """Take bytes of a payload."""
+        cdef Py_ssize_t count = min(end - p, self.length - self.got)
+        if self.sink is None:
+            if self.got + count > self.room:
+                self.room = min(self.length, max(2 * self.room, self.got + count))
+                resize(&self.payload, self.room)
+            memcpy(start_of(self.payload) + self.got, p, count)
+        elif self.code == BYTEARRAY:
+            (<bytearray>self.sink).extend(p[:count])
+        else:
+            self.put_array(p, count)
+        self.got += count
+        if self.got == self.length:
+            self.end_payload()
+        return p + count
+
+    cdef int put_array(self, const unsigned char* p, Py_ssize_t count) except -1:
+        try:
+            self.sink.write(p[:count])
+        except (OrcalikeError, MemoryError):
+            raise
+        except Exception as error:
+            self.refuse(f"has an array that cannot be: {error}")
+        return 0
+
+    cdef int end_payload(self) except -1:
+        """All of a payload is there: what does it stand for?"""
+        cdef object value
+        self.filling = False
+        sink, self.sink = self.sink, None
+        if sink is None:
+            data = <bytes>self.payload
+            Py_DECREF(self.payload)
+            self.payload = NULL
+        try:
+            if sink is not None:
+                value = sink if self.code == BYTEARRAY else sink.close()
+            elif self.tag == 0xC4:
+                value = data
+            elif self.tag == 0xD9:
+                value = data.decode()
+            else:
+                value = self.codec._extension(self.code, data)
+        except (OrcalikeError, MemoryError, RecursionError):
+            raise
+        except Exception as error:
+            self.refuse(f"has a part that cannot be: {type(error).__name__}: {error}")
+        return self.add(value)
+
+    cdef int add(self, object value) except -1:
+        """A value is complete: it is an element of the container on top, or all there is."""
+        cdef Frame frame
+        if not self.frames:
+            self.value = value
+            self.over = True
+            return 0
+        frame = self.frames[len(self.frames) - 1]
+        try:
+            if frame.kind == DICT:
+                if frame.has_key:
+                    (<dict>frame.items)[frame.key] = value
+                    frame.index += 1
+                    frame.key = None
+                else:
+                    frame.key = value
+                frame.has_key = not frame.has_key
+            elif frame.kind == SET:
+                (<set>frame.items).add(value)
+            else:
+                (<list>frame.items).append(value)
+        except TypeError as error:
+            self.refuse(f"has a key that cannot be: {error}")
+        frame.left -= 1
+        return self.close_full()
+
+    cdef int close_full(self) except -1:
+        """Close the container on top where nothing of it is to come."""
+        cdef Frame frame = self.frames[len(self.frames) - 1]
+        cdef object value
+        if frame.left:
+            return 0
+        self.frames.pop()
+        value = frame.items
+        if frame.kind == DICT:
+            if <uint64_t>len(<dict>value) != frame.index:
+                self.refuse("has two keys that are the same once they have travelled")
+        elif frame.kind == TUPLE:
+            value = tuple(<list>value)
+        elif frame.kind == TAGGED:
+            value = self.rebuilt(frame.code, tuple(<list>value))
+        return self.add(value)
+
+    cdef object rebuilt(self, int code, tuple items):
+        try:
+            return rebuild(code, items)
+        except (OrcalikeError, MemoryError, RecursionError):
+            raise
+        except Exception as error:
+            self.refuse(f"has a part that cannot be: {type(error).__name__}: {error}")
+
+
+def encode_whole(Codec codec, value, str what):
+    """The encoding of a value of any size, in one. Raises NotSerializable."""
+    encoder = Encoder(codec, value, what, 65536)
+    return b"".join(iter(encoder.next_piece, None))
+
+
+def decode_whole(Codec codec, const unsigned char[::1] data, str what):
+    """The value that `encode_whole` gave the encoding of. Raises as `Decoder.feed` does."""
+    decoder = Decoder(codec, what)
+    decoder.feed(data)
+    return decoder.result()

@@ -1,0 +1,103 @@
+"""G32: members that signals hit, whose handlers raise, while they call everything there is.
+
+python -m tests.campaign.signalled --seed 101 shows one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.campaign.bars import Bar, Figure, Scale
+from tests.histories.judge import judge_histories
+from tests.histories.records import load
+
+PROGRAM = Path(__file__).parents[1] / "cluster" / "programs" / "signalled.py"
+HITS = 25
+"""Of each kind of call, at each member, in a run."""
+PATIENCE = 300.0
+"""Seconds for a run; each member watches itself for less."""
+
+
+def run(seed: int, members: int, history: bool) -> tuple[int, list[str]]:
+    """One run: how many handlers have raised, and what was wrong."""
+    folder = Path(tempfile.mkdtemp(prefix="orcalike-"))
+    environment = os.environ | {
+        "MEETINGS": str(folder),
+        "ORCALIKE_CHECK": "hash",
+        "PYTHONHASHSEED": "0",
+        "SIGNALLED_PATIENCE": "60",
+    }
+    if history:
+        environment["ORCALIKE_HISTORY"] = str(folder / "history")
+    processes: list[subprocess.Popen[str]] = []
+    for number in range(members):
+        while number and not (folder / "maker").exists() and processes[0].poll() is None:
+            time.sleep(0.01)
+        how = ["join" if number else "make", f"unix:{folder}/maker", str(members)]
+        command = [sys.executable, str(PROGRAM), *how, "--hits", str(HITS)]
+        with (folder / f"stderr{number}").open("w") as errors:
+            command += ["--seed", str(1000 * seed + number), *(["--early"] if seed % 2 else [])]
+            processes.append(
+                subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+                )
+            )
+    said = []
+    for process in processes:
+        try:
+            said.append(process.communicate(timeout=PATIENCE)[0])
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said.append(process.communicate()[0])
+    codes = [process.returncode for process in processes]
+    facts: list[dict[str, Any]] = [json.loads(line) for each in said for line in each.splitlines()]
+    ends = [fact for fact in facts if "digest" in fact]
+    wrong = [f"{folder}, seed {seed}: exit codes {codes}"] if any(codes) else []
+    if not wrong and len({json.dumps([end["digest"], end["states"]]) for end in ends}) != 1:
+        wrong.append(f"{folder}, seed {seed}: the members differ")
+    if history and not wrong:
+        verdict = judge_histories(load(folder / "history"), 0)
+        wrong += [f"{folder}, seed {seed}: {each}" for each in verdict.violations[:3]]
+    if not wrong:
+        shutil.rmtree(folder)
+    return sum(end["hits"] for end in ends), wrong
+
+
+def measure_signals(scale: Scale) -> list[Figure]:
+    """10,000 handlers that raise, over all calls; every third run has three members."""
+    wanted, hits, seed = scale.of(10_000, 50_000), 0, 3_200
+    wrong: list[str] = []
+    while hits < wanted and len(wrong) < 10:
+        came, troubles = run(seed, 3 if seed % 3 == 0 else 2, seed % 4 == 0)
+        hits, seed = hits + came, seed + 1
+        wrong += troubles
+    text = f"{hits} handlers raised in {seed - 3_200} runs, {len(wrong)} wrong"
+    return [Figure("G32", text, not wrong, wrong)]
+
+
+BARS = [Bar(("G32",), {"G32": "10,000 signals over all calls, 0 broken members"}, measure_signals)]
+
+
+def main() -> None:
+    """One run; exit code 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(prog="tests.campaign.signalled", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--members", type=int, default=2)
+    parser.add_argument("--history", action="store_true")
+    options = parser.parse_args()
+    hits, wrong = run(options.seed, options.members, options.history)
+    print(f"{hits} handlers raised", *wrong, sep="\n")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""G15: a large state joins while others write; alone: `python -m tests.campaign.transfer MiB`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.campaign.bars import Bar, Figure, Scale
+
+MEMBER = Path(__file__).with_name("transfer_member.py")
+LARGE = 1_024
+"""MiB of the state."""
+P99, RATE = 0.050, 100.0
+SPARE = 256
+"""MiB that donor and joiner may take beyond the state itself."""
+
+
+class Member:
+    """One process of it."""
+
+    def __init__(self, role: str, address: str, size: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(MEMBER), role, address, str(size)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def hear(self) -> dict[str, Any]:
+        """What it tells next."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a member ended with {self.process.wait()}")
+        facts: dict[str, Any] = json.loads(line)
+        return facts
+
+    def go_on(self) -> None:
+        """Have it go on."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+
+def measure(size: int) -> dict[str, Any]:
+    """Join with a state of so many MiB while a member writes: what it took."""
+    with tempfile.TemporaryDirectory() as directory:
+        address = f"unix:{directory}/group"
+        members = [Member("fill", address, size)]
+        try:
+            return _measure(members, address, size)
+        finally:
+            for member in members:
+                member.process.kill()
+                member.process.wait()
+
+
+def _measure(members: list[Member], address: str, size: int) -> dict[str, Any]:
+    filler = members[0]
+    filled = filler.hear()
+    calm = Member("write", address, size)
+    members.append(calm)
+    calm.hear()
+    time.sleep(3)
+    calm.go_on()
+    alone = calm.hear()
+    calm.go_on()
+    calm.process.wait()
+    writer = Member("write", address, size)
+    members.append(writer)
+    writer.hear()
+    joiner = Member("join", address, size)
+    members.append(joiner)
+    joined = joiner.hear()
+    writer.go_on()
+    written = writer.hear()
+    filler.go_on()
+    return {
+        "MB/s": size * 1.048576 / joined["seconds"],
+        "seconds": joined["seconds"],
+        "complete": joined["parts"] == 16 * size,
+        "p99": written["p99"],
+        "longest": written["most"],
+        "writes": written["writes"],
+        "p99 alone": alone["p99"],
+        "donor": filled["resident"],
+        "donor's peak": filler.hear()["peak"],
+        "joiner": joined["resident"],
+        "joiner's peak": joined["peak"],
+    }
+
+
+def large_join(scale: Scale) -> list[Figure]:
+    """G15 at this scale."""
+    size = max(64, int(LARGE * min(1.0, scale.times)) // 64 * 64)
+    found = measure(size)
+    extra = found["donor's peak"] - found["donor"], found["joiner's peak"] - found["joiner"]
+    met = found["complete"] and found["p99"] <= P99 and found["MB/s"] >= RATE
+    text = (
+        f"{size} MiB at {found['MB/s']:.0f} MB/s; writes p99 {found['p99'] * 1e3:.1f} ms "
+        f"(alone {found['p99 alone'] * 1e3:.1f}), longest {found['longest'] * 1e3:.0f} ms; "
+        f"extra memory {extra[0]} and {extra[1]} MiB"
+    )
+    figures = {name: float(value) for name, value in found.items()}
+    return [Figure("G15", text, met and max(extra) <= SPARE, figures=figures)]
+
+
+MUST = f"p99 <= {P99 * 1e3:.0f} ms, >= {RATE:.0f} MB/s, <= {SPARE} MiB extra"
+BARS = [Bar(("G15",), {"G15": MUST}, large_join)]
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(int(sys.argv[1])), indent=1))

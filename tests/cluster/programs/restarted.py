@@ -1,0 +1,80 @@
+"""A rank of a run with `--restart`, and much state: each but the first is killed once.
+
+Each tells of its acknowledged writes in a file; the first compares in the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+from common import MEETINGS, call, called, wait_for
+
+import orcalike as orca
+
+MiB = 1 << 20
+EACH = 200
+
+
+@orca.shared
+class Box:
+    """Something large."""
+
+    def __init__(self, filling: bytes) -> None:
+        self.size = len(filling)
+
+    @orca.read
+    def get(self) -> int:
+        """How large it is."""
+        return self.size
+
+
+@orca.shared
+class Ledger:
+    """What each rank wrote."""
+
+    def __init__(self) -> None:
+        self.written: dict[int, int] = {}
+
+    @orca.write
+    def write(self, rank: int) -> int:
+        """One more of that rank."""
+        self.written[rank] = self.written.get(rank, 0) + 1
+        return self.written[rank]
+
+    @orca.read
+    def get(self) -> dict[int, int]:
+        """All of it."""
+        return dict(self.written)
+
+
+with orca.join(resilience=int(os.environ["DEGREE"])) as group:
+    rank = group.rank
+    assert rank is not None
+    again = int(os.environ.get("ORCALIKE_RESTART_COUNT", "0"))
+    boxes = [group.share(Box, f"box {i}", b"x" * MiB) for i in range(17)]
+    ledger = group.share(Ledger, "ledger")
+    told = MEETINGS / f"acknowledged.{rank}"
+    last = int(told.read_text()) if told.exists() else 0
+    for number in range(EACH):
+        count = ledger.write(rank)
+        assert count > last, f"{last} was acknowledged, and now it is {count}"
+        last = count
+        told.write_text(str(count))
+        if number == EACH // 2 and not again and rank:
+            if rank > 1:
+                wait_for(lambda: called(f"back.{rank - 1}"), "the one before is back")
+            os.kill(os.getpid(), signal.SIGKILL)
+    if again:
+        call(f"back.{rank}")
+    wait_for(lambda: called("back.2"), "all are back")
+    call(f"done.{rank}")
+    wait_for(lambda: all(called(f"done.{rank}") for rank in range(3)), "all have written")
+    if rank == 0:
+        group.fence()
+        acknowledged = {r: int((MEETINGS / f"acknowledged.{r}").read_text()) for r in range(3)}
+        sizes = {box.get() for box in boxes}
+        print(json.dumps({"told": acknowledged, "found": ledger.get(), "sizes": list(sizes)}))
+        call("compared")
+    wait_for(lambda: called("compared"), "the first has compared")

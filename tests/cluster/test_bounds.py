@@ -1,0 +1,98 @@
+"""Bounds between members that have real sockets: the senders wait, and nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import orcalike as orca
+from orcalike.messages import (
+    Data,
+    MessageGroup,
+    create_group,
+    join_group,
+    leave_group,
+    receive_from_group,
+    send_to_group,
+)
+from orcalike.runtime import waits
+from orcalike.transport.layers.pack import Pack
+from tests.unit.test_bounds import Gate, standing
+
+MIB = 1 << 20
+
+
+def test_a_full_lock_queue_slows_a_sender_elsewhere(tmp_path: Path) -> None:
+    let_go = threading.Event()
+    standing["wait"] = let_go.wait
+    where = f"unix:{tmp_path}/maker"
+    sent: list[int] = []
+    with orca.join(listen=where) as maker, orca.join(seeds=where) as group:
+        gate = group.share(Gate, "gate")
+        same = maker.share(Gate, "gate")
+        gate.stand.nowait()
+
+        def send() -> None:
+            for _ in range(64):
+                gate.put.nowait(bytes(MIB))
+                sent.append(MIB)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        while sender.is_alive() and not waits_for_room(sender):
+            sender.join(0.01)
+        waited = sender.is_alive()
+        let_go.set()
+        sender.join()
+        gate.put(b"last")
+        maker.fence()
+        assert waited
+        assert gate.lengths() == same.lengths() == [*sent, 4]
+
+
+def waits_for_room(thread: threading.Thread) -> bool:
+    """Whether it has waited for room, and nothing has come of it for a while."""
+    found = waits.waiting.get(thread.ident or 0)
+    if found is None or found.kind != "room":
+        return False
+    thread.join(0.5)
+    return waits.waiting.get(thread.ident or 0) is found
+
+
+def test_messages_wait_for_room(tmp_path: Path) -> None:
+    where = f"unix:{tmp_path}/maker"
+    maker = create_group(listen=where)
+    group = join_group(seeds=where, timeout=10)
+    try:
+        pack = group._endpoint.stack.focus("PACK")
+        assert isinstance(pack, Pack)
+        most = 0
+
+        def send() -> None:
+            send_to_group(group, bytes(5 * MIB), timeout=60)
+
+        threads = [threading.Thread(target=send) for _ in range(6)]
+
+        def start(now: int) -> None:
+            for thread in threads:
+                thread.start()
+
+        group._endpoint.pump.call(start)
+        while any(thread.is_alive() for thread in threads):
+            most = max(most, pack.gathered + pack.under_way)
+            threads[-1].join(0.001)
+        assert most <= 8 * MIB
+        assert [len(event.data) for event in data_of(maker, 6)] == [5 * MIB] * 6
+    finally:
+        leave_group(group)
+        leave_group(maker)
+
+
+def data_of(group: MessageGroup, count: int) -> list[Data]:
+    """The next so many messages."""
+    found: list[Data] = []
+    while len(found) < count:
+        event = receive_from_group(group, timeout=30)
+        if isinstance(event, Data):
+            found.append(event)
+    return found

@@ -1,0 +1,56 @@
+"""State of any size comes to those who join, whole, and kills nobody who gives it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cluster.conftest import Process, Programs
+
+
+MiB = 1 << 20
+
+
+def keeper(programs: Programs, how: str, address: str, what: str) -> Process:
+    return programs.start("keeper.py", how, address, what)
+
+
+@pytest.mark.parametrize("what", ["arguments", "dropped", "large", "calls"])
+def test_a_large_state_is_given_on_and_survives_its_givers(programs: Programs, what: str) -> None:
+    """17 objects made of 1 MiB each; 4,500 of 4 kB that were ended; one of 40 MiB; 20,000 calls.
+
+    Each who joins gets it from the one before, which is killed then; writes go on meanwhile.
+    """
+    maker = keeper(programs, "make", f"unix:{programs.directory}/maker", what)
+    address = str(maker.hear()["address"])
+    boxes = maker.hear()["boxes"]
+    first = keeper(programs, "join", address, what)
+    assert first.hear() == {"joined": 2}
+    assert first.hear()["boxes"] == boxes
+    second = keeper(programs, "join", address, what)
+    assert second.hear() == {"joined": 3}
+    assert second.hear()["boxes"][0]["parts"] == boxes[0]["parts"] + 3 * (what == "calls")
+    programs.call("stop")
+    level = maker.hear()["level"]
+    maker.process.send_signal(signal.SIGKILL)
+    programs.call("count")
+    levels = sorted(each.hear()["level"] for each in (first, second))
+    assert levels == [level + 1, level + 2]
+    programs.call("leave")
+    for each in (first, second):
+        assert each.end() == 0, each.said()
+        assert each.complaints() == ""
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_a_kill_under_restart_loses_nothing_acknowledged(programs: Programs, degree: int) -> None:
+    """Each rank that is started again gets 17 MiB of constructor arguments' worth of objects."""
+    result = programs.run("-n3", "--restart", "2", "restarted.py", DEGREE=str(degree))
+    assert result.returncode == 0, result.stderr
+    (facts,) = [json.loads(line) for line in result.stdout.splitlines()]
+    assert facts["sizes"] == [MiB]
+    assert facts["found"] == facts["told"]

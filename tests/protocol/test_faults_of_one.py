@@ -1,0 +1,124 @@
+"""A fault of one process is found there, and is nobody else's (I24; RELIABILITY H10).
+
+`MemoryError`, `RecursionError` and what is no `Exception` are no results that replicas share: the
+replica that met one serves no more and names the operation; the others go on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike.errors import ReplicaDivergence
+from orcalike.group import Share, Whole
+from orcalike.runtime.codes import Code
+from tests.protocol.sim_runtime import Participant
+from tests.protocol.test_runtime_sim import Stage, replica_of
+from tests.zoo import Counter
+
+victim: Any = None
+"""The replica that meets the fault, and which."""
+
+
+@orca.shared
+class Struck:
+    """Counts; one replica may meet a fault."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @orca.write
+    def add(self) -> int:
+        strike(self)
+        self.count += 1
+        return self.count
+
+    @orca.write
+    def add_when(self, least: int) -> int:
+        strike(self)
+        self.count += 1
+        return self.count
+
+    @add_when.when
+    def _(self, least: int) -> bool:
+        return self.count >= least
+
+    @orca.write(popup=True)
+    def add_slowly(self) -> int:
+        strike(self)
+        self.count += 1
+        return self.count
+
+
+def strike(shared: Struck) -> None:
+    if victim is not None and shared is victim[0]:
+        raise victim[1]("planted")
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """Three members that share `struck`."""
+    monkeypatch.setattr(f"{__name__}.victim", None)
+    stage = Stage(3)
+    for number in (1, 2):
+        stage.admit(number)
+    stage.share(stage.participants[0], Struck, "struck")
+    return stage
+
+
+def here(who: Participant) -> Any:
+    return replica_of(who, "struck").object
+
+
+@pytest.mark.parametrize("fault", [MemoryError, RecursionError, SystemExit])
+@pytest.mark.parametrize("operation", ["add", "add_when", "add_slowly"])
+@pytest.mark.parametrize("caller", [0, 2])
+def test_the_replica_that_meets_a_fault_serves_no_more(
+    stage: Stage,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: type[BaseException],
+    operation: str,
+    caller: int,
+) -> None:
+    odd = stage.participants[2]
+    monkeypatch.setattr(f"{__name__}.victim", (here(odd), fault))
+    call = getattr(here(stage.participants[caller]), operation)
+    invocation = call.nowait(*([0] if operation == "add_when" else []))
+    stage.settle()
+    if caller == 2:
+        assert invocation.done()
+        assert isinstance(invocation.exception(), fault)
+    else:
+        assert invocation.result() == 1
+    assert len(odd.faults) == 1
+    assert f"Struck.{operation}" in odd.faults[0]
+    assert fault.__name__ in odd.faults[0]
+    refused: list[Any] = [
+        here(odd).add.nowait,
+        Whole(odd.runtime, Code.FENCE).nowait,
+        lambda: Share(odd.runtime).nowait(Counter, "counter"),
+    ]
+    for refuse in refused:
+        with pytest.raises(ReplicaDivergence, match=f"Struck.{operation}"):
+            refuse()
+    monkeypatch.setattr(f"{__name__}.victim", None)
+    for who in stage.participants[:2]:
+        added = here(who).add.nowait()
+        stage.settle()
+        assert added.done()
+        assert not who.faults
+    assert [here(who).count for who in stage.participants[:2]] == [3, 3]
+
+
+@pytest.mark.parametrize("operation", ["add", "add_when", "add_slowly"])
+def test_an_ordinary_exception_is_no_fault(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    for who in stage.participants:
+        monkeypatch.setattr(f"{__name__}.victim", (here(who), ValueError))
+        call = getattr(here(stage.participants[1]), operation)
+        call.nowait(*([0] if operation == "add_when" else []))
+        stage.settle()
+    assert not any(who.faults for who in stage.participants)

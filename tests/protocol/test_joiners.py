@@ -1,0 +1,118 @@
+"""What a joiner casts before its state is complete, and state that several members give (I17, I28)."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from tests.protocol.hands import Hands
+
+
+def stabilize(hands: Hands, *without: tuple[str, str]) -> None:
+    """All arrives, but on these ways."""
+    pairs = [pair for pair in permutations(hands.endpoints, 2) if pair not in without]
+    while sum(hands.deliver(source, target) for source, target in pairs):
+        pass
+
+
+def members(hands: Hands, name: str) -> str:
+    """The members of the view that `name` has installed."""
+    view = hands[name].installed
+    assert view is not None
+    return " ".join(member.address.removeprefix("sim:") for member in view.members)
+
+
+def joining(count: int) -> Hands:
+    """a and b, with so many casts behind them; c is let in, and no piece of state has come."""
+    hands = Hands()
+    hands.form("a b")
+    for name in "ab":
+        hands[name].piece = 1  # so that what others cast comes between the pieces
+    for number in range(count):
+        hands.cast("a", b"%d" % number)
+    hands.stabilize()
+    hands.add("c")
+    hands.join("c", "a")
+    stabilize(hands, ("a", "c"))
+    hands.deliver("a", "c", 2)  # its greeting, and the view
+    assert not hands["c"].history
+    layer = hands.endpoints["c"].stack.focus("XFER")
+    assert layer is not None
+    assert not layer.dump()["complete"]
+    return hands
+
+
+def test_what_a_joiner_casts_before_it_has_its_state_is_delivered_behind_that() -> None:
+    """All of it, once, in its order; also if others cast meanwhile."""
+    hands = joining(20)
+    mine = [b"of c: %d" % number for number in range(3)]
+    for body in mine:
+        hands.cast("c", body)
+        hands.cast("b", b"meanwhile")
+    hands.stabilize()
+    for name in "abc":
+        assert [body for body in hands[name].bodies if body.startswith(b"of c")] == mine
+        assert hands[name].bodies == hands["a"].bodies
+    assert len(hands["c"].bodies) == 26
+    hands.leave("b")
+    hands.stabilize()
+    assert len(hands["c"].bodies) == 26, "nor once more with the next view"
+
+
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_a_joiners_cast_that_waits_for_its_own_state_is_delivered(count: int) -> None:
+    """Three members must hold it, and c is one of them only when its state is complete."""
+    hands = joining(count)
+    hands.cast("c", b"x", degree=2)
+    hands.stabilize()
+    for name in "abc":
+        assert hands[name].bodies[count:] == [b"x"]
+
+
+def test_a_change_of_view_while_the_state_comes_loses_none_of_a_joiners_casts() -> None:
+    hands = joining(20)
+    hands.cast("c", b"x")
+    hands.leave("b")
+    hands.cast("c", b"y")
+    hands.stabilize()
+    assert members(hands, "c") == "a c"
+    assert hands["c"].bodies[-2:] == hands["a"].bodies[-2:] == [b"x", b"y"]
+    assert hands["c"].bodies == hands["a"].bodies
+
+
+@pytest.mark.parametrize("sizes", [(8, 3), (3, 8), (1, 30)])
+def test_a_joiner_takes_its_state_from_one_of_several_that_give(sizes: tuple[int, int]) -> None:
+    """The only member with replicas dies before it is known that b and c have all it had.
+
+    Both give to d, each in pieces of its own size; a state of pieces of both is nobody's.
+    """
+    hands = Hands()
+    hands.form("w a", witness="w")
+    for number in range(20):
+        hands.cast("a", b"%d" % number)
+    hands.stabilize()
+    for name in "bc":
+        hands.add(name)
+        hands.join(name, "w")
+        hands.deliver("w", name)
+        hands.deliver(name, "w", 2)  # its greeting, and JOIN
+    stabilize(hands, ("b", "w"), ("c", "w"))
+    assert members(hands, "b") == "w a b c"
+    for name, size in zip("bc", sizes, strict=True):
+        assert len(hands[name].bodies) == 20
+        hands[name].piece = size
+    hands.cut_off("a")
+    hands.add("d")
+    hands.join("d", "w")
+    hands.deliver("w", "d")
+    hands.deliver("d", "w", 2)
+    for _ in range(200):  # piece by piece, in turn
+        for source, target in permutations("wbcd", 2):
+            hands.deliver(source, target, 2 if source == "c" else 1)
+    assert members(hands, "d") == "w b c d"
+    assert hands["d"].history == hands["b"].history == hands["c"].history
+    assert len(hands["d"].bodies) == 20
+    hands.cast("d", b"after")
+    hands.stabilize()
+    assert [hands[name].bodies[20:] for name in "bcd"] == [[b"after"]] * 3

@@ -1,0 +1,203 @@
+"""What may wait at one object: for its guard, for its mutex, and for its class (DESIGN, Bounded)."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike.group import Share
+from tests.instructions.workload import Network, Node
+
+MIB = 1 << 20
+WAITING_MAX = 65_536
+
+
+@orca.shared
+class Gate:
+    """What comes waits until it is open, or runs in a thread until that is let go."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.passed: list[int] = []
+
+    @orca.write
+    def go_through(self, data: bytes) -> int:
+        self.passed.append(len(data))
+        return len(data)
+
+    @go_through.when
+    def _(self, data: bytes) -> bool:
+        return self.open
+
+    @orca.write
+    def put(self, data: bytes) -> None:
+        self.passed.append(len(data))
+
+    @orca.write
+    def set_open(self) -> None:
+        self.open = True
+
+    @orca.write(popup=True)
+    def stand(self) -> None:
+        """Until the test lets it go on."""
+        standing["wait"]()
+
+    @orca.read
+    def lengths(self) -> list[int]:
+        return list(self.passed)
+
+
+@orca.atomic
+def go_through_both(first: Gate, second: Gate, data: bytes) -> int:
+    """Waits at both of them."""
+    return first.go_through(data) + second.go_through(data)
+
+
+@go_through_both.when
+def _(first: Gate, second: Gate, data: bytes) -> bool:
+    return first.open and second.open
+
+
+standing: dict[str, Any] = {}
+
+
+# Guards.
+
+
+def test_so_many_calls_wait_for_a_guard_and_no_more(group: orca.Group) -> None:
+    gate = group.share(Gate, "gate")
+    calls = [gate.go_through.nowait(b"") for _ in range(WAITING_MAX)]
+    with pytest.raises(orca.TooManyWaiting, match=r"'gate': 65536 calls wait"):
+        gate.go_through(b"")
+    with pytest.raises(orca.TooManyWaiting):
+        gate.go_through.options(timeout=10)(b"")
+    assert not any(call.done() for call in calls)
+    calls[0].cancel()
+    last = gate.go_through.nowait(b"")
+    assert not last.done()  # there is a place again
+    group.drop(gate)
+    assert isinstance(last.exception(), orca.ObjectDropped)
+
+
+class Members(Network):
+    """Three members, and those that come later."""
+
+    def one_more(self) -> Node:
+        """Another one joins."""
+        node = Node(self, len(self.nodes))
+        self.nodes.append(node)
+        node.stack.join("sim:0", self.now)
+        self.move()
+        return node
+
+    def gates(self, name: str) -> list[Gate]:
+        """The replicas of one object."""
+        made = [Share(node.runtime).nowait(Gate, name) for node in self.nodes]
+        self.move()
+        return [call.result() for call in made]
+
+    def waiting(self, name: str) -> list[list[tuple[Any, int, int]]]:
+        """What waits for its guard at each member: caller, ticket, bytes."""
+        found = []
+        for node in self.nodes:
+            (replica,) = [each for each in node.runtime.replicas if each and each.name == name]
+            found.append([(call.source, call.ticket, call.size) for call in replica.waits()])
+        return found
+
+
+def test_every_replica_refuses_the_same_calls() -> None:
+    members = Members()
+    gates, others = members.gates("gate"), members.gates("other")
+    calls: list[orca.Invocation[int]] = []
+    for turn in range(6):
+        for gate, other in zip(gates, others, strict=True):
+            calls.append(gate.go_through.nowait(bytes(MIB // 2)))
+            if turn == 0:
+                calls.append(go_through_both.nowait(gate, other, bytes(MIB)))
+        members.move()
+    refused = [call for call in calls if call.done()]
+    assert 0 < len(refused) < len(calls)
+    assert all(isinstance(call.exception(), orca.TooManyWaiting) for call in refused)
+    before = members.waiting("gate")
+    assert before[0] == before[1] == before[2]
+    assert 7 * MIB < sum(size for _, _, size in before[0]) <= 8 * MIB
+    # One that joins counts as the others do.
+    newcomer = members.one_more()
+    joined = Share(newcomer.runtime).nowait(Gate, "gate")
+    members.move()
+    more = [joined.result().go_through.nowait(bytes(MIB // 2)), gates[0].go_through.nowait(b"x")]
+    members.move()
+    assert isinstance(more[0].exception(), orca.TooManyWaiting)
+    assert not more[1].done()
+    after = members.waiting("gate")
+    assert after[0] == after[1] == after[2] == after[3]
+    assert len(after[0]) == len(before[0]) + 1
+    # And all that wait go through.
+    for opened in (gates[1].set_open.nowait(), others[2].set_open.nowait()):
+        members.move()
+        opened.result()
+    members.move()
+    assert all(call.done() for call in calls)
+    assert members.waiting("gate") == [[], [], [], []]
+    lengths = [gate.lengths() for gate in (*gates, joined.result())]
+    assert len(lengths[0]) == len(after[0])
+    assert all(each == lengths[0] for each in lengths)
+
+
+# Lock queues.
+
+
+async def test_senders_wait_when_a_lock_queue_is_full() -> None:
+    let_go = threading.Event()
+    standing["wait"] = let_go.wait
+    async with orca.join() as group:
+        gate = await group.share.aio(Gate, "gate")
+        stands = gate.stand.nowait()
+        calls = []
+        try:
+            with contextlib.suppress(orca.WindowFull):
+                for _ in range(64):
+                    calls.append(gate.put.nowait(bytes(MIB)))
+            # The queue, what is numbered beyond it, and the sender's window: 8, 16 and 8 MiB.
+            assert 8 <= len(calls) <= 33
+        finally:
+            let_go.set()
+        await group.drain()
+        await gate.put.aio(b"last")
+        assert stands.done()
+        assert await gate.lengths.aio() == [*([MIB] * len(calls)), 4]
+
+
+# An object without a class here.
+
+
+def test_calls_of_an_undeclared_class_are_kept_up_to_a_bound(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    members = Members()
+    ignorant = members.nodes[2]
+    ignorant.runtime.manager.lookup = lambda name: None  # as if it had not imported the module
+    made = Share(members.nodes[0].runtime).nowait(Gate, "gate")
+    members.move()
+    gate = made.result()
+    replica = ignorant.runtime.replicas[1]
+    assert replica is not None
+    for count in range(1, 8):
+        gate.put.nowait(bytes(MIB))
+        members.move()
+        assert len(replica.queued()) == count
+    gate.put.nowait(bytes(2 * MIB))
+    members.move()
+    assert replica.queued() == []
+    assert "calls of 'gate' came before" in caplog.text
+    gate.put.nowait(b"more")
+    members.move()
+    assert replica.queued() == []
+    wanted = Share(ignorant.runtime).nowait(Gate, "gate")
+    members.move()
+    assert isinstance(wanted.exception(), orca.NotSerializable)
+    assert len(gate.lengths()) == 9

@@ -1,0 +1,250 @@
+"""Connections that have not greeted, and what is logged of bad ones."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers import half_open, sockets
+from orcalike.transport.drivers.complaints import EVERY, Complaints
+from orcalike.transport.drivers.half_open import HalfOpen
+from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.stack import Stack
+from orcalike.transport.stacks import parse_stack
+from orcalike.transport.view import Member
+from tests.protocol.application import Application
+from tests.protocol.checkers import Checker
+from tests.protocol.test_bad_frames import control, frame, hello
+
+DEADLINE = 30.0
+
+
+def test_of_a_source_that_has_too_many_the_oldest_goes() -> None:
+    waiting = HalfOpen()
+    for number in range(half_open.OF_ONE_SOURCE):
+        assert waiting.crowded("one") is None
+        waiting.add(number, "one", number)
+    assert waiting.crowded("one") == 0
+    assert waiting.crowded("other") is None
+    waiting.remove(0)
+    assert waiting.crowded("one") is None
+
+
+def test_of_all_sources_the_one_with_the_most_gives_way() -> None:
+    waiting = HalfOpen()
+    for number in range(half_open.IN_ALL):
+        source = "greedy" if number % 10 == 3 else f"source {number}"
+        assert waiting.crowded(source) is None
+        waiting.add(number, source, number)
+    assert waiting.crowded("late") == 3
+
+
+def test_who_has_not_greeted_in_time() -> None:
+    waiting = HalfOpen()
+    assert waiting.deadline() is None
+    for number in range(3):
+        waiting.add(number, "one", number)
+    assert waiting.deadline() == half_open.GREET_WITHIN
+    assert waiting.overdue(half_open.GREET_WITHIN - 1) == []
+    assert waiting.overdue(half_open.GREET_WITHIN + 1) == [0, 1]
+    waiting.remove(0)
+    waiting.remove(0)
+    assert waiting.deadline() == half_open.GREET_WITHIN + 1
+
+
+def test_bad_connections_are_logged_once_a_second_with_a_count() -> None:
+    lines: list[str] = []
+    complaints = Complaints(lambda level, text: lines.append(text))
+    for number in range(1000):
+        complaints.say(logging.WARNING, f"bad {number}", EVERY + number)
+    assert lines == ["bad 0"]
+    assert complaints.deadline() == 2 * EVERY
+    complaints.count(2 * EVERY)
+    assert lines == ["bad 0", "999 more connections were refused since"]
+    assert complaints.deadline() is None
+
+
+class End:
+    """A member alone in its group, driven by the test's own thread."""
+
+    def __init__(self, address: str, key: bytes | None = None) -> None:
+        listener, self.address = sockets.listen(address)
+        me = Member(self.address, secrets.randbits(64), 0)
+        layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
+        self.stack = Stack(layers, StackConfig("group"), me, 1)
+        self.stack.above = self.top = Application(self.stack, Checker())
+        self.logged: list[str] = []
+        self.pump = Pump(lambda level, text: self.logged.append(text))
+        self.pump.key = key
+        self.pump.stack_for = lambda group, address: self.stack
+        self.pump.add(self.stack)
+        self.pump.listen(listener)
+        self.pump.call(self.stack.join, "")
+
+    def connect(self) -> socket.socket:
+        sock = sockets.connect(self.address)
+        sock.setblocking(True)
+        sock.settimeout(DEADLINE)
+        return sock
+
+    def until(self, holds: Callable[[], object]) -> None:
+        end = time.monotonic() + DEADLINE
+        while not holds():
+            assert time.monotonic() < end, self.logged
+            self.pump.handle()
+            time.sleep(0.001)
+
+    def has_answered(self, sock: socket.socket) -> bool:
+        """Whether the member has sent anything."""
+        sock.setblocking(False)
+        try:
+            return bool(sock.recv(1))
+        except BlockingIOError:
+            return False
+
+    def is_closed(self, sock: socket.socket) -> bool:
+        """Whether the member has closed its end."""
+        sock.setblocking(False)
+        try:
+            while sock.recv(4096):
+                pass
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            pass
+        return True
+
+
+@pytest.fixture(params=["unix", "tcp"])
+def end(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[End]:
+    made = End(f"unix:{tmp_path}/end" if request.param == "unix" else "tcp:127.0.0.1:0")
+    yield made
+    made.pump.close_all()
+    assert made.pump.failure is None
+
+
+def test_who_says_nothing_is_closed_in_time(end: End) -> None:
+    silent = end.connect()
+    end.pump.handle()
+    assert not end.is_closed(silent)
+    end.until(lambda: end.is_closed(silent))
+    assert any("no greeting came in time" in line for line in end.logged)
+    silent.close()
+
+
+def test_silent_connections_keep_nobody_out(end: End) -> None:
+    """However many there are: the oldest goes, and who greets is heard."""
+    silent = [end.connect() for _ in range(3 * half_open.OF_ONE_SOURCE)]
+    end.pump.handle()
+    late = end.connect()
+    late.sendall(hello("group", "", 77))
+    end.until(lambda: end.has_answered(late))
+    assert len([sock for sock in silent if not end.is_closed(sock)]) <= half_open.OF_ONE_SOURCE
+    for sock in (*silent, late):
+        sock.close()
+
+
+def test_one_that_never_reads_is_not_answered_for_ever(end: End) -> None:
+    """Each question is answered with a view: what waits for its reader has a bound."""
+    greedy = end.connect()
+    greedy.sendall(hello("group", "unix:/nowhere/at/all", 77))
+    end.until(lambda: end.has_answered(greedy))
+    question = whole = control("JOIN", ["unix:/nowhere/at/all", 77, 0, False], {})
+    closed = False
+    for _ in range(200_000):
+        try:
+            question = question[greedy.send(question) :] or whole
+        except BlockingIOError:
+            end.pump.handle()
+        except ConnectionError:
+            closed = True
+            break
+    greedy.close()
+    assert closed
+    assert any("does not read" in line for line in end.logged)
+
+
+def test_without_descriptors_the_pump_still_sleeps(end: End) -> None:
+    """What cannot be accepted is closed, or makes room: it does not keep the pump awake."""
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    waiting = [end.connect() for _ in range(8)]
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, limits[1]))
+    taken = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        end.until(lambda: any("cannot be accepted" in line for line in end.logged))
+        end.until(lambda: len([sock for sock in waiting if end.is_closed(sock)]) >= 7)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for fd in taken:
+            os.close(fd)
+    for sock in waiting:
+        sock.close()
+
+
+KEY = bytes(range(32))
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (hello("group", "", 77), "it speaks without the key"),
+        (b"OLK1" + bytes(32) + bytes(32) + hello("group", "", 77), "has not proved the key"),
+        (b"OLK1" + bytes(32) + bytes(32) + frame(1, bytes(3000)), "has not proved the key"),
+        (b"OLK1" + bytes(32), "no greeting came in time"),
+    ],
+)
+def test_without_the_key_no_frame_is_read(said: bytes, why: str) -> None:
+    end = End("tcp:127.0.0.1:0", KEY)
+    stranger = end.connect()
+    stranger.sendall(said)
+    end.until(lambda: end.is_closed(stranger))
+    end.until(lambda: any(why in line for line in end.logged))
+    assert end.stack.dump()["COM"]["peers"] == {}
+    stranger.close()
+    end.pump.close_all()
+
+
+@pytest.mark.parametrize("keys", [(KEY, KEY), (KEY, bytes(32)), (KEY, None), (None, KEY)])
+def test_only_who_has_the_key_gets_in(keys: tuple[bytes | None, bytes | None]) -> None:
+    first, second = End("tcp:127.0.0.1:0", keys[0]), End("tcp:127.0.0.1:0", keys[1])
+    joiner = Stack(
+        parse_stack("TOTAL:MBRSHIP:COM:tcp"),
+        StackConfig("group"),
+        Member(second.address, 99, 1),
+        2,
+    )
+    joiner.above = top = Application(joiner, Checker())
+    second.pump.replace(second.stack, joiner)
+    second.pump.stack_for = lambda group, address: joiner
+    second.pump.call(joiner.join, first.address)
+
+    def over() -> bool:
+        first.pump.handle()
+        return top.installed is not None or bool(top.failed)
+
+    second.until(over)
+    if keys[0] == keys[1]:
+        assert top.installed is not None
+        assert len(top.installed.members) == 2
+    else:
+        assert top.installed is None
+        assert top.failed
+        assert first.top.installed is not None
+        assert len(first.top.installed.members) == 1
+    first.pump.close_all()
+    second.pump.close_all()

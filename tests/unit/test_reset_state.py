@@ -1,0 +1,59 @@
+"""`reset` goes on with a state that somebody who lives has, or not at all (A05, I9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from orcalike.transport.membership.attempt import Attempt, Report
+from orcalike.transport.membership.quorum import State
+from orcalike.transport.view import Member, View
+
+MEMBERS = tuple(Member(f"sim:{number}", number, number) for number in range(1, 6))
+VIEW = View(1, 1, 0, MEMBERS)
+NONE, EMPTY, WHOLE = State
+
+
+def attempt(*states: State, reset: int = 1) -> Attempt:
+    """A ballot of a reset, and what the oldest members have reported of their state."""
+    made = Attempt(1, VIEW, reset=reset)
+    for place, state in enumerate(states):
+        made.reports[place] = Report(b"", state=state)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("states", "dead", "granted"),
+    [
+        ((WHOLE,), set(), True),
+        ((NONE, WHOLE), set(), True),
+        ((NONE, WHOLE), {2}, False),  # it has reported, and died since
+        ((NONE, WHOLE, WHOLE), {2}, True),
+        ((WHOLE, NONE), {1}, False),
+        ((NONE, NONE), set(), False),
+        ((NONE, EMPTY), set(), True),
+        ((NONE, EMPTY), {2}, False),
+    ],
+)
+def test_the_state_of_the_dead_is_dead(
+    states: tuple[State, ...], dead: set[int], *, granted: bool
+) -> None:
+    assert attempt(*states).may_propose(dead).granted == granted
+
+
+def test_a_reset_needs_as_many_as_it_asks_for() -> None:
+    assert not attempt(WHOLE, NONE, reset=3).may_propose(set()).granted
+    assert attempt(WHOLE, NONE, NONE, reset=3).may_propose(set()).granted
+
+
+def test_a_reset_is_decided_by_all_who_promised() -> None:
+    made = attempt(WHOLE, WHOLE)
+    made.accepts = {0}
+    assert not made.is_decided(set())
+    made.accepts = {0, 1}
+    assert made.is_decided(set())
+
+
+def test_nobody_goes_on_with_a_state_that_died_in_an_ordinary_change_either() -> None:
+    states = (NONE, WHOLE, NONE, NONE)
+    assert attempt(*states, reset=0).may_propose(set()).granted
+    assert not attempt(*states, reset=0).may_propose({2}).granted

@@ -1,0 +1,133 @@
+"""`join(stack=...)`: what cannot run is refused with the remedy; what can runs real objects."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import orcalike as orca
+from orcalike.messages import (
+    Data,
+    create_group,
+    join_group,
+    leave_group,
+    receive_from_group,
+    send_to_group,
+)
+from tests.zoo import Counter
+
+DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
+OBJECTS = "the runtime of shared objects needs"
+
+REFUSED = {
+    "COM:unix": f"{OBJECTS} PACKED, STATE, TOTAL_ORDER from below",
+    "MBRSHIP:COM:unix": f"{OBJECTS} PACKED, STATE, TOTAL_ORDER from below",
+    "TOTAL:MBRSHIP:COM:unix": f"{OBJECTS} PACKED, STATE from below: put PACK below it; put XFER",
+    "XFER:TOTAL:MBRSHIP:COM:unix": f"{OBJECTS} PACKED from below: put PACK below it",
+    "PACK:TOTAL:MBRSHIP:COM:unix": f"{OBJECTS} STATE from below: put XFER below it",
+    "STABLE:PACK:XFER:TOTAL:MBRSHIP:COM:unix": f"{OBJECTS} PACKED from below: put STABLE below PACK",
+    "DROP:PACK:XFER:TOTAL:MBRSHIP:COM:unix": f"{OBJECTS} PACKED from below: put DROP below PACK",
+    "PACK:XFER:TOTAL:MBRSHIP:DROP(lose=20):COM:unix": "MBRSHIP needs FIFO from below: DROP(lose=20)",
+    "PACK:XFER:TOTAL:MBRSHIP:COM:sim": "COM:sim runs in the simulator only",
+    "": "'' does not end in COM:medium",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_stack_that_objects_cannot_stand_on_is_refused(text: str, tmp_path: Path) -> None:
+    for where in ({}, {"listen": f"unix:{tmp_path}/group"}):
+        with pytest.raises(orca.StackError) as caught, orca.join(stack=text, **where):  # type: ignore[arg-type]
+            pass
+        assert REFUSED[text] in str(caught.value)
+    assert os.listdir(tmp_path) == [], "the socket is gone"
+
+
+KEY = bytes(32)
+"""What TCP needs."""
+
+
+@pytest.mark.parametrize(("said", "has"), [("tcp", "unix"), ("unix", "tcp")])
+def test_the_medium_of_the_string_is_that_of_the_socket(
+    said: str, has: str, tmp_path: Path
+) -> None:
+    address = f"unix:{tmp_path}/group" if has == "unix" else "tcp:127.0.0.1:0"
+    stack = f"PACK:XFER:TOTAL:MBRSHIP:COM:{said}"
+    error = rf"the stack ends in COM:{said}, but .* by {has} sockets .*: write COM:{has}"
+    with (
+        pytest.raises(orca.StackError, match=error),
+        orca.join(listen=address, stack=stack, key=KEY),
+    ):
+        pass
+    with (
+        pytest.raises(orca.StackError, match=error),
+        orca.join(seeds=address.replace(":0", ":9"), stack=stack, timeout=5, key=KEY),
+    ):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_witness_has_the_default_stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A launched program's group with a witness, on another stack: refused before anything is sent."""
+    for name, value in {
+        "RANK": "0",
+        "WORLD_SIZE": "1",
+        "ADDRESS": f"unix:{tmp_path}/witness",
+        "RUNTIME_DIR": f"{tmp_path}",
+        "LISTEN": f"unix:{tmp_path}/0",
+        "SEEDS": f"unix:{tmp_path}/witness,unix:{tmp_path}/0",
+        "SEQUENCER": "witness",
+    }.items():
+        monkeypatch.setenv(f"ORCALIKE_{name}", value)
+    stack = "PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix"
+    error = "the witness of a launched program has the stack .* `orcalike run --sequencer rank`"
+    with pytest.raises(orca.StackError, match=error), orca.join(stack=stack, timeout=5, key=KEY):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+RUN = [
+    DEFAULT,
+    " PACK : XFER:TOTAL :MBRSHIP:COM: unix ",
+    "PACK(size=64):STABLE(window=9):XFER:TOTAL(packets=4):MBRSHIP:COM:unix",
+    "PACK:DROP:STABLE:DROP(delay=20):XFER:DROP:TOTAL:DROP(delay=20):MBRSHIP:DROP:COM:unix",
+    "PACK:XFER:TOTAL:MBRSHIP:COM:tcp",
+]
+
+
+@pytest.mark.parametrize("text", RUN)
+def test_a_stack_that_is_accepted_runs_objects(text: str, tmp_path: Path) -> None:
+    """Over real sockets: share, write, read, a guard, a late join with state, a leave."""
+    address = "tcp:127.0.0.1:0" if text.endswith("tcp") else f"unix:{tmp_path}/group"
+    with ExitStack() as block:
+        first = block.enter_context(orca.join(listen=address, stack=text, key=KEY))
+        counter = first.share(Counter, "counter", 3)
+        for _ in range(20):
+            counter.add(1)
+        with orca.join(seeds=first.address, stack=text, timeout=30, key=KEY) as second:
+            mine = second.find(Counter, "counter")
+            assert mine.get() == 23
+            waiting = counter.take.nowait(30)
+            assert mine.add(10) == 33
+            assert waiting.result(30) is not None
+            second.fence()
+            assert mine.get() == counter.get() == 3
+        assert counter.add(1) == 4
+
+
+def test_messages_run_without_packets(tmp_path: Path) -> None:
+    stack = "XFER:TOTAL:MBRSHIP:COM:unix"
+    with pytest.raises(
+        orca.StackError, match=r"orcalike.messages needs STATE from below: put XFER"
+    ):
+        create_group(stack="TOTAL:MBRSHIP:COM:unix")
+    first = create_group(listen=f"unix:{tmp_path}/group", stack=stack)
+    second = join_group(seeds=f"unix:{tmp_path}/group", stack=stack, timeout=30)
+    send_to_group(second, b"hello", timeout=30)
+    events = [receive_from_group(first, timeout=30) for _ in range(2)]
+    assert isinstance(events[1], Data)
+    assert events[1].data == b"hello"
+    leave_group(second)
+    leave_group(first)

@@ -1,0 +1,137 @@
+"""The window: what a member may have under way, not ordered yet, in messages and in bytes (D13)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+import orcalike as orca
+from orcalike.runtime import waits
+from orcalike.transport.layers.pack import Pack
+
+MIB = 1 << 20
+WINDOW = 8 * MIB
+
+
+@orca.shared
+class Lengths:
+    """Keeps the lengths of what it gets."""
+
+    def __init__(self, first: bytes = b"") -> None:
+        self.found: list[int] = []
+
+    @orca.write
+    def take(self, data: bytes) -> int:
+        self.found.append(len(data))
+        return len(data)
+
+    @orca.read
+    def lengths(self) -> list[int]:
+        return list(self.found)
+
+
+@orca.atomic
+def take_in(lengths: Lengths, data: bytes) -> int:
+    """The same, through the group."""
+    return lengths.take(data)
+
+
+class Window:
+    """What a group has under way while its stack is busy."""
+
+    def __init__(self, group: orca.Group) -> None:
+        self.pump = group._endpoint.pump
+        pack = group._endpoint.stack.focus("PACK")
+        assert isinstance(pack, Pack)
+        self.pack = pack
+
+    def bytes(self) -> int:
+        """Those that are not ordered yet, in packets that are closed."""
+        return self.pack.gathered + self.pack.under_way
+
+    def while_busy(self, function: Callable[[], object]) -> None:
+        """Call it while nothing is cast."""
+        self.pump.call(lambda now: function())
+
+
+WAYS: dict[str, Callable[[orca.Group, Lengths, bytes], object]] = {
+    "write": lambda group, shared, data: shared.take.nowait(data),
+    "atomic": lambda group, shared, data: take_in.nowait(shared, data),
+    "share": lambda group, shared, data: group.share.nowait(Lengths, "other", data),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_calls_that_would_go_past_it_wait_first(way: str) -> None:
+    async with orca.join() as group:
+        shared = await group.share.aio(Lengths, "lengths")
+        window, call = Window(group), WAYS[way]
+
+        def fill() -> None:
+            for _ in range(7):
+                call(group, shared, bytes(MIB))
+            for size in (MIB, 16 * MIB - 4096):
+                with pytest.raises(orca.WindowFull):
+                    call(group, shared, bytes(size))
+            call(group, shared, bytes(MIB // 2))  # there is room for this one
+            assert 7 * MIB < window.bytes() <= WINDOW
+
+        window.while_busy(fill)
+        await group.drain()
+        call(group, shared, bytes(16 * MIB - 4096))  # alone it may be as large as that
+
+
+async def test_drain_makes_room_for_what_was_refused() -> None:
+    async with orca.join() as group:
+        shared = await group.share.aio(Lengths, "lengths")
+        window = Window(group)
+
+        async def take(size: int) -> int:
+            return await shared.take.aio(bytes(size))
+
+        def fill() -> None:
+            shared.take.nowait(bytes(6 * MIB))
+            awaited.append(shared.take.aio(bytes(3 * MIB)))
+
+        awaited: list[object] = []
+        window.while_busy(fill)
+        waiting = [asyncio.create_task(take(size * MIB)) for size in (7, 1, 5)]
+        assert await asyncio.gather(*waiting) == [7 * MIB, 1 * MIB, 5 * MIB]
+        assert await awaited[0] == 3 * MIB  # type: ignore[misc]
+        assert sorted(shared.lengths()) == sorted(n * MIB for n in (6, 3, 7, 1, 5))
+
+
+def test_threads_wait_and_the_small_do_not_starve_the_large() -> None:
+    with orca.join() as group:
+        shared = group.share(Lengths, "lengths")
+        window = Window(group)
+        large = threading.Thread(target=lambda: shared.take(bytes(7 * MIB)))
+        small = threading.Thread(target=lambda: shared.take(b"x"))
+
+        def fill() -> None:
+            shared.take.nowait(bytes(6 * MIB))
+            large.start()
+            wait_until(lambda: len(waiting_for_room()) == 1)
+            small.start()
+            wait_until(lambda: len(waiting_for_room()) == 2)
+            assert window.bytes() <= WINDOW
+
+        window.while_busy(fill)
+        large.join(30)
+        small.join(30)
+        assert sorted(shared.lengths()) == [1, 6 * MIB, 7 * MIB]
+
+
+def waiting_for_room() -> list[object]:
+    """The waits of this process for room."""
+    return [each for each in list(waits.waiting.values()) if each.kind == "room"]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Other threads come as far as that."""
+    while not condition():
+        time.sleep(0.001)

@@ -1,0 +1,14 @@
+"""Signal handlers wait while the main thread is inside the core."""
+
+
+ctypedef bint (*Asking)() noexcept
+
+
+cdef void hold() noexcept
+cdef int drop() except -1
+cdef bint drop_later() noexcept
+cdef bint interrupted() except -1
+cdef int surface() except -1
+cdef int deliver() except -1
+cdef void ask_also(Asking is_busy) noexcept
+cdef void block_signals() noexcept nogil

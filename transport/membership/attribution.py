@@ -1,0 +1,86 @@
+"""Which control messages are believed from which endpoints: a table.
+
+What a non-member sends changes nothing here, but for what the protocol needs of it: it may ask to
+join, it may ask what it has missed, and it may answer what this endpoint has asked *it*. An
+endpoint is the incarnation and address of its greeting. These are its own claims: who may connect
+at all (the same user on a Unix socket, who has the key on TCP) could make up others.
+"""
+
+from __future__ import annotations
+
+from enum import Flag, auto
+from typing import Any
+
+from orcalike.transport.errors import ProtocolError
+
+
+class Standing(Flag):
+    """What the sender of a message is to the endpoint that gets it."""
+
+    ANY = auto()
+    """An endpoint that has greeted."""
+    PLACE = auto()
+    """A member that speaks in the present view, from its place."""
+    MEMBER = auto()
+    """A member of the present view that speaks outside of it."""
+    FORMER = auto()
+    """A member of an earlier view that this endpoint was in."""
+    ASKED = auto()
+    """An endpoint that this one has asked, since its view was installed."""
+    STATED = auto()
+    """A member of the view that the message is about, where this endpoint is in none yet."""
+
+
+BELIEVED: dict[str, Standing] = {
+    "JOIN": Standing.ANY,
+    "BEHIND": Standing.ANY,
+    "DENIED": Standing.PLACE | Standing.ASKED,
+    "INSTALL": Standing.PLACE | Standing.MEMBER | Standing.ASKED | Standing.STATED,
+    "EXPELLED": (
+        Standing.PLACE | Standing.MEMBER | Standing.FORMER | Standing.ASKED | Standing.STATED
+    ),
+    "SHIP": Standing.PLACE | Standing.MEMBER | Standing.ASKED,
+    "GONE": Standing.MEMBER,
+    "LEAVE": Standing.PLACE,
+    "HERE": Standing.PLACE,
+    "WAITS": Standing.PLACE,
+    "ALIVE": Standing.PLACE,
+    "SLOW": Standing.PLACE,
+    "RESET": Standing.PLACE,
+    "RESET_FAILED": Standing.PLACE,
+    "FLUSH": Standing.PLACE,
+    "FLUSH_OK": Standing.PLACE,
+    "PROMISED": Standing.PLACE,
+    "PROPOSE": Standing.PLACE,
+    "ACCEPT": Standing.PLACE,
+    "BLOCKED": Standing.PLACE,
+    "LOST": Standing.PLACE,
+}
+"""By the kind of a message: from whom it is believed; from others it is dropped, and counted."""
+
+OPTIONS_MAX = 16
+OPTION_MAX = 256
+"""Characters of an option's name, or of its value where that is text."""
+
+
+def kind_of(fields: object) -> str:
+    """The kind of a control message, which can be shown; raises ProtocolError where it is none."""
+    match fields:
+        case [str(kind), *_] if kind in BELIEVED:
+            return kind
+    raise ProtocolError("a control message of no kind")
+
+
+def options_of(options: dict[Any, Any]) -> dict[str, Any]:
+    """The options that a JOIN asks for; raises ProtocolError where they can be no options."""
+    if len(options) <= OPTIONS_MAX and all(map(_is_option, options, options.values())):
+        return options
+    raise ProtocolError("a JOIN with options that make no sense")
+
+
+def _is_option(name: object, value: object) -> bool:
+    if not isinstance(name, str) or not name.isprintable() or len(name) > OPTION_MAX:
+        return False
+    if isinstance(value, str):
+        return value.isprintable() and len(value) <= OPTION_MAX
+    return value is None or isinstance(value, int | float)

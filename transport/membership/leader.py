@@ -1,0 +1,104 @@
+"""A leader, or sequencer, that hangs: it beats, and does nothing else (F17).
+
+The member that expels slow ones is the one that leads, so another one must see that it hangs
+itself. A member that waits for it asks whether it is there (WAITS): one whose protocol runs answers
+at once (ALIVE), whatever else it waits for. One that does not answer for half of `slow_timeout` is
+taken for hung, here and at all that are told so (SLOW), until it leads again.
+
+The clock is the caller's. A member that was late itself asks once more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.membership.agreement import Agreement
+
+
+class Port(Protocol):
+    """What the watch needs of the layer that it works for."""
+
+    def tell(self, place: int, message: list[Any]) -> None:
+        """Send a control message to the member at `place`."""
+
+    def suspected(self, incarnation: int, why: str) -> None:
+        """Say that a member of the view is suspected."""
+
+    def unsettle(self, incarnation: int | None) -> None:
+        """Have the leader begin a new view."""
+
+
+class LeaderWatch:
+    """Asks the member that leads whether it is there, while this one waits for it."""
+
+    def __init__(self, port: Port, agreement: Agreement, slow: int) -> None:
+        """`slow` is `slow_timeout`, in nanoseconds."""
+        self.port = port
+        self.agreement = agreement
+        self.patience = slow // 2
+        self.deadline: int | None = None
+        """When to `expire`, in ns; None while nothing is waited for."""
+        self.asked: int | None = None
+        """The incarnation of the leader that was asked and has not answered."""
+
+    def clear(self) -> None:
+        """A new view: nothing is waited for."""
+        self.deadline = self.asked = None
+
+    def wait(self, now: int) -> None:
+        """If a change of view is due that another member leads, ask that one after a while."""
+        if self.deadline is None and self.agreement.waits:
+            self.deadline = now + self.patience
+
+    def ask(self, now: int) -> None:
+        """Ask the member that leads now; once, until it answers."""
+        view = self.agreement.view
+        if view is None or self.agreement.leader == self.agreement.place:
+            return
+        leader = view.members[self.agreement.leader].incarnation
+        if leader != self.asked:
+            self.asked = leader
+            self.deadline = now + self.patience
+            self.port.tell(self.agreement.leader, ["WAITS"])
+
+    def expire(self, now: int) -> None:
+        """Ask, if it is time to; a leader that was asked in time, and has not answered, is out."""
+        if self.deadline is None or now < self.deadline:
+            return
+        late = now - self.deadline > self.patience // 2
+        asked = self.asked
+        self.clear()
+        view, agreement = self.agreement.view, self.agreement
+        if view is None or agreement.leader == agreement.place:
+            return
+        leader = view.members[agreement.leader].incarnation
+        if asked != leader or late:
+            if asked == leader or agreement.waits:
+                self.ask(now)
+            return
+        for place, member in enumerate(view.members):
+            if place != agreement.place and not agreement.is_out(member.incarnation):
+                self.port.tell(place, ["SLOW", leader])
+        self.port.suspected(leader, "it beats and does not answer")
+        agreement.hung.add(leader)
+        self.port.unsettle(None)
+
+    def receive(self, place: int, message: list[Any], now: int) -> None:
+        """A message of the member at `place`; raises ProtocolError if it makes no sense."""
+        view, agreement = self.agreement.view, self.agreement
+        assert view is not None
+        match message:
+            case ["WAITS"]:
+                self.port.tell(place, ["ALIVE"])
+            case ["ALIVE"]:
+                if view.members[place].incarnation == self.asked:
+                    self.clear()
+                    self.wait(now)
+            case ["SLOW", int(incarnation)]:
+                hung = view.place(incarnation)
+                if hung >= 0 and hung == agreement.leader != agreement.place:
+                    agreement.hung.add(incarnation)
+                    self.port.unsettle(None)
+            case _:
+                raise ProtocolError("word of a leader that makes no sense")

@@ -1,0 +1,67 @@
+"""Leases: which deaths excuse a member from the quorum (Gray and Cheriton, "Leases", 1989, section 2).
+
+A member that is certainly dead may have decided on a view before it died, a view that lets a new
+member in or that names fewer. So a certain death excuses it from the quorum only if somebody who
+is there can vouch that it decided nothing that is unknown there. That is what a lease is for.
+
+*Granting.* Each heartbeat of a member L to a member X of its view V grants a lease: L decides on no
+view after V without the acceptance of X until `span` has passed since that beat was sent. A beat
+grants only if L had contact with X within `window`, and none grants while L proposes a value.
+
+*Deciding.* A coordinator that has the acceptances of a quorum decides at once if all others of V
+have accepted or are certainly dead. Else it waits until its leases to the rest are over.
+
+*Vouching.* X knows of a beat from L that it was sent after X's own beat which it echoes, by X's own
+clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to
+X when it died, so it had decided nothing that X had not accepted; X vouches for L.
+
+Leases are granted only to members that learn of deaths for certain: others excuse nobody.
+
+Only the rate of clocks matters, not what they show. With the silence limit D, `window + span` is
+1.2 D: a member that stops is excused 0.2 D after it is suspected at the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+NEVER = 0x7FFFFFFFFFFFFFFF
+"""A time that does not come, ns."""
+
+
+def span_of(detection: int) -> int:
+    """How long a lease lasts, ns, where a member is suspected after `detection` ns of silence."""
+    return detection * 7 // 10
+
+
+def window_of(detection: int) -> int:
+    """How old contact may be for a beat to grant a lease, ns."""
+    return detection // 2
+
+
+class Leases:
+    """The leases that a member has granted, as far as it must wait for their end.
+
+    While it grants them, the driver counts; when it has ended them, the driver says when it last
+    granted one to each member (`ended`).
+    """
+
+    def __init__(self, detection: int) -> None:
+        self.span = span_of(detection)
+        self._granted: dict[int, int] | None = {}
+        """When the last lease was granted, by incarnation; None until the driver has said so."""
+
+    def end(self) -> None:
+        """No lease is granted from here on; `ended` says what was granted before."""
+        self._granted = None
+
+    def ended(self, granted: Iterable[tuple[int, int]]) -> None:
+        """The driver grants none any more, and granted the last ones at these times, ns."""
+        self._granted = dict(granted)
+
+    def over_at(self, incarnation: int) -> int:
+        """When the last lease to a member is over, ns; NEVER until that is known."""
+        if self._granted is None:
+            return NEVER
+        granted = self._granted.get(incarnation)
+        return 0 if granted is None else granted + self.span
