@@ -163,6 +163,16 @@ class Hands:
                 if far is not None and far[0].name in (one, other):
                     self._down(end, link, "the link broke")
 
+    def lose_end(self, one: str, other: str) -> None:
+        """`one` loses its links to `other`, with what is on them; `other` does when it sends."""
+        end = self.endpoints[one]
+        for link, far in enumerate(end.links):
+            if far is not None and far[0].name == other:
+                end.links[link] = None
+                end.queues[link].clear()
+                far[0].queues[far[1]].clear()
+                self.call(one, partial(end.stack.link_down, link, "it broke"))
+
     # The network.
 
     def deliver(self, source: str, target: str, count: int = 1) -> int:
@@ -173,6 +183,9 @@ class Hands:
             while far is not None and far[0].name == target and end.queues[link]:
                 if arrived == count:
                     return arrived
+                if far[0].links[far[1]] is None:
+                    self._down(end, link, "it was reset")  # half open until something is sent
+                    break
                 frame = end.queues[link].popleft()
                 arrived += 1
                 self._lines.append(f"{source}->{target} {describe(frame)}")

@@ -161,3 +161,38 @@ def test_joiners_are_told_though_the_leader_has_ended() -> None:
     hands.cast("d", b"x")
     hands.stabilize()
     assert hands["b"].bodies == hands["d"].bodies == [b"x"]
+
+
+@pytest.mark.parametrize("frames", range(0, 40, 2))
+def test_a_joiner_that_lost_its_link_to_the_donor_gets_the_state(frames: int) -> None:
+    """The donor believes that its link stands, and that it has given all; it has nothing to send."""
+    hands = Hands()
+    hands.form("a b c")
+    hands.cast("a", b"before")
+    hands.stabilize()
+    hands.add("d")
+    hands.join("d", "b")
+    play(hands, frames)
+    hands.lose_end("d", "a")
+    for _ in range(15):
+        hands.stabilize()
+        pass_time(hands, 100 * MS)
+    assert members(hands, "d") == "a b c d"
+    assert hands["d"].history == hands["a"].history
+
+
+def test_what_waits_for_an_address_is_for_the_endpoint_that_is_there() -> None:
+    """d joins from the address of a member that died; the word that it is in waits for a link."""
+    hands = Hands()
+    hands.form("a b c")
+    hands.cut_off("c")
+    dead = hands.endpoints.pop("c").stack.me.incarnation
+    for name in "ab":
+        hands.call(name, partial(hands.endpoints[name].stack.died, dead))
+    hands.stabilize()
+    assert members(hands, "b") == "a b"
+    hands.add("elsewhere")
+    hands.add("c")  # another incarnation
+    hands.join("c", "b")
+    hands.stabilize()
+    assert members(hands, "c") == "a b c"

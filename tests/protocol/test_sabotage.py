@@ -19,6 +19,7 @@ QUICK = [name for name, seeds in SEEDS.items() if max(seeds) < 70]
 FOUND = Path(__file__).parent / "testdata"
 FILES = {path.stem: path for path in sorted(FOUND.glob("sabotage/*.json"))} | {
     "decide-within-lease": FOUND / "safety" / "oldest_alone_then_dead.json",
+    "gap-not-closed": FOUND / "liveness" / "link_broken_at_one_end.json",
     "tentative-outlives-state": FOUND / "safety" / "tentative_outlives_the_state.json",
 }
 DIRECTED = {switch: make() for make, (switch, _) in SCHEDULES.items()} | {

@@ -25,6 +25,7 @@ cdef class Peer:
     cdef readonly bint missed           # what was sent to it in this view was given up
 
     cdef give_up(self)
+    cdef list take_contacts(self)
 
 
 cdef class Com(Layer):
@@ -42,6 +43,7 @@ cdef class Com(Layer):
     cpdef link_down(self, int link, str why)
     cpdef receive(self, int link, Message frame)
 
+    cdef int say_hello(self, int link) except -1
     cdef greet(self, int link, Peer peer, Message frame)
     cdef Peer peer(self, str address)
     cdef Peer known(self, str address, object incarnation)

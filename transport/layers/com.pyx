@@ -7,7 +7,8 @@ goes to all others of the view: who casts has the message already. Any size to 1
 COM runs no protocol but a greeting: the first frame of each link says which group, which
 endpoint and which incarnation speaks. The driver makes the links: `out.connects` names the
 addresses that one is wanted to. What is sent to a peer whose link is not up yet waits for it,
-within a bound. Of two links to one peer, the first that greets carries all that is sent there.
+within a bound. Of two links to one peer, the first that greets carries all that is sent there, and
+is tried when the second greets: the peer may have lost it.
 A link to a member of the view that went down is made again, with growing pauses; what was under
 way on it is lost, and the layers above are told.
 
@@ -53,6 +54,13 @@ cdef class Peer:
         """What waits for a link will not be sent."""
         self.missed |= bool(self.queue)
         self.queue, self.queued = [], 0
+
+    cdef list take_contacts(self):
+        """What waits for whichever endpoint is at the address; it waits here no longer."""
+        cdef list contacts = [entry for entry in self.queue if entry[0] == CONTACT]
+        self.queue = [entry for entry in self.queue if entry[0] != CONTACT]
+        self.queued = sum([(<Message>message).size() for _, message in self.queue])
+        return contacts
 
 
 def greeting_of(const unsigned char[::1] frame):
@@ -104,8 +112,13 @@ cdef class Com(Layer):
         peer = self.links[link] = self.peer(address) if address else Peer("")
         peer.connecting = False
         self.greetings[link] = False
+        self.say_hello(link)
+
+    cdef int say_hello(self, int link) except -1:
+        """The greeting; once more on a link that has it, nothing but to see whether it stands."""
         body = msgpack.packb([self.group, self.me.address, self.me.incarnation])
         self.transmit(link, Message(body), HELLO)
+        return 0
 
     cpdef link_down(self, int link, str why):
         """The link is gone, and what was under way on it."""
@@ -207,12 +220,12 @@ cdef class Com(Layer):
             return
         known = self.known(address or f"link:{link}:{incarnation}", incarnation)
         if known is not peer:
-            if peer.address and peer.link < 0 and peer.incarnation is not None:
-                # Another endpoint answers where this peer was: it is gone.
-                peer.replaced = True
-                self.above.up_problem(peer, "another endpoint has its address")
-            elif peer.link < 0:
-                waiting, peer.queue, peer.queued = peer.queue, [], 0    # for whoever is there
+            if peer.link < 0:
+                waiting = peer.take_contacts()
+                if peer.address and peer.incarnation is not None:
+                    # Another endpoint answers where this peer was: it is gone.
+                    peer.replaced = True
+                    self.above.up_problem(peer, "another endpoint has its address")
             self.links[link] = peer = known
         self.greetings[link] = True
         peer.incarnation = incarnation
@@ -228,6 +241,10 @@ cdef class Com(Layer):
                 self.transmit(link, message, kind)
             peer.queue, peer.queued = [], 0
             self.above.up_linked(peer)
+        elif peer.link != link:
+            # The other end has made a second link: it may have lost the first one, on which all is
+            # sent from here. If it has, this breaks it here too, and what was lost is said again.
+            self.say_hello(peer.link)
         for kind, message in waiting:
             self.transmit(peer.link, message, kind)
 
@@ -282,10 +299,13 @@ cdef class Com(Layer):
                 return peer
         peer = self.peers.get(member.address)
         if peer is None or peer.incarnation not in (None, member.incarnation):
-            taken = peer is not None and peer.link >= 0
-            peer = Peer(member.address)
-            if not taken:
+            before, peer = peer, Peer(member.address)
+            if before is None or before.link < 0:
                 self.peers[member.address] = peer
+                if before is not None:          # what waits for the address is for this one now
+                    peer.queue = before.take_contacts()
+                    peer.queued = sum([(<Message>message).size() for _, message in peer.queue])
+                    peer.connecting, before.connecting = before.connecting, False
         return peer
 
     cpdef cast(self, Message message):
