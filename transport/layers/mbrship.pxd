@@ -27,6 +27,7 @@ cdef class Mbrship(Layer):
     cdef int64_t lease_at           # when a lease that a decision waits for is over
     cdef int64_t frozen_at
     cdef object leader              # whether the one that leads hangs
+    cdef object awaited             # the incarnation of the leader that knows of this member
     cdef readonly int least         # R, as the application has said (H2)
     cdef bint leaves, over
 
@@ -48,5 +49,7 @@ cdef class Mbrship(Layer):
     cdef ask_strangers(self)
     cdef plan(self)
     cdef replay(self, object entry)
+    cdef say_here(self)
+    cdef tell_gone(self, members)
     cdef exit(self, str why)
 

@@ -13,6 +13,9 @@ on (`quorum`), which deaths excuse one (`lease`), and what the next view is (`ag
 packets are held, and what must be delivered before a view, is for the layers above (`up_flush`,
 `up_flush_ok`, `up_cut`).
 
+Whoever waits for another member to lead than before says so to that one (HERE), and an endpoint that
+is out says so to those that may count on it (GONE): nobody waits for one that has gone on, or is out.
+
 An incarnation is a member once: one that the group went on without is told so, and never let in
 again. A view names the one that it follows, and is installed after that one alone.
 
@@ -174,7 +177,20 @@ cdef class Mbrship(Layer):
     cpdef proceed(self):
         self.agreement.proceed()
         self.leader.wait(self.core.now)
+        self.say_here()
         self.plan()
+
+    cdef say_here(self):
+        """This member waits for another leader than before: if that one has gone on, it answers.
+
+        All who knew that it has may be gone; from its silence nothing follows, since it beats.
+        """
+        if self.view is None or self.agreement.leader == self.place:
+            return
+        leader = self.view.members[self.agreement.leader].incarnation
+        if leader != self.awaited:
+            self.awaited = leader
+            self.tell(self.agreement.leader, ["HERE"])
 
     # Who is there.
 
@@ -251,6 +267,7 @@ cdef class Mbrship(Layer):
         """Have the leader begin a new view."""
         self.settle()
         if self.agreement.leader != self.place:
+            self.awaited = self.view.members[self.agreement.leader].incarnation
             self.tell(self.agreement.leader, ["LOST", incarnation or 0])
 
     def ask_leader(self):
@@ -279,8 +296,6 @@ cdef class Mbrship(Layer):
         self.core.beats_version += 1
         self.detector.watch_too([member.incarnation for member in beats], self.core.now)
         self.plan()
-        if self.agreement.leader != self.place:
-            self.tell(self.agreement.leader, ["HERE"])  # if it has gone on meanwhile, it says so
 
     cdef ask_strangers(self):
         """While this member waits for others: who is not in its view may know more.
@@ -586,6 +601,7 @@ cdef class Mbrship(Layer):
         elif view.follows != self.view.identity and not (
                 self.is_broken("install-any-number") and view != self.view):
             if view.place(self.me.incarnation) >= 0 and is_after(view, self.view):
+                self.tell_gone(dict.fromkeys((*view.members, *self.view.members)))
                 self.exit(f"expelled: {view} does not follow this member's {self.view}")
             else:
                 self.stale += 1
@@ -612,7 +628,14 @@ cdef class Mbrship(Layer):
         if self.view is None:
             self.exit("expelled: the group had let this member in, and went on without it")
         elif is_after(view, self.view):
+            self.tell_gone([each for each in self.view.members if view.place(each.incarnation) < 0])
             self.exit(f"expelled: {view} went on without this member")
+
+    cdef tell_gone(self, members):
+        """These may be in a view with this member, and must not wait for it: it answers no more."""
+        for member in members:
+            if member.incarnation != self.me.incarnation:
+                self.contact_with(member.address, ["GONE"])
 
     cdef correct(self, Message message, object view):
         """A member of an older lineage speaks of its view as the newest: tell it the present one."""
@@ -714,6 +737,7 @@ cdef class Mbrship(Layer):
         self.key = key_of(view)
         self.place = view.place(self.me.incarnation)
         self.me = view.members[self.place]
+        self.awaited = view.members[0].incarnation
         present = {member.incarnation for member in view.members}
         self.unlinked = {each: why for each, why in self.unlinked.items() if each in present}
         self.ask_at = self.frozen_at = self.lease_at = NEVER

@@ -463,11 +463,14 @@ class Agreement:
         self.port.mark("V7")
         view, cut = attempt.value
         self._tell_dropped(view)
-        for place in attempt.reports:
-            if place != self.place:
-                if self.port.is_broken("accept-without-packets"):
-                    self._ship_to(place)
-                self.port.tell(place, ["INSTALL", view.pack(), cut])
+        for place, member in enumerate(attempt.view.members):
+            # A value that was carried on may have members that did not promise this ballot.
+            reported = place in attempt.reports
+            if place == self.place or not (reported or view.place(member.incarnation) >= 0):
+                continue
+            if reported and self.port.is_broken("accept-without-packets"):
+                self._ship_to(place)
+            self.port.tell(place, ["INSTALL", view.pack(), cut])
         self.tell_joiners(attempt.view, attempt.value)
         self.port.mark("V8")
         self.port.install(view, cut)
