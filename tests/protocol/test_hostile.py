@@ -29,7 +29,7 @@ def test_a_frame_that_does_harm_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     from orcalike.transport.membership import attribution
 
     table = dict.fromkeys(attribution.BELIEVED, attribution.Standing.ANY)
-    monkeypatch.setattr("orcalike.transport.layers.mbrship.BELIEVED", table)
+    monkeypatch.setattr(attribution, "BELIEVED", table)
     with pytest.raises(Exception) as found:  # noqa: PT011 of several kinds
         hostile.attack(100_000, 0)
     assert "tests.protocol.hostile" in "".join(found.value.__notes__)

@@ -29,7 +29,7 @@ import msgpack
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.agreement import OLDEST_WATCHED, Agreement
 from orcalike.transport.membership.attempt import Value
-from orcalike.transport.membership.attribution import BELIEVED, Standing, kind_of, options_of
+from orcalike.transport.membership.attribution import Speaker, is_believed, kind_of, options_of
 from orcalike.transport.membership.detector import Detector
 from orcalike.transport.membership.early import Early, Entry
 from orcalike.transport.membership.leader import LeaderWatch
@@ -484,28 +484,12 @@ cdef class Mbrship(Layer):
             self.stale += 1                     # out of the group: none of its business
             return
         fields = unpack(message.body, "a control message")
-        if BELIEVED[kind_of(fields)] & self.standing_of(message, fields):
+        peer = self.below.focus("COM").peer_at(message.link)
+        speaker = Speaker(message.source, peer.incarnation, peer.address)
+        if is_believed(fields, speaker, self.view, self.former, self.questioned):
             self.dispatch(message, fields)
         else:
             self.stale += 1
-
-    def standing_of(self, Message message, fields):
-        """What the sender of a control message is to this endpoint (`membership/attribution.py`)."""
-        standing = Standing.ANY
-        if self.view is not None and message.source >= 0:
-            return standing | Standing.PLACE
-        peer = self.below.focus("COM").peer_at(message.link)
-        if self.view is not None and self.view.place(peer.incarnation) >= 0:
-            standing |= Standing.MEMBER
-        if peer.incarnation in self.former:
-            standing |= Standing.FORMER
-        if peer.address and peer.address in self.questioned:
-            standing |= Standing.ASKED
-        if self.view is None and fields[0] in ("INSTALL", "EXPELLED"):
-            match fields:
-                case [_, [*packed], *_] if View.unpack(packed).place(peer.incarnation) >= 0:
-                    standing |= Standing.STATED
-        return standing
 
     cdef dispatch(self, Message message, object fields):
         match fields:

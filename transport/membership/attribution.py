@@ -8,10 +8,12 @@ at all (the same user on a Unix socket, who has the key on TCP) could make up ot
 
 from __future__ import annotations
 
+from collections.abc import Container
 from enum import Flag, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.view import View
 
 
 class Standing(Flag):
@@ -57,6 +59,54 @@ BELIEVED: dict[str, Standing] = {
     "LOST": Standing.PLACE,
 }
 """By the kind of a message: from whom it is believed; from others it is dropped, and counted."""
+
+
+class Speaker(NamedTuple):
+    """The endpoint that sent a control message."""
+
+    place: int
+    """The place in the present view that it speaks from; -1 if it speaks outside of the view."""
+    incarnation: int
+    address: str
+
+
+def is_believed(
+    fields: list[Any],
+    speaker: Speaker,
+    view: View | None,
+    former: Container[int],
+    questioned: Container[str],
+) -> bool:
+    """Whether a control message is believed from its sender; raises ProtocolError if it is none.
+
+    `view` is the present one, or None; `former` are members of earlier views, and `questioned` the
+    addresses that were asked anything since the view was installed.
+    """
+    return bool(BELIEVED[kind_of(fields)] & _standing(fields, speaker, view, former, questioned))
+
+
+def _standing(
+    fields: list[Any],
+    speaker: Speaker,
+    view: View | None,
+    former: Container[int],
+    questioned: Container[str],
+) -> Standing:
+    standing = Standing.ANY
+    if view is not None and speaker.place >= 0:
+        return standing | Standing.PLACE
+    if view is not None and view.place(speaker.incarnation) >= 0:
+        standing |= Standing.MEMBER
+    if speaker.incarnation in former:
+        standing |= Standing.FORMER
+    if speaker.address and speaker.address in questioned:
+        standing |= Standing.ASKED
+    if view is None and fields[0] in ("INSTALL", "EXPELLED"):
+        match fields:
+            case [_, [*packed], *_] if View.unpack(packed).place(speaker.incarnation) >= 0:
+                standing |= Standing.STATED
+    return standing
+
 
 OPTIONS_MAX = 16
 OPTION_MAX = 256
