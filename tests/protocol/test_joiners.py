@@ -8,6 +8,8 @@ import pytest
 
 from tests.protocol.hands import Hands
 
+SECOND = 1_000_000_000
+
 
 def stabilize(hands: Hands, *without: tuple[str, str]) -> None:
     """All arrives, but on these ways."""
@@ -116,3 +118,35 @@ def test_a_joiner_takes_its_state_from_one_of_several_that_give(sizes: tuple[int
     hands.cast("d", b"after")
     hands.stabilize()
     assert [hands[name].bodies[20:] for name in "bcd"] == [[b"after"]] * 3
+
+
+@pytest.mark.parametrize("arrived", [0, 1, 5])
+def test_a_joiner_asks_another_member_where_its_donor_gives_nothing_any_more(arrived: int) -> None:
+    """The donor beats, and its links stand; it hangs after so many frames."""
+    hands = Hands()
+    hands.form("w a b", witness="w")
+    hands["a"].piece = hands["b"].piece = 1
+    for number in range(20):
+        hands.cast("a", b"%d" % number)
+    hands.stabilize()
+    hands.add("c")
+    hands.join("c", "w")
+    stabilize(hands, ("a", "c"), ("c", "a"))
+    for _ in range(arrived):
+        hands.deliver("a", "c")
+        hands.deliver("c", "a")
+    hangs = list(permutations("abcw", 2))
+    hangs = [pair for pair in hangs if "a" in pair]
+    end = hands.now + 100 * SECOND
+    while hands.now < end:
+        hands.now += SECOND // 10
+        for name, endpoint in hands.endpoints.items():
+            for member in endpoint.stack.beats:
+                endpoint.stack.heard(member.incarnation, hands.now)
+            if name != "a":
+                hands.call(name, endpoint.stack.expire)
+        stabilize(hands, *hangs)
+    assert members(hands, "b").split()[:3] == ["w", "a", "b"], "nobody waited for it but c"
+    assert hands["c"].history == hands["b"].history
+    hands.stabilize()
+    assert hands["c"].history == hands["a"].history

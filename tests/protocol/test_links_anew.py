@@ -10,7 +10,7 @@ from itertools import combinations, permutations
 
 import pytest
 
-from tests.protocol.hands import Hands
+from tests.protocol.hands import Hands, describe
 
 MS = 1_000_000
 
@@ -196,3 +196,23 @@ def test_what_waits_for_an_address_is_for_the_endpoint_that_is_there() -> None:
     hands.join("c", "b")
     hands.stabilize()
     assert members(hands, "c") == "a b c"
+
+
+def test_a_leader_is_not_taken_for_hung_if_the_question_was_lost_with_a_link() -> None:
+    """R = 1, and two of four are gone: b waits for a, which waits for them."""
+    hands = Hands()
+    hands.form("a b c d")
+    for name in "abcd":
+        hands.endpoints[name].stack.top.degree(1)
+    for name in "cd":
+        hands.cut_off(name)
+        hands.endpoints.pop(name)
+    hands.stabilize()
+    while not any("WAITS" in describe(frame) for frame in hands.frames("b")):
+        hands.stabilize()
+        pass_time(hands, 20 * MS)
+    hands.break_links("a", "b")
+    for _ in range(400):
+        hands.stabilize()
+        pass_time(hands, 100 * MS)
+    assert not [line for line in hands.lines() if "does not answer" in line]

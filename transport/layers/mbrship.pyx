@@ -226,7 +226,7 @@ cdef class Mbrship(Layer):
                 back = sorted(silent - self.detector.silent)
                 self.suspicions()
                 for incarnation in back:
-                    self.agreement.again(incarnation)
+                    self.say_again(incarnation)
             self.agreement.ask_again()
             self.ask_strangers()
         if now >= self.lease_at:
@@ -269,6 +269,12 @@ cdef class Mbrship(Layer):
         if self.agreement.leader != self.place:
             self.awaited = self.view.members[self.agreement.leader].incarnation
             self.tell(self.agreement.leader, ["LOST", incarnation or 0])
+
+    def say_again(self, incarnation):
+        """A member can be reached anew: what was under way to it, or from it, may be lost."""
+        self.agreement.again(incarnation)
+        self.leader.again(incarnation, self.core.now)
+        self.plan()
 
     def ask_leader(self):
         """A layer, or a joiner, waits for the member that leads: does it hang?"""
@@ -424,7 +430,7 @@ cdef class Mbrship(Layer):
                 for piece in self.above.up_missing(held, True):
                     self.contact_with(peer.address, ["SHIP", list(identity), piece])
             self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
-            self.agreement.again(peer.incarnation)
+            self.say_again(peer.incarnation)
 
     cdef gone(self, Message message):
         """GONE: the peer is out of the group for good, and answers for its member no more."""
@@ -453,7 +459,7 @@ cdef class Mbrship(Layer):
             return
         if peer.link >= 0:                      # there is another link; what went by this one is lost
             self.unsettle(gone.incarnation)
-            self.agreement.again(gone.incarnation)
+            self.say_again(gone.incarnation)
             return
         self.unlinked[gone.incarnation] = why
         if not self.agreement.departs(gone.incarnation) and not self.leaves:
@@ -475,7 +481,7 @@ cdef class Mbrship(Layer):
             self.unsettle(peer.incarnation)     # that word may have been lost with a link, too
         if peer.place >= 0:
             self.tell(peer.place, ["HERE"])     # whoever has gone on meanwhile says so
-            self.agreement.again(peer.incarnation)
+            self.say_again(peer.incarnation)
 
     # Control messages.
 
@@ -527,7 +533,7 @@ cdef class Mbrship(Layer):
                 self.plan()
             case ["HERE"] if self.view is not None and message.source >= 0:
                 # A link was made again, and only the other end may know that one was broken.
-                self.agreement.again(self.view.members[message.source].incarnation)
+                self.say_again(self.view.members[message.source].incarnation)
             case ["RESET", int(minimum)] if self.view is not None and message.source >= 0:
                 self.reset_for(message.source, minimum)
             case ["RESET_FAILED", str(why)] if self.view is not None and message.source >= 0:

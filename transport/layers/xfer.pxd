@@ -1,6 +1,6 @@
 """XFER: a joiner gets the state as it stood at the view that admits it."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
@@ -35,6 +35,7 @@ cdef class Xfer(Layer):
     cdef object giver               # the incarnation that they come from; None as long as none came
     cdef bint begun                 # a piece of it came
     cdef bint deaf                  # that donor failed; its pieces are not taken
+    cdef int64_t patience           # ns without a piece until another donor is asked
     cdef list tried                 # the donors that failed
     cdef str reason                 # why the first did
     cdef bint gives_up              # this member leaves, since the state does not come
@@ -58,6 +59,7 @@ cdef class Xfer(Layer):
     cdef take(self, int source, Message message)
     cdef bint take_next(self, int kind, bytes body, bint witness) except -1
     cdef failed(self, str why, bint refused)
+    cdef expect(self)
     cdef ask_again(self)
     cdef start_again(self, uint32_t start)
     cdef begin_again(self, uint32_t epoch)

@@ -17,7 +17,8 @@ gone, another starts again as of that view (F21). Who leaves finishes what it gi
 A donor that cannot give says why (FAILED), and goes on with all else. A joiner that did not get all,
 or cannot take it, is no holder: it casts AGAIN, and at that place in the order another member begins
 to give, the state as of there. If that fails too, or there is no other (REFUSED), it leaves, and its
-application hears why it could not join.
+application hears why it could not join. If no piece comes for `slow_timeout`, and twice as long each
+time, it casts AGAIN too: then another member gives if there is one, else the same one from the start.
 
 Needs total order. Where nobody has state (only witnesses were there) a joiner begins empty.
 """
@@ -31,7 +32,7 @@ from orcalike.transport.wire.control import unpack
 
 from libc.stdint cimport uint32_t
 
-from orcalike.transport.layers.base cimport EMPTY, NONE, WHOLE, Core, Layer
+from orcalike.transport.layers.base cimport EMPTY, NEVER, NONE, WHOLE, Core, Layer
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
 
@@ -75,6 +76,7 @@ cdef class Xfer(Layer):
         self.buffered = []
         self.tried = []
         self.kept = []
+        self.patience = config.slow
 
     cpdef cast(self, Message message):
         message.push(1)[0] = DATA
@@ -167,6 +169,7 @@ cdef class Xfer(Layer):
             self.newest = view
             if self.giver is not None and view.place(self.giver) < 0:
                 self.forget_giver()
+            self.expect()
             self.below.incomplete((self.core.me.incarnation,))
             self.buffered.append((view, cut))
             return
@@ -226,9 +229,10 @@ cdef class Xfer(Layer):
         tried = [load64(p + 8 * i) for i in range(message.size() // 8)]
         able = [member.incarnation for member in self.view.members
                 if not member.witness and member.incarnation not in self.donors]
-        others = [member for member in able if member not in tried]
+        untried = [member for member in able if member not in tried]
+        others = [member for member in untried if member != self.donors[joiner]]
         # Where none is complete for all to see, each that is knows only of itself.
-        giver = others[0] if others else able[0] if able else ANYBODY
+        giver = (others or untried or able or [ANYBODY])[0]
         self.donors[joiner] = giver
         self.take_back(joiner)
         if giver == me or giver == ANYBODY and not self.core.me.witness and joiner != me:
@@ -332,6 +336,17 @@ cdef class Xfer(Layer):
 
     # The joiner.
 
+    cdef expect(self):
+        """The next piece is to come while its donor's patience lasts."""
+        self.deadline = self.core.now + self.patience
+
+    cpdef expire(self):
+        """Nothing has come for too long: perhaps the donor hangs, or its program does."""
+        self.deadline = NEVER
+        if not self.complete and not self.deaf:
+            self.patience *= 2
+            self.ask_again()
+
     cdef buffer(self, Message message):
         """Keep a cast until the state is here; the senders wait where that is too much."""
         cdef bint mine = self.newest is not None and message.source >= 0 and (
@@ -367,6 +382,7 @@ cdef class Xfer(Layer):
             self.wanted += 1
             if not self.take_next(header[0], message.body, self.newest.members[source].witness):
                 return
+        self.expect()
         want = Message.new(0)
         store_header(want, WANT, self.epoch, self.start, self.wanted)
         self.below.send(want, (source,))
@@ -395,6 +411,7 @@ cdef class Xfer(Layer):
     cdef failed(self, str why, bint refused):
         """The state did not come, or cannot be taken: ask another donor, or give up."""
         self.deaf = True
+        self.deadline = NEVER
         self.tried.append(self.giver)
         if not refused or not self.reason:
             self.reason = why
@@ -419,6 +436,7 @@ cdef class Xfer(Layer):
         self.epoch = self.newest.number
         self.start = start
         self.forget_giver()
+        self.expect()
         views = [event for event in self.buffered if isinstance(event, tuple)]
         self.buffered = views[len(views) - 1:]
         self.buffered_bytes = 0
@@ -453,6 +471,7 @@ cdef class Xfer(Layer):
         if self.core.is_broken("forget-buffered"):
             buffered = [event for event in buffered if isinstance(event, tuple)]
         self.complete = self.replays = True
+        self.deadline = NEVER
         self.donors = donors
         self.view, cut = buffered[0]
         self.above.up_view(self.view, cut)

@@ -62,6 +62,12 @@ class LeaderWatch:
             self.deadline = now + self.patience
             self.port.tell(self.agreement.leader, ["WAITS"])
 
+    def again(self, incarnation: int, now: int) -> None:
+        """A member can be reached anew: what it was asked may be lost, or what it answered."""
+        if incarnation == self.asked:
+            self.clear()
+            self.ask(now)
+
     def expire(self, now: int) -> None:
         """Ask, if it is time to; a leader that was asked in time, and has not answered, is out."""
         if self.deadline is None or now < self.deadline:
