@@ -29,8 +29,9 @@ check: build     ## lint, formatting, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-unit: build      ## the tests alone
-	$(BIN)/python -m pytest -q
+JOBS ?= 2
+unit: build      ## the tests alone, JOBS=2 at once
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
 
 test: check unit ## everything that must pass
 

@@ -16,7 +16,7 @@ def test_a_run_without_faults_is_judged_to_be_right() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=280,
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr

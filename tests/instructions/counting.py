@@ -18,7 +18,7 @@ MARGIN = 0.05
 """So much more than the figure may be needed."""
 SAME = 0.02
 """By so much the plain call may differ in the same build of the interpreter."""
-SECONDS = 100
+SECONDS = 280
 RUNS = 3
 """The two runs of a section, and one before them that fills what is filled once; and the rest."""
 DUMPS = RUNS + 1

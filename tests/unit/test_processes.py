@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import secrets
@@ -27,7 +28,7 @@ from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
-DEADLINE = 60.0
+DEADLINE = 250.0
 #: These fit a socket that nobody reads, and take two reads.
 CASTS = [b"%1500d" % number for number in range(60)]
 
@@ -148,14 +149,30 @@ class End:
         return [event for event in self.stack.events if event[0] in kinds]
 
 
+Ends = Callable[..., End]
+
+
 @pytest.fixture
-def end(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[End]:
+def make_end() -> Iterator[Ends]:
+    """Makes members, which are closed with the test, however that ends."""
+    made: list[End] = []
+
+    def make(address: str, *detection: int) -> End:
+        made.append(End(address, *detection))
+        return made[-1]
+
+    yield make
+    for end in made:
+        end.pump.close_all()
+    assert [end.pump.failure for end in made] == [None] * len(made)
+
+
+@pytest.fixture
+def end(make_end: Ends, tmp_path: Path, request: pytest.FixtureRequest) -> End:
     """The member that watches; it makes the group."""
-    made = End(getattr(request, "param", f"unix:{tmp_path}/first"))
+    made = make_end(getattr(request, "param", f"unix:{tmp_path}/first"))
     made.join("")
-    yield made
-    made.pump.close_all()
-    assert made.pump.failure is None
+    return made
 
 
 class Sender:
@@ -172,7 +189,10 @@ class Sender:
             bufsize=1,
             cwd=Path(__file__).parents[2],
         )
-        end.until(lambda: end.view is not None and len(end.view.members) == 2)
+
+    def come_in(self) -> None:
+        """Wait until it is a member."""
+        self.end.until(lambda: self.end.view is not None and len(self.end.view.members) == 2)
         self.incarnation, self.pid = map(int, self.read().split())
 
     def read(self) -> str:
@@ -193,12 +213,34 @@ class Sender:
 
 
 @pytest.fixture
-def sender(end: End, tmp_path: Path) -> Iterator[Sender]:
+def make_sender(tmp_path: Path) -> Iterator[Callable[[End], Sender]]:
+    """Starts members in processes of their own, which are closed with the test, however that ends."""
+    with contextlib.ExitStack() as stack:
+
+        def make(end: End) -> Sender:
+            tcp = end.member.address.startswith("tcp")
+            made = Sender(end, "tcp:127.0.0.1:0" if tcp else f"unix:{tmp_path}/second")
+            stack.callback(made.close)
+            made.come_in()
+            return made
+
+        yield make
+
+
+@pytest.fixture
+def sender(end: End, make_sender: Callable[[End], Sender]) -> Sender:
     """A member that has joined, from a process of its own."""
-    tcp = end.member.address.startswith("tcp")
-    made = Sender(end, "tcp:127.0.0.1:0" if tcp else f"unix:{tmp_path}/second")
-    yield made
-    made.close()
+    return make_sender(end)
+
+
+@contextlib.contextmanager
+def killed_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """The process, which does not outlive the block."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("seen", ["by itself", "with its end"])
@@ -246,7 +288,7 @@ def test_a_closed_socket_is_no_death(end: End, sender: Sender) -> None:
     assert end.told("died") == [("died", sender.incarnation)]
 
 
-def test_who_made_the_connection_knows_of_a_death_as_well(tmp_path: Path) -> None:
+def test_who_made_the_connection_knows_of_a_death_as_well(make_end: Ends, tmp_path: Path) -> None:
     """Even where a third process, which lives on, made the listening socket (a launcher)."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{tmp_path}/launched")
@@ -260,24 +302,26 @@ end.join("")
 print(end.member.incarnation, flush=True)
 end.pump.run_alone()
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", text],
-        stdout=subprocess.PIPE,
-        pass_fds=[listener.fileno()],
-        cwd=Path(__file__).parents[2],
-    )
-    assert process.stdout
-    with listener, process.stdout:
+    with (
+        listener,
+        killed_at_the_end(
+            subprocess.Popen(
+                [sys.executable, "-c", text],
+                stdout=subprocess.PIPE,
+                pass_fds=[listener.fileno()],
+                cwd=Path(__file__).parents[2],
+            )
+        ) as process,
+    ):
+        assert process.stdout
         incarnation = int(process.stdout.readline())
         listener.close()
-        end = End(f"unix:{tmp_path}/joiner")
+        end = make_end(f"unix:{tmp_path}/joiner")
         end.join(f"unix:{tmp_path}/launched")
         end.until(lambda: end.view)
         process.kill()
         end.until(lambda: end.told("died"))
         assert end.told("died") == [("died", incarnation)]
-        end.pump.close_all()
-        process.wait()
 
 
 @pytest.mark.parametrize("end", ["tcp:127.0.0.1:0"], indirect=True)
@@ -364,9 +408,9 @@ def test_what_strangers_pass_is_not_believed(end: End, tmp_path: Path, passed: s
 
 
 def test_a_stack_hears_of_whom_it_beats_to_right_before_it_expires(
-    end: End, tmp_path: Path
+    end: End, make_end: Ends, tmp_path: Path
 ) -> None:
-    other = End(f"unix:{tmp_path}/other")
+    other = make_end(f"unix:{tmp_path}/other")
     for one, two in ((end, other), (other, end)):
         one.stack.beats = (two.member,)
         one.stack.beats_version += 1
@@ -389,17 +433,20 @@ def test_a_stack_hears_of_whom_it_beats_to_right_before_it_expires(
     end.stack.beats_version += 1
     assert not hears()
     end.pump.call(lambda now: None)
-    other.pump.close_all()
 
 
 @pytest.fixture
-def quick(tmp_path: Path) -> Iterator[End]:
+def quick(make_end: Ends, tmp_path: Path) -> End:
     """A member that makes a group, and suspects others soon."""
-    made = End(f"unix:{tmp_path}/first", 200_000_000)
+    made = make_end(f"unix:{tmp_path}/first", 200_000_000)
     made.join("")
-    yield made
-    made.pump.close_all()
-    assert made.pump.failure is None
+    return made
+
+
+@pytest.fixture
+def of_quick(quick: End, make_sender: Callable[[End], Sender]) -> Sender:
+    """A member that has joined it, from a process of its own."""
+    return make_sender(quick)
 
 
 def stop(sender: Sender) -> None:
@@ -408,45 +455,51 @@ def stop(sender: Sender) -> None:
     os.waitid(os.P_PID, sender.process.pid, os.WSTOPPED | os.WNOWAIT)
 
 
-def test_a_process_that_lives_is_not_suspected_for_its_silence(quick: End, tmp_path: Path) -> None:
+def test_a_process_that_lives_is_not_suspected_for_its_silence(
+    quick: End, of_quick: Sender
+) -> None:
     """It beats no more and runs, as one does that gets no processor; then it is stopped."""
-    sender = Sender(quick, f"unix:{tmp_path}/second")
-    sender.tell("mute")
-    assert sender.read() == "mute\n"
+    of_quick.tell("mute")
+    assert of_quick.read() == "mute\n"
     quick.until(lambda: len(quick.told("lives")) > 3)
-    assert quick.told("lives")[0] == ("lives", sender.incarnation)
+    assert quick.told("lives")[0] == ("lives", of_quick.incarnation)
     assert quick.told("problem") == []
-    stop(sender)
+    stop(of_quick)
     quick.until(lambda: quick.told("problem"))
     assert quick.told("problem") == [("problem", "it is silent")]
-    sender.close()
 
 
-def test_a_process_that_is_stopped_has_no_word_from_the_kernel(quick: End, tmp_path: Path) -> None:
-    sender = Sender(quick, f"unix:{tmp_path}/second")
+def test_a_process_that_is_stopped_has_no_word_from_the_kernel(
+    quick: End, of_quick: Sender
+) -> None:
     quick.until(lambda: quick.told("heard"))
-    stop(sender)
+    stop(of_quick)
     quick.stack.events.clear()
     quick.until(lambda: quick.told("problem"))
     assert quick.told("lives") == []
-    sender.close()
 
 
+@pytest.mark.usefixtures("of_quick")
 def test_a_partition_stands_for_another_host(quick: End, tmp_path: Path) -> None:
     """`orcalike chaos partition` cuts processes apart that live; the kernel is not asked."""
-    sender = Sender(quick, f"unix:{tmp_path}/second")
     quick.pump.call(lambda now: quick.pump.sever([f"unix:{tmp_path}/second"]))
     quick.stack.events.clear()
     quick.until(lambda: quick.told("problem"))
     assert quick.told("lives") == []
-    sender.close()
 
 
 # The parts.
 
 
-def test_whether_a_process_runs() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that waits."""
+    waiting = [sys.executable, "-c", "input()"]
+    with killed_at_the_end(subprocess.Popen(waiting, stdin=subprocess.PIPE)) as process:
+        yield process
+
+
+def test_whether_a_process_runs(child: subprocess.Popen[bytes]) -> None:
     process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
     assert process.runs()
     child.send_signal(signal.SIGSTOP)
@@ -458,22 +511,21 @@ def test_whether_a_process_runs() -> None:
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert not process.runs()
-    child.communicate()
+    child.wait()
     assert not process.runs()
     process.close()
     with Path(os.devnull).open() as file:
         assert not Process(file.fileno(), Stack.__new__(Stack), 1).runs()
 
 
-def test_a_process_is_watched_until_it_ends() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+def test_a_process_is_watched_until_it_ends(child: subprocess.Popen[bytes]) -> None:
     process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
     assert processes.is_pidfd(process.fd)
     assert not process.has_ended()
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert process.has_ended()
-    child.communicate()
+    child.wait()
     assert process.has_ended()
     process.close()
     assert not processes.is_pidfd(process.fd)

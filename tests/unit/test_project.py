@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -42,6 +43,7 @@ _HEADER = re.compile(r'^cdef extern from "([^"]+)"', re.MULTILINE)
 _DOCSTRING = re.compile(r'"""(?s:.*?)"""')
 
 
+@cache
 def files(*folders: str, suffixes: tuple[str, ...] = PYTHON + CYTHON) -> list[Path]:
     """The files of some folders; the links inside orcalike/ lead to the other folders."""
     found = [path for folder in folders for path in (ROOT / folder).rglob("*")]
@@ -53,8 +55,13 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> list[str]:
     """The modules that a file imports or cimports; a relative import begins with a dot."""
+    return list(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     text = path.read_text()
     if path.suffix in CYTHON:
         for source, names in _CYTHON_IMPORT.findall(_DOCSTRING.sub('""', text)):

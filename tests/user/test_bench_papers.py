@@ -17,7 +17,7 @@ from orcalike.bench.papers.__main__ import EXPERIMENTS, LEFT_OUT
 from orcalike.bench.papers.layers import Meter
 from orcalike.bench.papers.shapes import Curve, Shape, write_csv
 
-SECONDS = 60
+SECONDS = 280
 ASKED = ("A53", "A57", "H93")
 
 

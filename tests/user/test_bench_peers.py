@@ -12,7 +12,7 @@ import pytest
 
 from orcalike.bench.peers import catalogue
 
-SECONDS = 110
+SECONDS = 280
 WHAT = [("write that waits", 3), ("write that waits", 1), ("writes, no wait", 3), ("read", 3)]
 NO_PROGRAMS = {"PATH": "/nowhere"}
 

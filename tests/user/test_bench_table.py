@@ -15,7 +15,7 @@ import pytest
 from orcalike.bench.bars import Bar
 from orcalike.bench.table import compare
 
-SECONDS = 110
+SECONDS = 280
 ROWS = {
     "unpinned": {"write that waits, unpinned"},
     "sequencer": {

@@ -48,7 +48,7 @@ def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 def chaos(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "orcalike", "chaos", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
 
 
 def ready(process: subprocess.Popen[str], count: int) -> tuple[str, dict[int, int], Path]:

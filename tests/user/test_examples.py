@@ -19,7 +19,7 @@ EXAMPLES = ROOT / "examples"
 TSPLIB = os.environ.get("ORCALIKE_TSPLIB", "")
 ALONE = [sys.executable]
 LAUNCHED = [sys.executable, "-m", "orcalike", "run", "-n", "4"]
-SECONDS = 100
+SECONDS = 280
 
 
 def end(command: list[str], *arguments: str | Path) -> subprocess.CompletedProcess[str]:

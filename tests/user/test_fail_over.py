@@ -136,7 +136,7 @@ class Counting:
     def chaos(self, *arguments: str) -> str:
         (job,) = self.runs.iterdir()
         command = [sys.executable, "-m", "orcalike", "chaos", "--job", job.name, *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout
 

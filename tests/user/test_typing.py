@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import orcalike
 
 PROGRAM = Path(__file__).with_name("typed_program.py")
@@ -32,7 +30,6 @@ def found_errors(output: str) -> set[tuple[int, str]]:
     return {(int(line), code) for line, code in pattern.findall(output)}
 
 
-@pytest.mark.timeout(300)
 def test_mypy_finds_the_planted_errors_and_no_others(tmp_path: Path) -> None:
     arguments = ["--strict", "--config-file=", f"--cache-dir={tmp_path}", PROGRAM.name]
     checked = subprocess.run(

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.timeout(600)
-
 ROOT = Path(__file__).parents[2]
 LINKS = ("runtime", "transport", "examples")
 FIRST_PROGRAM = re.compile(r"^```python (\S+)\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 MEETINGS = Path(os.environ.get("MEETINGS", "."))
-PATIENCE = 100.0
+PATIENCE = 250.0
 KEY = MEETINGS / "key" if (MEETINGS / "key").exists() else None
 
 
