@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit campaign mutants bench bench-papers bench-peers clean help
+.PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers clean help
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -42,6 +42,10 @@ campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.m
 MUTANTS ?=
 mutants: build   ## promises broken on purpose, one by one: the tests must notice; MUTANTS=pattern
 	$(BIN)/python -m tests.campaign.mutants '$(MUTANTS)'
+
+SECONDS ?= 120
+fuzz-asan: build ## drawn inputs and unit tests under AddressSanitizer and UBSan; SECONDS=120
+	$(BIN)/python -m tests.fuzz.sanitized --seconds $(SECONDS)
 
 BENCH ?=
 bench: build     ## the table of bars and figures, some minutes; BENCH='--only reads --quick'

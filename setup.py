@@ -7,7 +7,12 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 DEBUG = bool(os.environ.get("ORCALIKE_DEBUG"))
+SANITIZE = bool(os.environ.get("ORCALIKE_SANITIZE"))  # for tests.fuzz: AddressSanitizer, UBSan
 JOBS = int(os.environ.get("ORCALIKE_BUILD_JOBS", "2"))
+
+SANITIZERS = ["-fsanitize=address,undefined"]
+COMPILE = ["-O1", "-fno-omit-frame-pointer", *SANITIZERS] if SANITIZE else ["-O2"]
+COMPILE += ["-g" if DEBUG or SANITIZE else "-g0", "-Wall", "-Wno-unused-function"]
 
 
 def modules() -> list[Extension]:
@@ -20,7 +25,8 @@ def modules() -> list[Extension]:
             str(path.with_suffix("")).replace("/", "."),
             [str(path)],
             include_dirs=["orcalike/runtime", "orcalike/transport"],
-            extra_compile_args=["-O2", "-g" if DEBUG else "-g0", "-Wall", "-Wno-unused-function"],
+            extra_compile_args=COMPILE,
+            extra_link_args=SANITIZERS if SANITIZE else [],
         )
         for path in found
     ]

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 
@@ -31,6 +31,9 @@ from orcalike.transport.membership.attribution import BELIEVED
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsLenAndGetItem
 
 STACK = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
 CONTROL = 1 << 63
@@ -154,6 +157,19 @@ def state_of(stack: Stack) -> object:
             for facts in layers.values()]  # fmt: skip
 
 
+class Dice(Random):
+    """Draws by multiplication: nearly uniform, and three times as fast."""
+
+    def choice(self, seq: SupportsLenAndGetItem[Any]) -> Any:
+        return seq[int(self.random() * len(seq))]
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        assert step == 1
+        if stop is None:
+            return int(self.random() * start)
+        return start + int(self.random() * (stop - start))
+
+
 class Grammar:
     """Draws frames."""
 
@@ -264,32 +280,52 @@ class Grammar:
         """A control message."""
         dice = self.dice
         kind = dice.choice((*BELIEVED, "NONSENSE"))
-        dead = [self.maybe(dice.choice((1, 2, 3, 9))) for _ in range(dice.randrange(3))]
-        options = {self.name(): self.maybe(dice.choice((None, 0, 1, "x"))) for _ in range(2)}
-        accepted = dice.choice((None, [self.ballot(), self.a_view(), self.cut()]))
-        fields: dict[str, list[Any]] = {
-            "JOIN": [self.member(), options],
-            "BEHIND": [self.identity(), self.report()],
-            "DENIED": ["no" * dice.randrange(2000)],
-            "INSTALL": [self.a_view(), self.cut()],
-            "EXPELLED": [self.a_view()],
-            "SHIP": [self.identity(), self.piece()] if dice.random() < 0.5
-            else [self.piece()],
-            "RESET": [self.near(1)],
-            "RESET_FAILED": ["why"],
-            "FLUSH": [self.ballot(), self.report(), dead],
-            "FLUSH_OK": [self.ballot(), self.report(), accepted, dead, dice.choice((0, 1, 2, 3)),
-                         self.maybe(True), self.near(1)],
-            "PROMISED": [self.ballot()],
-            "PROPOSE": [self.ballot(), self.a_view(), self.cut()],
-            "ACCEPT": [self.ballot()],
-            "BLOCKED": [dead, "rule"],
-            "LOST": [self.near(2)],
-        }  # fmt: skip
-        message = [kind, *map(self.maybe, fields.get(kind, []))]
+        message = [kind, *map(self.maybe, self.fields(kind))]
         if dice.random() < 0.05:
             message.insert(dice.randrange(len(message) + 1), self.value())
         return self.raw(message)
+
+    def fields(self, kind: str) -> list[Any]:
+        """What a control message of that kind says."""
+        dice = self.dice
+        match kind:
+            case "JOIN":
+                options = {self.name(): self.maybe(dice.choice((None, 0, 1, "x"))) for _ in "12"}
+                return [self.member(), options]
+            case "BEHIND":
+                return [self.identity(), self.report()]
+            case "DENIED":
+                return ["no" * dice.randrange(2000)]
+            case "INSTALL":
+                return [self.a_view(), self.cut()]
+            case "EXPELLED":
+                return [self.a_view()]
+            case "SHIP":
+                return [*([self.identity()] if dice.random() < 0.5 else []), self.piece()]
+            case "RESET":
+                return [self.near(1)]
+            case "RESET_FAILED":
+                return ["why"]
+            case "FLUSH":
+                return [self.ballot(), self.report(), self.dead()]
+            case "FLUSH_OK":
+                accepted = dice.choice((None, [self.ballot(), self.a_view(), self.cut()]))
+                return [self.ballot(), self.report(), accepted, self.dead(),
+                        dice.choice((0, 1, 2, 3)), self.maybe(True), self.near(1)]  # fmt: skip
+            case "PROPOSE":
+                return [self.ballot(), self.a_view(), self.cut()]
+            case "PROMISED" | "ACCEPT":
+                return [self.ballot()]
+            case "BLOCKED":
+                return [self.dead(), "rule"]
+            case "LOST":
+                return [self.near(2)]
+            case _:
+                return []
+
+    def dead(self) -> list[Any]:
+        """Incarnations that are said to be dead."""
+        return [self.maybe(self.dice.choice((1, 2, 3, 9))) for _ in range(self.dice.randrange(3))]
 
     def raw(self, message: Any) -> bytes:
         """As bytes; sometimes with lies in counts and lengths, or nested without end."""
@@ -465,7 +501,7 @@ def attack(frames: int, seed: int) -> Tally:
     """So many frames, most by non-members, from one seed on; raises what the stack raises."""
     scene, tally = Scene(), Tally()
     while tally.frames < frames:
-        dice = Random(seed)
+        dice = Dice(seed)
         try:
             by_strangers(scene, dice, 800, tally)
             until = tally.frames + 200

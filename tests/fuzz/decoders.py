@@ -1,0 +1,147 @@
+"""Targets that decode: values of invocations, states as streams, control messages, headers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import msgpack
+
+from orcalike.errors import NotSerializable
+from orcalike.runtime.marshal import Codec, get_value, put_bytes
+from orcalike.runtime.stream import Decoder, Encoder, decode_whole
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.wire.control import unpack
+from orcalike.transport.wire.message import Message
+from tests.fuzz.mutation import cut, exactly, mutated
+from tests.protocol.hostile import Dice, Grammar, Scene
+from tests.unit.test_stream import drawn
+
+KEPT = 64
+"""So many encodings are there to be mutated."""
+
+
+class Target:
+    """Code that takes inputs of others; a new one for each batch, so that a batch can be repeated."""
+
+    inputs = 1_000
+    """Of one batch: about a second."""
+
+    def one(self, dice: Dice) -> int:
+        """Take an input, or some; returns how many."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End what it has opened; raises what went wrong meanwhile."""
+
+
+class Values(Target):
+    """Values, and encodings of them, some of which are new each time."""
+
+    def __init__(self) -> None:
+        self.codec = Codec(lambda value: None, lambda number: number)
+        self.encodings = [b"\xc0"]
+
+    def encoding(self, dice: Dice) -> bytes:
+        """A right one, as pieces of any size that were joined."""
+        if len(self.encodings) < KEPT or dice.random() < 0.02:
+            encoder = Encoder(self.codec, drawn(dice, 3), "it", dice.choice((64, 100, 4096)))
+            new = b"".join(iter(encoder.next_piece, None))
+            self.encodings = [new, *self.encodings[: KEPT - 1]]
+        encoding: bytes = dice.choice(self.encodings)
+        return encoding
+
+    def damaged(self, dice: Dice) -> bytes:
+        """One with faults, or bytes by chance."""
+        if dice.random() < 0.1:
+            return dice.randbytes(dice.randrange(80))
+        return mutated(self.encoding(dice), self.encodings, dice)
+
+
+class Marshal(Values):
+    """Arguments and results: what is read can be written again, to the same value."""
+
+    def one(self, dice: Dice) -> int:
+        """One input."""
+        data = self.damaged(dice)
+        with contextlib.suppress(ProtocolError, NotSerializable):
+            for value in self.codec.decode(exactly(data)):
+                again = self.codec.encode_value(value, "it")
+                self.codec.decode(again)
+                self.codec.encode_canonical(value)
+                put_bytes(value, dice.choice((0, 1, 9, 4096)))
+        with contextlib.suppress(ValueError):
+            get_value(data)
+        return 1
+
+
+class Stream(Values):
+    """States, fed in pieces; also after an error, which leaves nothing half made."""
+
+    def one(self, dice: Dice) -> int:
+        """One input."""
+        data = self.damaged(dice)
+        decoder = Decoder(self.codec, "it")
+        for part in cut(data, dice):
+            with contextlib.suppress(ProtocolError):
+                decoder.feed(exactly(part))
+        with contextlib.suppress(ProtocolError):
+            decoder.result()
+        with contextlib.suppress(ProtocolError):
+            decode_whole(self.codec, exactly(data), "it")
+        return 1
+
+
+class Control(Target):
+    """Control messages and greetings."""
+
+    def __init__(self) -> None:
+        self.view = Scene().view
+        self.messages = [b"\x90"]
+
+    def one(self, dice: Dice) -> int:
+        """One input."""
+        if len(self.messages) < KEPT or dice.random() < 0.05:
+            new = Grammar(dice, self.view).control()
+            self.messages = [new, *self.messages[: KEPT - 1]]
+        data = mutated(dice.choice(self.messages), self.messages, dice)
+        try:
+            value = unpack(exactly(data), "it", dice.choice((0, 1, 8)), dice.choice((0, 9, 32768)))
+        except ProtocolError:
+            return 1
+        assert msgpack.packb(value, unicode_errors="surrogatepass") is not None
+        return 1
+
+
+class Headers(Target):
+    """A message is a body with headers before it: compared with bytes."""
+
+    def one(self, dice: Dice) -> int:
+        """One message."""
+        model = dice.randbytes(dice.choice((0, 1, 40, 5000)))
+        message = Message(exactly(model))
+        for _ in range(dice.randrange(1, 30)):
+            size = dice.choice((0, 1, 8, 24, 33, 700))
+            if dice.random() < 0.5:
+                header = dice.randbytes(size)
+                message.push_header(exactly(header))
+                model = header + model
+            elif size <= len(model):
+                assert message.pop_header(size) == model[:size]
+                model = model[size:]
+            else:
+                with contextlib.suppress(ValueError):
+                    message.pop_header(size)
+                    raise AssertionError("a header was there that was not")
+            if dice.random() < 0.1:
+                message = message.copy()
+            assert (len(message), message.body) == (len(model), model)
+        return 1
+
+
+DECODERS: dict[str, Callable[[], Target]] = {
+    "marshal": Marshal,
+    "stream": Stream,
+    "control": Control,
+    "headers": Headers,
+}

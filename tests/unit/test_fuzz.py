@@ -1,0 +1,56 @@
+"""The fuzzer takes inputs, repeats them from a seed, and says where sanitizers are missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import sanitized
+from tests.fuzz.__main__ import TARGETS
+from tests.fuzz.mutation import mutated
+from tests.protocol.hostile import Dice
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_each_target_takes_inputs(name: str) -> None:
+    dice, target = Dice(1), TARGETS[name]()
+    try:
+        assert all(target.one(dice) > 0 for _ in range(3))
+    finally:
+        target.close()
+
+
+def test_a_seed_stands_for_its_inputs() -> None:
+    def drawn(seed: int) -> list[bytes]:
+        dice = Dice(seed)
+        return [mutated(b"0123456789", [b"abc", b"defghi"], dice) for _ in range(200)]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    assert len(set(drawn(1))) > 150
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        ("echo $1", "has no libasan.so: install GCC's sanitizers, or name it in CC"),
+        ("exit 3", "does not run: .*exit status 3"),
+    ],
+)
+def test_a_compiler_without_sanitizers_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    says: str,
+    why: str,
+) -> None:
+    """GCC prints the name alone of a library that it has not."""
+    compiler = tmp_path / "mycc"
+    compiler.write_text(f"#!/bin/sh\n{says}\n".replace("$1", "libasan.so"))
+    compiler.chmod(0o700)
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(sanitized.CannotRun, match=why):
+        sanitized.libraries()
+    monkeypatch.setattr("sys.argv", ["tests.fuzz.sanitized"])
+    assert sanitized.main() == 1
+    assert f"fuzz-asan: {compiler} " in capsys.readouterr().err
