@@ -255,6 +255,24 @@ def test_a_suspect_that_answers_stays() -> None:
     assert group["a"].views[0].members == (A, B, C)
 
 
+def test_who_did_not_answer_in_time_is_followed_when_it_leads_after_all() -> None:
+    """Else b and c, of a blocked group, would lead in turn for as long as it is blocked."""
+    group = Group(A, B, C, D)
+    group.suspect("c", "a", "b")
+    group["c"].agreement.expel_awaited()
+    group["c"].agreement.proceed()
+    assert group["c"].agreement.leader == 2
+    group.suspect("c", "a")
+    assert group["c"].agreement.leader == 2, "b beats again, and has not answered"
+    group.suspect("b", "a")
+    group.pass_on("b", "c")
+    assert group["c"].agreement.leader == 1
+    group.pass_on("c", "b")  # that it has promised a higher ballot, its own
+    group.pass_on("b", "c")
+    group["c"].agreement.proceed()
+    assert group["c"].agreement.attempt is None
+
+
 def test_the_next_in_age_leads_when_the_oldest_is_gone() -> None:
     group = Group(A, B, C)
     group.crash("a")

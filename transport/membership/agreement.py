@@ -118,9 +118,9 @@ class Agreement:
         self.vouched: set[int] = set()
         """Those of them that decided nothing without this member's acceptance (`lease`)."""
         self.expelled: set[int] = set()
-        """Too slow (`slow_timeout`): out at the next view."""
+        """Too slow for the layers above, or they lie: out at the next view."""
         self.hung: set[int] = set()
-        """They led, and did not answer (`slow_timeout`), until they lead again."""
+        """They did not answer for `slow_timeout`, as leaders or in a ballot, until they do."""
         self.unsettled = False
         """A link broke, or somebody else's ballot hangs: a new view must clear that."""
         self.joining: dict[int, Member] = {}
@@ -218,12 +218,15 @@ class Agreement:
         self.suspects = set(incarnations)
 
     def expel_awaited(self) -> None:
-        """Who beats and has not answered for `slow_timeout` is out (F17)."""
+        """Who beats and has not answered for `slow_timeout` is out (F17), unless it answers yet.
+
+        It may, while the group is blocked. If it were out for good here, two would lead in turn.
+        """
         attempt = self.attempt
         if attempt is not None and attempt.value is None:
             for place, member in enumerate(attempt.view.members):
                 if place not in attempt.reports:
-                    self.expelled.add(member.incarnation)
+                    self.hung.add(member.incarnation)
 
     def _coming(self) -> View:
         """The view that is proposed, where one is: who is in it already asks in vain again."""
@@ -661,6 +664,7 @@ class Agreement:
         if attempt is None or attempt.ballot != ballot:
             return
         attempt.note(place, report)
+        self.hung.discard(attempt.view.members[place].incarnation)
         self.port.mark("V4")
         if attempt.value is not None and place not in attempt.accepts:
             self._propose_to(place)
