@@ -17,7 +17,7 @@ import importlib
 import logging
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from orcalike._version import __version__
 from orcalike.declare import atomic, local, read, shared, write
@@ -68,6 +68,7 @@ def join(
     listen: str | None = None,
     size: int | None = None,
     resilience: Resilience = 0,
+    degree: Literal["required", "available"] = "required",
     blocked: str = "wait",
     stack: str | None = None,
     timeout: float | None = None,
@@ -79,7 +80,8 @@ def join(
     for. With `seeds` it is the group that one of these addresses is in, tried until `timeout`
     (seconds). With `listen="unix:PATH"` or `"tcp:HOST:PORT"` it is a new group that others can join
     through `group.address`. Else it is a group of one, in the process. `size` waits until so many
-    members are in. Each `name` is a group with an order of its own. `key`, 32 bytes or the path of a
+    members are in. With `degree="available"` a degree counts as far as the group has members for it,
+    MIN(r, members - 1); else its writes wait until there are r + 1. Each `name` is a group with an order of its own. `key`, 32 bytes or the path of a
     file of mode 0600 that holds them, is what TCP connections prove to each other.
 
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
@@ -95,6 +97,7 @@ def join(
             listen=listen,
             size=size,
             resilience=resilience,
+            degree=degree,
             blocked=blocked,
             stack=stack,
             timeout=timeout,

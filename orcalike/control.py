@@ -16,6 +16,7 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | `unblocked GROUP` | it has installed a primary view |
 | `sequencer GROUP` | it has installed one in which it orders |
 | `blocked GROUP INCARNATION:RANK,INCARNATION:w RULE` | it can install none without these members |
+| `lacks GROUP NUMBER RULE` | it waits until so many members with replicas are in its view |
 
 A group's name is percent-encoded. Outside a launched program, and in what a rank has forked or
 started, nothing is told and nothing comes.
@@ -160,6 +161,14 @@ def tell_blocked(group: str, missing: Iterable[Member], rule: str) -> None:
         f"{member.incarnation}:{'w' if member.witness else member.rank}" for member in missing
     )
     _say_once(group, "blocked", f" {missed or '-'} {' '.join(rule.split())}")
+
+
+def tell_lacking(group: str, needed: int, rule: str) -> None:
+    """This process waits until so many members with replicas are in its view.
+
+    When all that is left of a program waits like this, and no more can come, the launcher ends it.
+    """
+    _say_once(group, "lacks", f" {needed} {' '.join(rule.split())}")
 
 
 def speak_by(descriptor: int) -> None:

@@ -89,7 +89,8 @@ class Endpoint:
         """The group let this member in and went on without it before it had joined: how it said so."""
         self.ended_ranks: set[int] = set()
         self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
-        self.on_view: list[Callable[[View], None]] = []
+        self.on_view: list[Callable[[View | None], None]] = []
+        """Called with each view; with None when the group is left."""
         self._is_in = False
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
@@ -99,8 +100,14 @@ class Endpoint:
         self._last_trouble = ""
         self._lost: dict[int | None, Member] = {}
         self._blocked: tuple[tuple[Member, ...], str] | None = None
+        self._too_few: str | None = None
+        """Why writes of a degree that is in use wait for more members."""
+        self._had_enough = False
+        """Members for every degree, at some time: a group that begins is no group that lacks some."""
         self._reset_refused: str | None = None
-        self._watch = Watch(lambda waitable, seconds: self.pump.attend(waitable, seconds))
+        self._watch = Watch(
+            lambda waitable, seconds: self.pump.attend(waitable, seconds), self._say_waiting
+        )
         self._thread: threading.Thread | None = None
         self._listener: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -158,7 +165,10 @@ class Endpoint:
             # All ranks of a program ask for the same; elsewhere a joiner takes what there is.
             asks = self._makes_group or plan.launch is not None or plan.resilience != 0
             resilience = plan.resilience if asks else None
-            options = {"resilience": resilience, "stack": name_layers(self._layers)}
+            says_degree = self._makes_group or plan.degree == "available"
+            degree = plan.degree if says_degree else None
+            layers = name_layers(self._layers)
+            options = {"resilience": resilience, "degree": degree, "stack": layers}
         config = StackConfig(
             plan.name, options, time.time_ns() - clock(), plan.detection, plan.slow
         )
@@ -245,7 +255,9 @@ class Endpoint:
         self._loop.add_reader(self.pump.fileno(), self.pump.handle)
         try:
             self._begin()
-            if not await self._watch.wait_on_loop(self._step_join, self.plan.timeout):
+            if not await self._watch.wait_on_loop(
+                self._step_join, self.plan.timeout, "join the group"
+            ):
                 raise self._too_late(self.plan.timeout)
             self.pump.call(self._arrive)
         except BaseException:
@@ -289,6 +301,21 @@ class Endpoint:
             else:
                 self._watch.pause(delay)
                 again()
+
+    def _say_waiting(self, what: str) -> None:
+        """Joining, leaving, or a reset has taken long: say what it waits for."""
+        why = self.why_stuck()
+        if why is None and self._is_in and self.view is not None:
+            there = {member.rank for member in self.view.replicas} | self._ended()
+            launch = self.plan.launch
+            late = sorted(set(range(launch.size)) - there) if launch is not None else []
+            if late:
+                why = f"rank {', '.join(map(str, late))} did not join yet"
+            elif self.plan.size is not None and len(self.view.replicas) < self.plan.size:
+                why = f"{len(self.view.replicas)} of {self.plan.size} members are in"
+        if why is None and not self._is_in and self._targets():
+            why = f"no answer from {', '.join(self._targets())}"
+        _log.warning("%s waits: %s", what, why or "the others did not answer yet")
 
     def _arrive(self, now: int) -> None:
         """It has joined: from here on an expulsion is for the program to know."""
@@ -341,7 +368,7 @@ class Endpoint:
         try:
             if self._can_leave():
                 self.pump.call(self.stack.leave)
-                if not await self._watch.wait_on_loop(self._is_out, within):
+                if not await self._watch.wait_on_loop(self._is_out, within, "leave"):
                     self._say_left(f"nobody answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
@@ -406,7 +433,7 @@ class Endpoint:
         may_write = self.blocked is None and self.exit_reason is None
         return view if may_write else replace(view, primary=False)
 
-    def lacks_members(self) -> bool:
+    def lacks_members_for_own(self) -> bool:
         """Whether what was invoked here waits until the view has more members (H2)."""
         total = self.stack.focus("TOTAL")
         found: list[bool] = []
@@ -414,10 +441,51 @@ class Endpoint:
             self.pump.call(lambda now: found.append(total.lacks_members()))
         return any(found)
 
+    @property
+    def waits_for(self) -> tuple[tuple[Member, ...], str] | None:
+        """The same, and also where the view has too few members for a degree that is in use."""
+        self._note_too_few()
+        if self.blocked is not None or self._too_few is None:
+            return self.blocked
+        return tuple(self._lost.values()), self._too_few
+
+    def _note_too_few(self) -> None:
+        """The view may have too few members for a degree now, or enough again: say so once."""
+        before, self._too_few = self._too_few, self.upper.too_few()
+        name = self.plan.name
+        if self._too_few is not None and before is None and self._had_enough:
+            names = " and ".join(map(str, self._lost.values())) or "others"
+            _log.warning(
+                "the group %r has too few members: %s; such writes wait for %s, or for "
+                "group.reset()",
+                name,
+                self._too_few,
+                names,
+            )
+        elif self._too_few is None and before is not None and self._had_enough:
+            _log.warning("the group %r has members enough again for every degree", name)
+        self._had_enough = self._had_enough or self._too_few is None
+
     @held
-    def reset(self, minimum: int, timeout: float | None) -> View:
-        """Rebuild a blocked group of `minimum` members or more; raises NotPrimary."""
+    def reset(
+        self, minimum: int, timeout: float | None, lower_degrees: Callable[[float | None], None]
+    ) -> View:
+        """Rebuild a blocked group of `minimum` members or more; raises NotPrimary.
+
+        Where it has a view, and only too few members for a degree, `lower_degrees(timeout)` has the
+        group take these for enough.
+        """
         before = self.view
+        self._note_too_few()
+        if self._blocked is None and self._too_few is not None and before is not None:
+            if len(before.members) < minimum:
+                raise NotPrimary(
+                    f"the group was not reset: {len(before.members)} members are there, {minimum} "
+                    "are asked for"
+                )
+            lower_degrees(timeout)
+            self._note_too_few()
+            return before
         if self.blocked is None or before is None:
             raise OrcalikeError("the group is not blocked, so there is nothing to reset")
         end = None if timeout is None else time.monotonic() + timeout
@@ -520,7 +588,9 @@ class Endpoint:
         self.exit_reason = None
         self._is_in = True
         # Whoever leads tells joiners: now this member knows it, whatever it asked for itself.
-        self.stack.config.options["resilience"] = resilience_of(self.upper.group_degree)
+        options = self.stack.config.options
+        options["resilience"] = resilience_of(self.upper.group_degree)
+        options["degree"] = "available" if self.upper.available else "required"
         was_blocked, self._blocked = self._blocked is not None, None
         if was_blocked:
             _log.warning("the group %r goes on: %s", self.plan.name, view)
@@ -530,6 +600,7 @@ class Endpoint:
             self._line.viewed(view, self._incarnation)
         for listener in list(self.on_view):
             listener(view)
+        self._note_too_few()
         self._watch.notify()
 
     def _note_lost(self, before: View | None, view: View) -> None:
@@ -607,10 +678,14 @@ class Endpoint:
         self.upper.fail_all(error)
         self._watch.notify()
 
-    def still_waiting(self, what: str) -> None:
-        """A call has been waiting for another 10 s: say so where the group is the reason."""
-        if self._blocked is not None:
-            _log.warning("%s waits: the group is blocked: %s", what, self._say_blocked())
-        elif self._line is not None and self.lacks_members():
-            # The launcher knows whether any of them can come back.
-            self._line.blocked(tuple(self._lost.values()), "the view has too few members")
+    def why_stuck(self) -> str | None:
+        """Why the group cannot go on; None where it can."""
+        if self._blocked is None:
+            return None
+        return f"the group is blocked: {self._say_blocked()}"
+
+    def lacks_members(self, needed: int) -> None:
+        """A call waits until there are so many members with replicas; 0: none does any more."""
+        if self._line is not None and self._blocked is None:
+            # The launcher knows whether any more can come.
+            self._line.lacks(needed, self.upper.say_too_few(needed - 1) if needed else "")

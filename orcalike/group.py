@@ -6,6 +6,7 @@ Whatever goes through the order can be called in three ways: `group.share(...)` 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -78,6 +79,7 @@ class Group:
             strict="strict" in checks,
             patient=endpoint.plan.blocked == "wait",
             degree=degree_of(endpoint.plan.resilience),
+            available=endpoint.plan.degree == "available",
             single=endpoint.plan.how == "alone",
             history=(folder, endpoint.plan.name) if folder else None,
         )
@@ -138,11 +140,11 @@ class Group:
         return self._endpoint.address
 
     def views(self) -> Iterator[View]:
-        """The views to come, one after the other, in this thread."""
-        queue: SimpleQueue[View] = SimpleQueue()
+        """The views to come, one after the other, in this thread; until the group is left."""
+        queue: SimpleQueue[View | None] = SimpleQueue()
         known, listeners = weakref.ref(queue), self._endpoint.on_view
 
-        def put(view: View) -> None:
+        def put(view: View | None) -> None:
             queue = known()
             if queue is not None:
                 queue.put(view)
@@ -150,23 +152,26 @@ class Group:
                 listeners.remove(put)
 
         listeners.append(put)
-        while True:
-            yield queue.get()
+        if self._closed:
+            return
+        while (view := queue.get()) is not None:
+            yield view
 
     async def aviews(self) -> AsyncIterator[View]:
-        """The views to come, in a coroutine."""
+        """The views to come, in a coroutine; until the group is left."""
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        queue: asyncio.Queue[View] = asyncio.Queue()
+        queue: asyncio.Queue[View | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
-        def put(view: View) -> None:
-            loop.call_soon_threadsafe(queue.put_nowait, view)
+        def put(view: View | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(queue.put_nowait, view)
 
         self._endpoint.on_view.append(put)
         try:
-            while True:
-                yield await queue.get()
+            while not self._closed and (view := await queue.get()) is not None:
+                yield view
         finally:
             self._endpoint.on_view.remove(put)
 
@@ -240,7 +245,7 @@ class Group:
         seen: list[GroupInfo] = []
 
         def look(now: int) -> None:
-            blocked = endpoint.blocked
+            blocked = endpoint.waits_for
             seen.append(
                 GroupInfo(
                     name=self.name,
@@ -278,7 +283,12 @@ class Group:
     @property
     def reset(self) -> Reset:
         """`reset(minimum=n)` rebuilds a blocked group of n members or more; data may be lost."""
-        return Reset(self._endpoint)
+        return Reset(self._endpoint, self._lower_degrees)
+
+    def _lower_degrees(self, timeout: float | None) -> None:
+        """Say that the members that are there are enough for every degree."""
+        self._endpoint.pump.call(lambda now: self._runtime.manager.lower_degrees())
+        self._runtime.invoke_group(Code.AVAILABLE, (), "reset", degree=0).result(timeout)
 
     @property
     def rejoin(self) -> Rejoin:
@@ -353,7 +363,7 @@ class Group:
         return invocation
 
     def _is_stuck(self) -> bool:
-        return self._endpoint.blocked is not None or self._endpoint.lacks_members()
+        return self._endpoint.blocked is not None or self._endpoint.lacks_members_for_own()
 
     def _say_left_behind(self) -> None:
         why = "it is blocked" if self._endpoint.blocked else "the view has too few members for them"
@@ -382,6 +392,8 @@ class Group:
 
     def _let_go(self) -> None:
         self._closed = True
+        for listener in list(self._endpoint.on_view):
+            listener(None)
         self._forget()
         for replica in self._runtime.replicas:
             if replica is not None:

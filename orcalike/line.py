@@ -95,6 +95,15 @@ class Line:
         """No primary view can be formed without these."""
         control.tell_blocked(self._group, missing, rule)
 
+    def lacks(self, needed: int, rule: str) -> None:
+        """A call waits until there are so many members with replicas; 0: none does any more."""
+        if needed:
+            control.tell_lacking(self._group, needed, rule)
+        elif self._orders:
+            control.tell_sequencer(self._group)
+        else:
+            control.tell_unblocked(self._group)
+
     def _say_who_ended(self) -> None:
         if self._orders and self.ended - self._cast:
             self._cast = set(self.ended)

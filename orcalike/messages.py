@@ -18,6 +18,7 @@ Nothing is thrown away, so a member that does not receive holds up the group: it
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -25,6 +26,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, NoReturn
 
 import msgpack
 
@@ -36,14 +38,22 @@ from orcalike.runtime import waits
 from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
 from orcalike.runtime.raising import fresh
-from orcalike.transport.degree import Resilience, degree_of, resilience_of
+from orcalike.transport.degree import (
+    AVAILABLE,
+    NUMBER_MAX,
+    Resilience,
+    degree_of,
+    resilience_of,
+)
 from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.drivers.driver import Waitable
+from orcalike.transport.errors import NotEnoughMembers
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.pack import Pack
 from orcalike.transport.stack import Stack
-from orcalike.transport.view import Member, View
+from orcalike.transport.view import BALLOT_BITS, Member, View
 from orcalike.transport.wire.message import Message
+from orcalike.watch import SAY_EVERY
 
 MESSAGE_MAX = 16_777_216
 """Bytes of a message."""
@@ -52,8 +62,14 @@ EVENTS_MAX = 65_536
 BYTES_MAX = 16_777_216
 """Bytes of such events."""
 
+_log = logging.getLogger("orcalike")
+
 DEFAULT_NAME = "messages"
 _DATA = b"\1"
+_VOID = b"\2"
+"""In the place of `_DATA`: a message that was taken back before it left."""
+_AVAILABLE = b"\3"
+"""From here on the degree counts as far as the group has members for it."""
 _ENDED = bytes((0, Code.ENDED << 1))  # as the witness casts it, to object 0
 
 
@@ -145,6 +161,8 @@ class Inbox(Layer):
         """The group's resilience degree, which all its messages have; 0 where nobody can join."""
         if self.endpoint.plan.how != "alone":
             self.group_degree = degree_of(self.endpoint.plan.resilience)
+        self.available = self.endpoint.plan.degree == "available"
+        """Whether the degree counts as far as the view has members for it."""
         self._full = False
         self._degree_told = 0
         stack.above = self
@@ -165,13 +183,42 @@ class Inbox(Layer):
 
     def proceed(self) -> None:
         """There is room again: let the senders go on. The stack must know the degree (H2)."""
-        if self._degree_told != self.group_degree:
-            self._degree_told = self.group_degree
-            self.below.degree(self.group_degree)
+        degree = self.group_degree | (AVAILABLE if self.available else 0)
+        if self._degree_told != degree:
+            self._degree_told = degree
+            self.below.degree(degree)
         self.tell_room()
         if self.wants_emptying:
             self._full = False
             self.below.credit(True)
+
+    def too_few(self) -> str | None:
+        """Why messages wait for more members; None where they do not."""
+        view, degree = self.installed, self.group_degree
+        if view is None or self.available or view.lineage >> BALLOT_BITS:
+            return None
+        if degree > NUMBER_MAX or len(view.replicas) > degree:
+            return None
+        return self.say_too_few(degree)
+
+    def say_too_few(self, degree: int) -> str:
+        """What a degree takes, and what the view has."""
+        present = 0 if self.installed is None else len(self.installed.replicas)
+        return (
+            f"degree {degree} takes {degree + 1} members with replicas, and the view has {present}"
+        )
+
+    def lower_degree(self) -> None:
+        """From here on the degree counts as far as the view has members for it."""
+        self.available = True
+        self.core.again(self)
+
+    def take_back(self, ticket: int) -> bool:
+        """Have a message of this member never leave, if it has not left; inside the pump."""
+        found = self.pack.find_unsent(ticket) if self.pack is not None else None
+        if found is not None:
+            found.overwrite(_VOID)
+        return found is not None
 
     def take(self) -> Event:
         """The oldest event; under `lock`."""
@@ -245,8 +292,9 @@ class Inbox(Layer):
             sender = self.stack.departed[-2 - message.source]
         body = message.body
         self.seqno = message.seqno
-        if body.startswith(_DATA):
-            self.add(Data(sender, body[1:], message.seqno, message.index))
+        if body.startswith((_DATA, _VOID)):
+            if body.startswith(_DATA):
+                self.add(Data(sender, body[1:], message.seqno, message.index))
             if message.source == self.place:
                 self.returned += 1
                 if self.room is not None:
@@ -260,6 +308,11 @@ class Inbox(Layer):
             unpacker = msgpack.Unpacker()
             unpacker.feed(body[len(_ENDED) :])
             self.endpoint.ended(set(unpacker))
+        elif body == _AVAILABLE:
+            self.lower_degree()
+            if message.source == self.place and self.awaited:
+                self.returned += 1
+                self.awaited.popleft().finish()
         else:
             self.endpoint.system_error(f"{sender} sent what is no message")
 
@@ -289,12 +342,12 @@ class Inbox(Layer):
         self.endpoint.system_error(why)
 
     def up_give_state(self) -> Iterator[bytes]:
-        """Messages leave no state behind; there is the group's degree."""
-        return iter([bytes([self.group_degree])])
+        """Messages leave no state behind; there is the group's degree, and how it counts."""
+        return iter([bytes([self.group_degree, self.available])])
 
     def up_take_state(self, piece: bytes) -> None:
-        """The group's degree."""
-        self.group_degree = piece[0]
+        """The group's degree, and how it counts."""
+        self.group_degree, self.available = piece[0], bool(piece[1])
 
 
 class MessageGroup:
@@ -312,14 +365,15 @@ class MessageGroup:
     @held
     def _send(self, data: bytes, timeout: float | None) -> None:
         inbox, pump = self._inbox, self._endpoint.pump
-        number = 0
+        number = ticket = 0
+        taken: list[bool] = []
         returned = Waitable()
         room: Waitable | None = None
         end = None if timeout is None else time.monotonic() + timeout
         _refuse_loop("send_to_group")
 
         def cast(now: int) -> None:
-            nonlocal number, room
+            nonlocal number, ticket, room
             room = inbox.wait_for_room(len(data) + 1)
             if room is not None:
                 return
@@ -329,6 +383,7 @@ class MessageGroup:
                 returned.finish()
             message = Message(_DATA + data)
             message.degree = inbox.group_degree
+            ticket = inbox.pack.ticket if inbox.pack is not None else 0
             self._endpoint.stack.cast(message, now)
 
         if inbox.failure is not None:
@@ -340,23 +395,54 @@ class MessageGroup:
         try:
             pump.call(cast)
             while room is not None:
-                if not pump.attend(room, _rest(end)):
+                if not self._attend(room, end, "send_to_group"):
                     raise InvocationTimeout(
                         f"a message of {len(data)} bytes found no room within {timeout} s: what "
                         "was sent before is not ordered yet; it was not sent",
                         "withdrawn",
                     )
                 pump.call(cast)
-            pump.attend(returned, _rest(end))
+            self._attend(returned, end, "send_to_group")
         finally:
             waits.leave()
         if inbox.returned < number:
             if inbox.failure is not None:
                 raise fresh(inbox.failure)
+            pump.call(lambda now: taken.append(inbox.take_back(ticket)))
+            if taken[0]:
+                self._raise_not_sent(len(data), timeout)
             raise InvocationTimeout(
                 f"a message of {len(data)} bytes was not ordered within {timeout} s; it may be yet",
                 "unknown",
             )
+
+    def _attend(self, waitable: Waitable, end: float | None, what: str) -> bool:
+        """Wait in this thread; each 10 s the log has why. False when the time is over."""
+        endpoint, inbox, told = self._endpoint, self._inbox, False
+        try:
+            while True:
+                too_few = inbox.too_few()
+                if too_few is not None:
+                    told = True
+                    endpoint.lacks_members(inbox.group_degree + 1)
+                rest = _rest(end)
+                within = SAY_EVERY if rest is None else min(rest, SAY_EVERY)
+                if endpoint.pump.attend(waitable, within):
+                    return True
+                if _rest(end) == 0.0:
+                    return False
+                why = endpoint.why_stuck() or inbox.too_few() or "it has no place in the order yet"
+                _log.warning("%s waits: %s", what, why)
+        finally:
+            if told:
+                endpoint.lacks_members(0)
+
+    def _raise_not_sent(self, size: int, timeout: float | None) -> NoReturn:
+        """The time of a message is over that had not left this member, and never will."""
+        what = f"a message of {size} bytes was not sent within {timeout} s"
+        if (too_few := self._inbox.too_few()) is not None:
+            raise NotEnoughMembers(f"{what}: {too_few}")
+        raise InvocationTimeout(what, "withdrawn")
 
     def _take(self, timeout: float | None) -> Event:
         """The next event, where this thread waits for it."""
@@ -378,6 +464,21 @@ class MessageGroup:
         if inbox.wants_emptying and inbox.failure is None:
             self._endpoint.pump.call(self._endpoint.stack.nudge, inbox)
         return event
+
+    def _lower_degrees(self, timeout: float | None) -> None:
+        """Say that the members that are there are enough for the degree."""
+        inbox, pump = self._inbox, self._endpoint.pump
+        returned = Waitable()
+
+        def lower(now: int) -> None:
+            inbox.lower_degree()
+            inbox.sent += 1
+            inbox.awaited.append(returned)
+            self._endpoint.stack.cast(Message(_AVAILABLE), now)
+
+        pump.call(lower)
+        if not pump.attend(returned, timeout):
+            raise InvocationTimeout(f"not reset within {timeout} s; it may be yet", "unknown")
 
     def _put_back(self, event: Event) -> None:
         self._inbox.put_back(event)
@@ -410,19 +511,21 @@ def create_group(
     *,
     listen: str | None = None,
     resilience: Resilience = 0,
+    degree: Literal["required", "available"] = "required",
     stack: str | None = None,
     key: bytes | str | os.PathLike[str] | None = None,
 ) -> MessageGroup:
     """CreateGroup (A01): make a group; this member is its first, and its sequencer.
 
     With `listen="unix:PATH"` or `"tcp:HOST:PORT"` others can join it. A launched program has its
-    group already: join it. TCP needs a `key`, as in `orcalike.join`. With `resilience=r` a message is delivered anywhere only when r + 1
-    members hold it, so that none is lost while at most r crash. `stack` is a stack string, as for
+    group already: join it. TCP needs a `key`, as in `orcalike.join`. With
+    `resilience=r` a message is delivered anywhere only when r + 1 members hold it, so that none is
+    lost while at most r crash; with `degree="available"` when MIN(r, members - 1) + 1 do. `stack` is a stack string, as for
     `orcalike.join`: all members must have the same one, and it may be without PACK.
 
     Raises InsecureConfig, StackError, OrcalikeError where nobody can listen there.
     """
-    plan = _plan(name, None, listen, resilience, None, stack, key)
+    plan = _plan(name, None, listen, resilience, None, stack, key, degree)
     if plan.how == "launched":
         raise ValueError("a launched program joins its group with join_group()")
     return _joined(plan)
@@ -478,6 +581,7 @@ def _plan(
     timeout: float | None,
     stack: str | None,
     key: bytes | str | os.PathLike[str] | None,
+    degree: str = "required",
 ) -> Plan:
     return make_plan(
         name,
@@ -485,6 +589,7 @@ def _plan(
         listen=listen,
         size=None,
         resilience=resilience,
+        degree=degree,
         blocked="wait",
         stack=stack,
         timeout=timeout,
@@ -531,7 +636,7 @@ def get_info_group(group: MessageGroup) -> Info:
             me=inbox.me,
             view=endpoint.show(inbox.installed),
             resilience=resilience_of(inbox.group_degree),
-            blocked=Blocked(*endpoint.blocked) if endpoint.blocked else None,
+            blocked=Blocked(*waits_for) if (waits_for := endpoint.waits_for) else None,
             next_seqno=inbox.next_seqno,
             seqno=inbox.seqno,
             waiting=len(inbox.events),
@@ -558,7 +663,7 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: float | None = No
     _refuse_loop("reset_group")
     if isinstance(group._inbox.failure, GroupClosed):
         raise fresh(group._inbox.failure)
-    return group._endpoint.reset(minimum, timeout)
+    return group._endpoint.reset(minimum, timeout, group._lower_degrees)
 
 
 def leave_group(group: MessageGroup, *, timeout: float = 5.0) -> None:

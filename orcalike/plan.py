@@ -195,6 +195,8 @@ class Plan:
     launch: Launch | None = None
     size: int | None = None
     resilience: Resilience = 0
+    degree: str = "required"
+    """"available": a degree counts as far as the group has members for it."""
     blocked: str = "wait"
     stack: str | None = None
     timeout: float | None = None
@@ -224,6 +226,7 @@ def make_plan(
     listen: str | None,
     size: int | None,
     resilience: Resilience,
+    degree: str = "required",
     blocked: str,
     stack: str | None,
     timeout: float | None,
@@ -235,6 +238,8 @@ def make_plan(
     """
     if blocked not in ("wait", "raise"):
         raise ValueError(f'blocked={blocked!r}: "wait" or "raise"')
+    if degree not in ("required", "available"):
+        raise ValueError(f'degree={degree!r}: "required" or "available"')
     degree_of(resilience)
     if seeds and listen:
         raise ValueError("seeds join a group, listen makes one: give one of them")
@@ -259,6 +264,7 @@ def make_plan(
         launch,
         size,
         resilience,
+        degree,
         blocked,
         stack,
         timeout,

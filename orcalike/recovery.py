@@ -6,6 +6,8 @@ may not, and for a member without which it went on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from orcalike.endpoint import Endpoint
 from orcalike.runtime.dispatch import refuse_inside, refuse_to_wait
 from orcalike.transport.view import View
@@ -22,8 +24,9 @@ def check_minimum(minimum: int) -> None:
 class Reset:
     """`group.reset`, for threads and coroutines."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, lower_degrees: Callable[[float | None], None]) -> None:
         self._endpoint = endpoint
+        self._lower_degrees = lower_degrees
 
     def __call__(self, *, minimum: int, timeout: float | None = None) -> View:
         """Rebuild a blocked group of the members that answer, on this program's word (A05).
@@ -33,7 +36,10 @@ class Reset:
         where they live still, they are expelled as soon as the two meet. Where several members
         reset at once the group is rebuilt once. Returns the new view. Each member that was in the
         old one logs what has happened, and its next call raises `DataLossPossible`, once, and is
-        not sent; so does the next call here. What was under way goes on.
+        not sent; so does the next call here. What was under way goes on. From then on a degree is
+        MIN(r, members - 1), as with `join(degree="available")` (Amoeba 3.1). That is all that a
+        reset does where the group has a view, and only too few members for a degree: nothing is
+        lost then, and the lineage stays.
 
         Args:
             minimum: How many members must be in it, this one and witnesses included.
@@ -45,7 +51,7 @@ class Reset:
         """
         check_minimum(minimum)
         refuse_to_wait("reset")
-        return self._endpoint.reset(minimum, timeout)
+        return self._endpoint.reset(minimum, timeout, self._lower_degrees)
 
     async def aio(self, *, minimum: int, timeout: float | None = None) -> View:
         """The same, for coroutines."""
@@ -53,7 +59,8 @@ class Reset:
         refuse_inside("reset")
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        return await asyncio.to_thread(self._endpoint.reset, minimum, timeout)
+        reset = self._endpoint.reset
+        return await asyncio.to_thread(reset, minimum, timeout, self._lower_degrees)
 
 
 class Rejoin:

@@ -9,15 +9,22 @@ from orcalike.runtime import waits
 from orcalike.transport.drivers.deferral import held
 from orcalike.transport.drivers.driver import Waitable
 
+SAY_EVERY = 10.0
+"""Seconds between two lines of the log that say what a wait is for."""
+
 
 class Watch:
     """Who waits until something holds; `notify` has all of them look again.
 
-    `attend(waitable, seconds)` has a thread wait, and says whether it is done.
+    `attend(waitable, seconds)` has a thread wait, and says whether it is done. `say(what)` is called
+    each 10 s while something is waited for.
     """
 
-    def __init__(self, attend: Callable[[Waitable, float | None], bool]) -> None:
+    def __init__(
+        self, attend: Callable[[Waitable, float | None], bool], say: Callable[[str], None]
+    ) -> None:
         self._attend = attend
+        self._say = say
         self._watchers: list[Callable[[], None]] = []
 
     def notify(self) -> None:
@@ -29,6 +36,7 @@ class Watch:
     def wait(self, condition: Callable[[], bool], timeout: float | None, what: str) -> bool:
         """Wait in this thread until it holds (True), or the time is over."""
         end = None if timeout is None else time.monotonic() + timeout
+        say_at = time.monotonic() + SAY_EVERY
         waits.enter("view", "", what)
         try:
             while True:
@@ -38,9 +46,13 @@ class Watch:
                 try:
                     if condition():
                         return True
-                    rest = None if end is None else end - time.monotonic()
-                    if (rest is not None and rest <= 0) or not self._attend(changed, rest):
+                    now = time.monotonic()
+                    if end is not None and now >= end:
                         return condition()
+                    rest = say_at - now if end is None else min(say_at, end) - now
+                    if not self._attend(changed, max(rest, 0.0)) and time.monotonic() >= say_at:
+                        self._say(what)
+                        say_at += SAY_EVERY
                 finally:
                     self._watchers.remove(watcher)
         finally:
@@ -50,7 +62,9 @@ class Watch:
         """Wait in this thread for so long."""
         self._attend(Waitable(), seconds)
 
-    async def wait_on_loop(self, condition: Callable[[], bool], timeout: float | None) -> bool:
+    async def wait_on_loop(
+        self, condition: Callable[[], bool], timeout: float | None, what: str
+    ) -> bool:
         """Wait in a coroutine until it holds (True), or the time is over."""
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
@@ -60,7 +74,12 @@ class Watch:
         def notify() -> None:
             loop.call_soon_threadsafe(changed.set)
 
+        def say() -> None:
+            self._say(what)
+            timers[0] = loop.call_later(SAY_EVERY, say)
+
         self._watchers.append(notify)
+        timers = [loop.call_later(SAY_EVERY, say)]
         try:
             async with asyncio.timeout(timeout):
                 while not condition():
@@ -69,5 +88,6 @@ class Watch:
         except TimeoutError:
             return condition()
         finally:
+            timers[0].cancel()
             self._watchers.remove(notify)
         return True

@@ -10,6 +10,7 @@ from orcalike.runtime.budget import Budget
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
 from orcalike.runtime.giving import Donor
+from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.taking import Taker
@@ -52,8 +53,11 @@ class Events(Protocol):
     def failed(self, error: Exception) -> None:
         """This replica stopped serving."""
 
-    def still_waiting(self, what: str) -> None:
-        """A call has been waiting for another 10 s."""
+    def why_stuck(self) -> str | None:
+        """Why the group cannot go on; None where it can."""
+
+    def lacks_members(self, needed: int) -> None:
+        """A call waits until there are so many members with replicas; 0: none does any more."""
 
 
 def make_runtime(
@@ -66,6 +70,7 @@ def make_runtime(
     strict: bool = False,
     patient: bool = True,
     degree: int = 0,
+    available: bool = False,
     single: bool = False,
     history: tuple[str, str] | None = None,
 ) -> Runtime:
@@ -73,7 +78,8 @@ def make_runtime(
 
     `chained`: it keeps a digest over all deliveries (I1). `strict`: it looks for assignments from
     outside, and for reads that write. `patient`: a call that the view is too small for waits.
-    `degree` is the group's, where this member makes it; `single`: nobody else can join. `history`:
+    `degree` is the group's, where this member makes it, and `available` whether a degree counts as
+    far as the view has members for it; `single`: nobody else can join. `history`:
     it keeps one, in this folder for the group of this name, and the digest too; raises OSError
     where the folder is no good.
     """
@@ -90,8 +96,10 @@ def make_runtime(
     runtime.budget = Budget(time)
     watch_collections()
     runtime.events = events
+    runtime.long_waits = LongWaits(runtime)
     runtime.patient = patient
     runtime.group_degree = degree
+    runtime.available = available
     runtime.single = single
     runtime.start_thread = _start_thread
     return runtime

@@ -22,9 +22,11 @@ cdef class Caller(Invoker):
     cdef public Driver driver
     cdef readonly Codec codec
     cdef public object manager          # what the group itself does, `manager.Manager`
+    cdef public object long_waits       # `long_waits.LongWaits`
     cdef public object events           # told of views, problems and the end
     cdef public bint patient            # a call that the view is too small for waits, or raises
     cdef public int group_degree        # of what has no degree of its own
+    cdef public bint available          # a degree counts as far as the view has members for it
     cdef public bint single             # nobody else can join: all degrees are 0
     cdef int least, least_told          # R of H1, and what the stack knows of it
     cdef readonly Receipts receipts     # None where STABLE is not in the stack
@@ -63,5 +65,8 @@ cdef class Caller(Invoker):
     cdef int wait_for_room(self, Py_ssize_t size) except -1
     cdef int give_up_claim(self, Pack pack) except -1
     cdef int tell_room(self) except -1
-    cdef int say_too_small(self, Invocation invocation) except -1
+    cdef bint is_too_small(self, int degree) except -1
+    cdef int degree_of(self, Invocation invocation) except -1
+    cdef bint take_back(self, Invocation invocation) except -1
+    cdef object not_sent(self, Invocation invocation, str why)
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1

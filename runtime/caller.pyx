@@ -30,6 +30,7 @@ from orcalike.runtime.raising import fresh, own
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import NUMBER_MAX
 from orcalike.transport.errors import NotEnoughMembers, StackError
+from orcalike.transport.view import BALLOT_BITS
 
 from orcalike.runtime.invocation cimport (
     UNDER_WAY,
@@ -60,6 +61,7 @@ from orcalike.transport.drivers.driver cimport Driver, Waitable
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport put_varint
+from orcalike.transport.wire.message cimport Message
 
 cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
@@ -72,6 +74,7 @@ cdef enum:
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
     FENCE = 5               # as `codes.Code` has it
+    VOID = 9
 
 
 _log = logging.getLogger("orcalike")
@@ -241,16 +244,27 @@ cdef class Caller(Invoker):
 
     cdef int degree_for(self, object operation, int degree) except -1:
         """The degree of a call, where it is not 0; raises where the view is too small for it."""
-        cdef Py_ssize_t present
         if self.single:
             return 0
-        if not self.patient and degree <= NUMBER_MAX:
-            present = len((<object>self).view.replicas)
-            if present <= degree:
-                raise NotEnoughMembers(
-                    f"{name_of(operation)} has degree {degree}, which takes {degree + 1} members "
-                    f"with replicas, and the view has {present}; it was not sent")
+        if not self.patient and self.is_too_small(degree):
+            raise NotEnoughMembers(f"{name_of(operation)}: {self.say_too_few(degree)}; it was not sent")
         return degree
+
+    cdef bint is_too_small(self, int degree) except -1:
+        """Whether what is of this degree waits until the view has more members (H2)."""
+        view = (<object>self).view
+        return (degree <= NUMBER_MAX and len(view.replicas) <= degree
+                and not self.available and view.lineage >> BALLOT_BITS == 0)
+
+    def too_few(self):
+        """Why writes of a degree in use wait for more members; None where none has to."""
+        cdef int degree = 0 if self.single else self.manager.largest_degree()
+        return self.say_too_few(degree) if self.is_too_small(degree) else None
+
+    def say_too_few(self, int degree):
+        """What a degree takes, and what the view has."""
+        return (f"degree {degree} takes {degree + 1} members with replicas, and the view has "
+                f"{len((<object>self).view.replicas)}")
 
     @property
     def effective_degree(self):
@@ -317,23 +331,25 @@ cdef class Caller(Invoker):
         """Put a fence into the order that nobody waits for; returns its ticket."""
         return self.post(FENCE, (), "a mark")
 
-    def post(self, int code, tuple args, str what):
+    def post(self, int code, tuple args, str what, int degree=-1):
         """Have the group itself do something, which nobody waits for; returns its ticket.
 
+        Its degree is the group's where none is given.
         It never waits for room: there is one for each call that is waited for, at the most.
         """
         cdef bytes body = self.codec.encode_slow(args, what)
         cdef uint64_t ticket
+        degree = self.effective_degree if degree < 0 else degree
         hold()
         try:
             if self.history is None:
                 ticket = self.pack.ticket
-                self.commit(0, code << 1, body, self.effective_degree)
+                self.commit(0, code << 1, body, degree)
             else:
                 with self.history.lock:
                     ticket = self.pack.ticket
                     self.history.invoked(ticket, None, what, args, body)
-                    self.commit(0, code << 1, body, self.effective_degree)
+                    self.commit(0, code << 1, body, degree)
             self.driver.kick()
         finally:
             drop_later()
@@ -397,7 +413,8 @@ cdef class Caller(Invoker):
                         if self.room_waitable is None:
                             self.room_waitable = Waitable()
                         self.driver.kick()
-                        self.driver.wait(self.room_waitable, NEVER)
+                        if not self.driver.wait(self.room_waitable, self.driver.clock() + WARNED):
+                            self.long_waits.say_full()
                 finally:
                     if large:
                         self.give_up_claim(pack)
@@ -446,30 +463,90 @@ cdef class Caller(Invoker):
         hold()
         try:
             waits.enter("reply", name, name_of(invocation.operation))
+            self.long_waits.began(invocation)
             while not self.driver.wait(invocation, min(until, self.driver.clock() + WARNED)):
                 if self.driver.clock() >= until:
                     break
-                self.events.still_waiting(title_of(invocation))
-                self.say_too_small(invocation)
+                self.long_waits.still_waiting(invocation)
                 if invocation.wanted:
                     self.receipts.still_waiting(invocation)
         finally:
+            self.long_waits.over(invocation)
             waits.leave()
             drop_later()
         return 0
 
-    cdef int say_too_small(self, Invocation invocation) except -1:
-        """Say so where the call waits since the view has too few members for its degree (H2)."""
+    cdef int watch(self, object loop) except -1:
+        self.watching = True
+        self.long_waits.watch(loop)
+        return 0
+
+    def awaited(self):
+        """The invocations that coroutines wait for."""
+        cdef Py_ssize_t i
+        cdef list found = []
+        for i in range(WINDOW):
+            if self.issued[i] is not NULL and (<Invocation>self.issued[i]).waiters:
+                found.append(<Invocation>self.issued[i])
+        for call in self.long_waits.parked():
+            if call.invocation is not None and (<Invocation>call.invocation).waiters:
+                found.append(call.invocation)
+        return found
+
+    def members_needed(self, Invocation invocation):
+        """How many members with replicas there must be for a call to go on; 0 for no more than there are."""
+        cdef int degree = 0 if self.single or self.has_place(invocation) else self.degree_of(invocation)
+        if degree > 0 and self.is_too_small(degree):
+            return degree + 1
+        if invocation.wanted > <unsigned int>len((<object>self).view.replicas):
+            return invocation.wanted
+        return 0
+
+    def has_place(self, Invocation invocation):
+        """Whether a call is no write of this member's, or was dispatched here."""
+        return (isinstance(invocation.operation, Operation)
+                and (<Operation>invocation.operation).traits & READ
+                or invocation.ticket < self.pack.returned)
+
+    def wanted_of(self, Invocation invocation):
+        """How many members are to have applied it, once it has run here; else 0."""
+        if invocation.wanted and invocation.ticket in self.receipts.held:
+            return invocation.wanted
+        return 0
+
+    cdef int degree_of(self, Invocation invocation) except -1:
+        """The degree of an invocation."""
         cdef int degree = -1
-        cdef Py_ssize_t present = len((<object>self).view.replicas)
         if isinstance(invocation.operation, Operation):
             degree = (<Operation>invocation.operation).degree
-        if degree < 0:
-            degree = self.effective_degree
-        if present <= degree <= NUMBER_MAX:
-            _log.warning("%s waits: degree %d takes %d members with replicas, and the view has %d",
-                         title_of(invocation), degree, degree + 1, present)
-        return 0
+        return self.effective_degree if degree < 0 else degree
+
+    cdef bint take_back(self, Invocation invocation) except -1:
+        """Have it never leave, if it has not left: what stands in its place does nothing."""
+        cdef list taken = []
+        # A history says what was cast; and from inside an operation the stack cannot be asked.
+        if self.history is not None or thread_slot()[0] is not NULL:
+            return False
+        self.driver.call_within(1.0, self.void, invocation, taken)
+        if taken:
+            self.issued[invocation.ticket & (WINDOW - 1)] = NULL
+        return bool(taken)
+
+    def void(self, Invocation invocation, list taken, now):
+        """If an invocation has not left, put into its place what does nothing; an input of the driver."""
+        cdef Message message = self.pack.find_unsent(invocation.ticket)
+        if message is not None and invocation.outcome == UNDER_WAY:
+            message.data()[0] = 0
+            message.data()[1] = VOID << 1
+            taken.append(invocation)
+
+    cdef object not_sent(self, Invocation invocation, str why):
+        """How an invocation ends that was taken back."""
+        cdef int degree = self.degree_of(invocation)
+        if why == "timeout" and self.is_too_small(degree):
+            return NotEnoughMembers(f"{title_of(invocation)}: {self.say_too_few(degree)}; the time "
+                                    "limit passed, and it was not sent")
+        return withdrawal_error(invocation)
 
     cpdef bint withdraw(self, Invocation invocation, str why):
         if invocation.outcome != UNDER_WAY or self.failure is not None:
@@ -483,7 +560,10 @@ cdef class Caller(Invoker):
             invocation.withdrawn = why
             if not isinstance(invocation.operation, Operation) or not (
                     (<Operation>invocation.operation).traits & READ):
-                self.manager.send_withdrawal(invocation.ticket)
+                if self.take_back(invocation):
+                    self.lose(invocation, self.not_sent(invocation, why))
+                else:
+                    self.manager.send_withdrawal(invocation.ticket)
             elif invocation.replica.withdraw_read(invocation):
                 invocation.fail(withdrawal_error(invocation))
         finally:

@@ -16,3 +16,9 @@ class Code(IntEnum):
     BARRIER = 6
     ATOMIC = 7
     ENDED = 8
+    VOID = 9
+    """In the place of an invocation that was taken back before it left."""
+    IDLE = 11
+    """All threads of a member wait for guards: for which."""
+    AVAILABLE = 10
+    """From here on a degree counts as far as the group has members for it."""

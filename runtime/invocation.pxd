@@ -32,6 +32,8 @@ cdef class Invocation(Waitable):
 
 cdef class Invoker(Layer):
     """What carries invocations out; `dispatch.Runtime` is one."""
+    cdef public bint watching       # coroutines that wait long will be noticed
+    cdef int watch(self, object loop) except -1
     cdef int forget(self, Invocation invocation) noexcept
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted)

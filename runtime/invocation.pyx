@@ -108,7 +108,10 @@ cdef class Invocation(Waitable):
 
     def __await__(self):
         if self.outcome == UNDER_WAY:
-            future = loop_here().create_future()
+            loop = loop_here()
+            future = loop.create_future()
+            if self.invoker is not None and not self.invoker.watching:
+                self.invoker.watch(loop)
             if self.waiters is None:
                 self.waiters = [future]
             else:
@@ -208,6 +211,10 @@ cdef int64_t nanoseconds(object seconds) except -1:
 
 cdef class Invoker(Layer):
     """What carries invocations out; this one knows none."""
+
+    cdef int watch(self, object loop) except -1:
+        """A coroutine of this event loop begins to wait."""
+        return 0
 
     cdef int forget(self, Invocation invocation) noexcept:
         """Nobody holds `invocation` any more."""

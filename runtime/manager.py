@@ -29,12 +29,13 @@ from orcalike.runtime.errors import (
     ObjectDropped,
     ReplicaDivergence,
 )
-from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invocation import Invocation, name_of
+from orcalike.runtime.long_waits import UNSEEN
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import decode_pieces, set_plain_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import Call, bound_together, go_on, is_fault, never
-from orcalike.transport.degree import ALL, largest_of, least_of
+from orcalike.transport.degree import ALL, AVAILABLE, NUMBER_MAX, largest_of, least_of
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 
@@ -90,12 +91,16 @@ class Manager:
             Code.BARRIER: self._barrier,
             Code.ATOMIC: self._atomic,
             Code.ENDED: self._end,
+            Code.AVAILABLE: self._lower_degrees,
+            Code.IDLE: self._idle,
         }
 
     def dispatch(
         self, source: int, ticket: int, code: int, raw: bytes, invocation: Invocation[Any] | None
     ) -> None:
         """Run one of the group's own operations; what it raises is its outcome."""
+        if code == Code.VOID:
+            return
         member = self.runtime.sender(source)
         self._size = len(raw)
         try:
@@ -380,6 +385,7 @@ class Manager:
             return
         replicas = (self.runtime.replicas[number] for number in self.names.values())
         least = least_of((self.runtime.group_degree, *(replica.least for replica in replicas)))
+        least |= AVAILABLE if self.runtime.available else 0
         if least != self.least:
             self.least = least
             self.runtime.set_least(least)
@@ -393,6 +399,26 @@ class Manager:
         covered = least == 0 or 1 <= self.runtime.group_degree <= least
         return -1 if covered else ALL
 
+    def largest_degree(self) -> int:
+        """The largest number of members that a degree in use asks for beside the caller."""
+        infos = [replica.info for replica in self.runtime.replicas[1:] if replica is not None]
+        found = [self.runtime.effective_degree]
+        found += [op.degree for info in infos if info is not None for op in info.operations]
+        return max((degree for degree in found if degree <= NUMBER_MAX), default=0)
+
+    def _lower_degrees(
+        self, member: Member, ticket: int, invocation: Invocation[Any] | None
+    ) -> None:
+        """A program has said that what there is of members must be enough for every degree."""
+        self.lower_degrees()
+        if invocation is not None:
+            invocation.set_result(None)
+
+    def lower_degrees(self) -> None:
+        """From here on a degree is MIN(r, members - 1), as `degree="available"` has it."""
+        self.runtime.available = True
+        self._count_degrees()
+
     def note_single(self, info: classes.ClassInfo | None) -> None:
         """Say once that a degree counts for nothing here, where nobody else can hold a copy (H2)."""
         if self.runtime.single and not self._said_single and (info is None or info.least):
@@ -402,6 +428,37 @@ class Manager:
                 "give join() listen= or seeds=, or start the program with `orcalike run`",
                 "the group" if info is None else info.name,
             )
+
+    # What waits long.
+
+    def _idle(
+        self, member: Member, ticket: int, invocation: Invocation[Any] | None, *calls: Any
+    ) -> None:
+        """All threads of a member wait for these calls."""
+        self.runtime.long_waits.said_idle(member, [(number, text) for number, text in calls])
+
+    def waits_of_own(self) -> list[tuple[int, str]]:
+        """The number of each of this member's finds and arrivals that wait, and its name."""
+        return [
+            (UNSEEN if ticket in self._sought else ticket, name_of(invocation.operation))
+            for ticket, invocation in self._own.items()
+        ]
+
+    def still_waits(self, source: int, ticket: int) -> bool:
+        """Whether a call of a member waits for its guard, or at the barrier."""
+        waits = (source, ticket) in self.runtime.waiting
+        return waits or ticket in self.arrived.get(source, ())
+
+    def why(self, invocation: Invocation[Any]) -> str | None:
+        """What one of this member's finds and arrivals waits for; None for any other call."""
+        ticket = invocation.ticket
+        if self._own.get(ticket) is not invocation:
+            return None
+        if ticket in self._sought:
+            return "no member has shared an object of that name"
+        members = [m for m in self.runtime.view.replicas if m.incarnation in self.expected]
+        late = [str(member) for member in members if member.incarnation not in self.arrived]
+        return f"{' and '.join(late)} did not come to the barrier yet"
 
     # Withdrawal.
 
@@ -587,11 +644,13 @@ class Manager:
         """What belongs to no object."""
         stamp = self.runtime.place_of()[2]
         degree = self.runtime.group_degree
-        return (list(self.ended), list(self.expected), self.arrived, stamp, degree)
+        available = self.runtime.available
+        return (list(self.ended), list(self.expected), self.arrived, stamp, degree, available)
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Make it what `snapshot` gave; the names come with the objects."""
-        ended, expected, self.arrived, self.stamp, degree = state
+        ended, expected, self.arrived, self.stamp, degree, available = state
+        self.runtime.available = available
         self.runtime.group_degree = degree
         self.ended, self.expected = set(ended), set(expected)
         if self.ended:

@@ -212,6 +212,14 @@ cdef class Replica:
         """The calls whose guard was false, oldest first."""
         return list(self.waiting)
 
+    def waiting_reads(self):
+        """This process's own reads whose guard was false."""
+        return list(self.readers)
+
+    def holder(self):
+        """The task that holds the mutex, if it has its own place in the order; else None."""
+        return self.task
+
     def queued(self):
         """The tasks in the lock queue, first in first."""
         return list(self.queue or ())

@@ -7,8 +7,10 @@ module of the runtime that reads a clock: the time is shown to people and decide
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from types import FrameType
 from typing import NamedTuple
 
 
@@ -46,6 +48,24 @@ def enter(kind: str, object: str = "", operation: str = "") -> None:
 def leave() -> None:
     """Say that the calling thread waits no more."""
     waiting.pop(threading.get_ident(), None)
+
+
+def all_wait() -> bool:
+    """Whether each of the program's threads waits here, or for another one of them to end."""
+    frames = sys._current_frames()
+    return all(
+        thread.ident in waiting or _joins(frames.get(thread.ident or 0))
+        for thread in threading.enumerate()
+        if not thread.name.startswith("orcalike")
+    )
+
+
+def _joins(frame: FrameType | None) -> bool:
+    """Whether a thread waits, without a time limit, for another one to end."""
+    if frame is None or frame.f_code.co_filename != threading.__file__:
+        return False
+    joins = frame.f_code.co_name in ("join", "_wait_for_tstate_lock", "_shutdown")
+    return joins and frame.f_locals.get("timeout") in (None, -1)
 
 
 def report() -> list[str]:

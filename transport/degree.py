@@ -18,6 +18,11 @@ NUMBER_MAX = 253
 MAJORITY = 254
 ALL = 255
 """All members of the view."""
+AVAILABLE = 256
+"""A flag beside a degree: as far as the view has members for it, MIN(r, members - 1) (Amoeba 3.1).
+
+Members count that have replicas, with complete state.
+"""
 
 
 def degree_of(resilience: object) -> int:

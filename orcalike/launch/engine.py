@@ -22,7 +22,7 @@ from orcalike.launch import processes, verdict
 from orcalike.launch.chaos import Chaos
 from orcalike.launch.control_socket import ControlSocket
 from orcalike.launch.crew import Crew
-from orcalike.launch.groups import Who
+from orcalike.launch.groups import Loss, Who
 from orcalike.launch.guard import Guard
 from orcalike.launch.job import Job, Options
 from orcalike.launch.processes import Child
@@ -280,14 +280,18 @@ class _Launcher:
 
     def _judge(self) -> None:
         """Begin to doubt, or no longer, that the run can go on."""
-        if self.outcome is not None or self.crew.groups.loss(self.crew.ranks) is None:
+        if self.outcome is not None or self._loss() is None:
             self.timers.cancel("blocked")
         elif "blocked" not in self.timers:
             self.timers.at("blocked", BLOCKED_SECONDS, self._give_up)
 
+    def _loss(self) -> Loss | None:
+        """A group that no process of this run can let go on."""
+        return self.crew.groups.loss(self.crew.ranks, len(self.restarting - {None}))
+
     def _give_up(self) -> None:
         """A group has been blocked for good for long enough: the run ends."""
-        loss = self.crew.groups.loss(self.crew.ranks)
+        loss = self._loss()
         if loss is not None and self._decide(verdict.blocked_for_good(loss)):
             self._stop(_STOP)
 

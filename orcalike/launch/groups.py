@@ -40,10 +40,12 @@ def names_of(whom: Collection[Who]) -> str:
 class Place:
     """How one process stands in one group, by its own word."""
 
-    state: Literal["joining", "in", "blocked"]
+    state: Literal["joining", "in", "blocked", "lacking"]
     #: Where it is blocked: the members that it misses, by incarnation.
     missing: tuple[tuple[int, Who], ...] = ()
     rule: str = ""
+    #: Where it lacks members: how many with replicas it waits for.
+    needed: int = 0
 
 
 @dataclass(slots=True)
@@ -66,6 +68,8 @@ class Loss:
     #: Whom it misses; nobody where nobody is left who was in it.
     missed: frozenset[Who]
     rule: str
+    #: How many members with replicas there must be; 0 where the number is not the reason.
+    needed: int = 0
 
 
 class Groups:
@@ -93,6 +97,8 @@ class Groups:
                 missing = _parse_members(members)
                 if missing is not None:
                     self._place(who, name, Place("blocked", missing, "".join(rule)))
+            case ["lacks", name, needed, *rule] if needed.isdigit():
+                self._place(who, name, Place("lacking", (), "".join(rule), int(needed)))
 
     def _place(self, who: Who, name: str, place: Place) -> None:
         name = unquote(name)
@@ -123,11 +129,12 @@ class Groups:
         groups = [own] if own else self._groups.values()
         return [group.sequencer for group in groups if group.ordered]
 
-    def loss(self, ranks: Collection[int]) -> Loss | None:
-        """The first group that is blocked for good, with these ranks running.
+    def loss(self, ranks: Collection[int], coming: int = 0) -> Loss | None:
+        """The first group that is blocked for good, with these ranks running, and so many to come.
 
         So it is where each of them waits for it, and no process can let them go on: none is in a
-        view of it, and all members that are missed have died.
+        view of it, and all members that are missed have died; or those that are in a view wait for
+        more members than there are ranks.
         """
         for name, group in self._groups.items():
             stuck = ranks and all(rank in group.places for rank in ranks)
@@ -135,6 +142,16 @@ class Groups:
                 blocked = [place for place in group.places.values() if place.state == "blocked"]
                 missed = frozenset(who for place in blocked for _, who in place.missing)
                 return Loss(name, missed, blocked[0].rule if blocked else "")
+            lacking = [place for place in group.places.values() if place.state == "lacking"]
+            if not stuck or not lacking:
+                continue
+            needed = min(place.needed for place in lacking)
+            waiting = all(
+                group.places[rank].state == "lacking" or self._waits(group.places[rank])
+                for rank in ranks
+            )
+            if waiting and len(ranks) + coming < needed:
+                return Loss(name, frozenset(), lacking[0].rule, needed)
         return None
 
     def _waits(self, place: Place) -> bool:

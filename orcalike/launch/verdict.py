@@ -140,7 +140,9 @@ def nobody_ended_well(first: Ending) -> Outcome:
 def blocked_for_good(loss: Loss) -> Outcome:
     """The outcome of a run whose group cannot go on: what it knew is lost."""
     group = "the group" if loss.group == DEFAULT_NAME else f"the group {loss.group!r}"
-    if not loss.missed:
+    if loss.needed:
+        why = f"{group} waits for more members than there are ranks left: {loss.rule}"
+    elif not loss.missed:
         why = f"all who were in {group} have ended"
     else:
         have = "has" if len(loss.missed) == 1 else "have"

@@ -29,6 +29,7 @@ DOWNCALLS: dict[str, tuple[Any, ...]] = {
     "credit": (True,),
     "degree": (1,),
     "incomplete": ((7,),),
+    "unsent": (),
     "leave": (),
     "flush": ((),),
     "flush_ok": (b"report",),

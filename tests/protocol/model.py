@@ -113,6 +113,9 @@ class Model:
         number, rest = _varint(cast.body)
         code, body = _varint(rest)
         key, place = (cast.source, cast.ticket), (cast.seqno, cast.index, cast.stamp)
+        if number == 0 and code >> 1 == Code.VOID:  # taken back before it left
+            self.outcomes[key] = ("withdrawn", None)
+            return
         values = self.codec.decode(body)
         if number == 0:
             self._deliver_to_group(Code(code >> 1), key, place, values)

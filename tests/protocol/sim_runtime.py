@@ -139,8 +139,11 @@ class Participant:
     def failed(self, error: Exception) -> None:
         self.faults.append(repr(error))
 
-    def still_waiting(self, what: str) -> None:
-        self.faults.append(f"waits: {what}")
+    def why_stuck(self) -> str | None:
+        return None
+
+    def lacks_members(self, needed: int) -> None:
+        self.faults.append(f"waits for {needed} members")
 
     # Its program.
 

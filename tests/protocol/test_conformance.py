@@ -25,11 +25,20 @@ FLUSH = {
 
 CHANGES: dict[type[Layer], set[str]] = {
     Pack: {"cast", "up_cast", "up_view", "up_give_state", "up_take_state"},
-    Stable: {*TRAFFIC, "ack", "up_view", "up_give_state", "up_take_state", "view"}
+    Stable: {*TRAFFIC, "unsent", "ack", "up_view", "up_give_state", "up_take_state", "view"}
     | {"up_begin_state"},
     # Views come from below XFER and TOTAL, so no `view` comes down through them.
-    Xfer: {*TRAFFIC, "leave", "up_may_leave", "up_view", "view", "up_has_state", "up_blocked"},
-    Total: {*TRAFFIC, *FLUSH, "credit", "incomplete", "view"},
+    Xfer: {
+        *TRAFFIC,
+        "unsent",
+        "leave",
+        "up_may_leave",
+        "up_view",
+        "view",
+        "up_has_state",
+        "up_blocked",
+    },
+    Total: {*TRAFFIC, *FLUSH, "credit", "degree", "incomplete", "unsent", "view"},
     Mbrship: {
         *(TRAFFIC | FLUSH),
         *("join", "leave", "view", "flush", "degree", "reset", "up_problem", "up_linked"),

@@ -361,7 +361,7 @@ def test_one_who_joins_learns_the_degrees(tmp_path: Path, monkeypatch: pytest.Mo
 def test_too_few_members_to_wait_for(tmp_path: Path) -> None:
     with orca.join(listen=f"unix:{tmp_path}/group", blocked="raise") as group:
         safe, plain = group.share(Safe, "safe"), group.share(Plain, "plain")
-        text = "Safe.add has degree 2, which takes 3 members with replicas, and the view has 1"
+        text = "Safe.add: degree 2 takes 3 members with replicas, and the view has 1"
         with pytest.raises(orca.NotEnoughMembers, match=text):
             safe.add()
         with pytest.raises(orca.NotEnoughMembers):

@@ -44,7 +44,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     """Endpoints are blocked, and can be reset and join again: what was asked of them."""
     calls: list[tuple[object, ...]] = []
 
-    def reset(self: Endpoint, minimum: int, timeout: float | None) -> orca.View:
+    def reset(
+        self: Endpoint, minimum: int, timeout: float | None, lower_degrees: object
+    ) -> orca.View:
         calls.append(("reset", minimum, timeout))
         if minimum > 2:
             raise orca.NotPrimary("only 2 have answered")

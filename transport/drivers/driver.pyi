@@ -11,6 +11,9 @@ class Waitable:
 class Driver:
     """What an application above a stack may ask of the driver that serves it."""
 
+    def call_within(
+        self, seconds: float, function: Callable[..., object], *args: object
+    ) -> bool: ...
     def call(self, function: Callable[[*_Given, int], object], *args: *_Given) -> None: ...
 
 def clock() -> int: ...

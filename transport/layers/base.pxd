@@ -68,6 +68,7 @@ cdef class Layer:
     cpdef credit(self, bint given)
     cpdef degree(self, int least)
     cpdef incomplete(self, object members)
+    cpdef list unsent(self)
     cpdef leave(self)
     cpdef flush(self, object failed)
     cpdef flush_ok(self, bytes report)

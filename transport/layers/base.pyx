@@ -165,8 +165,15 @@ cdef class Layer:
         self.below.credit(given)
 
     cpdef degree(self, int least):
-        """From here on `least` is the smallest resilience degree above 0 of any cast (R in H1)."""
+        """From here on `least` is the smallest resilience degree above 0 of any cast (R in H1).
+
+        With `degree.AVAILABLE`: what is cast goes also where the view has too few members for it.
+        """
         self.below.degree(least)
+
+    cpdef list unsent(self):
+        """What was cast and has not left this member, as messages that may be changed in place."""
+        return self.below.unsent()
 
     cpdef incomplete(self, object members):
         """These incarnations have no complete state: their word does not count for resilience."""
@@ -379,6 +386,9 @@ cdef class End(Layer):
     cpdef degree(self, int least):
         self.unanswered("degree")
 
+    cpdef list unsent(self):
+        self.unanswered("unsent")
+
     cpdef incomplete(self, object members):
         self.unanswered("incomplete")
 
@@ -485,7 +495,7 @@ cdef class End(Layer):
 ANSWERED_BY = {
     "join": "MBRSHIP", "leave": "MBRSHIP", "flush": "MBRSHIP", "flush_ok": "MBRSHIP",
     "holds": "MBRSHIP", "reset": "MBRSHIP", "degree": "MBRSHIP", "credit": "TOTAL",
-    "incomplete": "TOTAL", "ack": "STABLE",
+    "incomplete": "TOTAL", "unsent": "TOTAL", "ack": "STABLE",
 }
 """The layers that answer a downcall; COM, which is in each stack, answers the others."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import msgpack
+from orcalike.transport.degree import AVAILABLE
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member
 from orcalike.transport.wire.control import unpack
@@ -60,7 +61,7 @@ class Piece:
             case [int(seqno), int(sender), int(counter), int(degree), int(stamp), bytes(body)] if (
                 0 <= min(seqno, counter, degree, stamp)
                 and max(seqno, counter, stamp) < SEQNO_MAX
-                and degree < 256
+                and degree < 2 * AVAILABLE
             ):
                 return cls(seqno, sender, counter, degree, stamp, body)
         raise ProtocolError("a packet that TOTAL did not send along")

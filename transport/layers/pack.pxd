@@ -46,3 +46,4 @@ cdef class Pack(Layer):
     cdef object sender_of(self, int place)
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1
     cpdef cast_packets(self)
+    cpdef Message find_unsent(self, uint64_t ticket)

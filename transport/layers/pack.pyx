@@ -248,6 +248,22 @@ cdef class Pack(Layer):
     cpdef proceed(self):
         self.cast_packets()
 
+    cpdef Message find_unsent(self, uint64_t ticket):
+        """This member's message of that number, if it has not left; it may be changed in place.
+
+        None where it has, or where it is so large that parts of it may have.
+        """
+        cdef list packets = self.below.unsent() + self.closed.all()
+        cdef Message packet
+        cdef Message found = None
+        if self.packet is not None:
+            store32(self.packet.data() + 8, <uint32_t>self.packed)
+            packets.append(self.packet)
+        for packet in packets:
+            if found is None:
+                found = message_in(packet, ticket)
+        return found
+
     # Upcalls.
 
     cpdef up_cast(self, Message packet):
@@ -392,6 +408,28 @@ cdef class Pack(Layer):
     cpdef dict dump(self):
         return {"messages": self.ticket - self.returned, "gathered": self.gathered,
                 "under_way": self.under_way, "partial": len(self.partial)}
+
+
+cdef Message message_in(Message packet, uint64_t ticket):
+    """The message of that number in a packet, which it borrows; None where it is not there."""
+    cdef const unsigned char* p = packet.data()
+    cdef const unsigned char* end = p + packet.size()
+    cdef uint32_t size
+    cdef uint64_t i
+    if packet.size() < HEADER or ticket < load64(p) or load32(p + 8) & PART:
+        return None
+    i = ticket - load64(p)
+    if i >= load32(p + 8):
+        return None
+    p += HEADER
+    while True:
+        p = get_varint(p, end, &size)
+        if p is NULL or size > <size_t>(end - p):
+            return None
+        if i == 0:
+            return Message.view(<unsigned char*>p, size)
+        i -= 1
+        p += size
 
 
 class PackPieces:

@@ -166,6 +166,10 @@ cdef class Stable(Layer):
         self.told = self.own
         self.below.cast(message)
 
+    cpdef list unsent(self):
+        return [message for message in self.below.unsent()
+                if (<Message>message).pop(HEADER) is not NULL]
+
     cpdef send(self, Message message, tuple members):
         message.push(1)[0] = OTHER
         self.below.send(message, members)

@@ -42,6 +42,9 @@ cdef class Total(Layer):
     cdef readonly uint64_t stamp    # the latest of the packets that were ever held here
     cdef frozenset lacking          # incarnations whose state is not complete
     cdef int replicas               # members with replicas whose word counts for resilience
+    cdef int mode                   # AVAILABLE where the group asks for that, else 0
+    cdef bint was_reset             # the view's lineage began with a reset: AVAILABLE is the rule
+    cdef int least                  # R as the layers above have told it
     # As the sequencer.
     cdef readonly uint64_t seqno    # the next to give
     cdef uint64_t announced         # how far the members know what is accepted
@@ -55,6 +58,7 @@ cdef class Total(Layer):
     cdef int submit_more(self) except -1
     cdef bint is_acceptable(self, int degree) except -1
     cdef int needed(self, int degree) except -1
+    cdef int tell_degree(self) except -1
     cdef int report(self) except -1
     cdef uint64_t expected(self)
     cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1

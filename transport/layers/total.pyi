@@ -2,6 +2,7 @@ from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.history import History
 from orcalike.transport.view import Member
+from orcalike.transport.wire.message import Message
 
 class Total(Layer):
     me: Member
@@ -16,6 +17,7 @@ class Total(Layer):
     window_packets: int
     window_bytes: int
     def lacks_members(self) -> bool: ...
+    def unsent(self) -> list[Message]: ...
     def __init__(
         self,
         core: Core,

@@ -12,7 +12,9 @@ numbers a packet only when its counter is the sender's next, so nothing is order
 hold it and all before it. Members tell the sequencer what they hold; it counts any of them, so the
 slowest does not matter, and its mark, below which all is accepted, rides on what it casts next or
 goes by itself. A member that holds a packet of degree 1 knows of two holders: itself and the
-sequencer. Nothing tentative is delivered anywhere, and what comes behind it waits.
+sequencer. Nothing tentative is delivered anywhere, and what comes behind it waits. A packet whose
+degree the view has too few members for stays with its sender; where the sender's group says
+"available", or was reset, it goes, and MIN(r, members - 1) is its degree (Amoeba 3.1).
 
 *History* (D13, H63): everybody keeps what it holds until all members hold it; the mark of that rides
 on ORDERED. When the view changes, a sender sends again, in order, what it has not seen ordered.
@@ -27,9 +29,11 @@ accepted is delivered before the view; the rest keeps its places, and is tentati
 members of the new view hold it (H12).
 """
 
+from orcalike.transport import degree as degrees
 from orcalike.transport.degree import NUMBER_MAX, number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.cut import Cut, Piece, Report
+from orcalike.transport.view import BALLOT_BITS
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -47,6 +51,7 @@ cdef enum:
     EXPECT = 3          # what its sender expects and holds
     ACCEPT = 4          # what is accepted
     OTHER = 5           # not TOTAL's: one byte, then what the layer above sent
+    LENIENT = 0x80      # beside the kind: the packet's degree is AVAILABLE
     # kind (1), degree (1), sender's place (2), tentative (4), counter (8), number (8), stamp (8),
     # stable (8). The number is the seqno of an ordered packet, and of what a member expects else,
     # with what it holds in the stamp's place. "Tentative" is how many packets up to this one are;
@@ -55,6 +60,7 @@ cdef enum:
     GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
 
 cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond, the view counts
+cdef int AVAILABLE = degrees.AVAILABLE
 
 
 @cython.no_gc                           # a message refers to nothing
@@ -100,16 +106,17 @@ cdef class Total(Layer):
         self.unordered.put(sent)
         if self.frozen or self.place < 0 or self.submitted + 1 != sent.counter:
             return                      # it goes with the next view, or when others have gone
-        if sent.degree == 0 or self.is_acceptable(sent.degree):
+        if sent.degree == 0 or self.is_acceptable(sent.degree | self.mode):
             self.submit(sent, message)
 
     cdef int submit(self, Sent sent, Message message) except -1:
         """Have a packet numbered: here, or by the sequencer."""
+        cdef int degree = sent.degree | self.mode if sent.degree else 0
         self.submitted = sent.counter
         if self.place == 0:
-            self.take(0, sent.counter, sent.degree, message)
+            self.take(0, sent.counter, degree, message)
         else:
-            store_header(message, REQUEST, sent.degree, self.place, sent.counter, self.expected())
+            store_header(message, REQUEST, degree, self.place, sent.counter, self.expected())
             store32(message.data() + 4, self.is_whole())
             store64(message.data() + 24, self.held)
             self.owes = False
@@ -125,27 +132,55 @@ cdef class Total(Layer):
         cdef Sent sent
         for sent in self.unordered.all():
             if sent.counter > self.submitted:
-                if not self.is_acceptable(sent.degree):
+                if not self.is_acceptable(sent.degree | self.mode):
                     break
                 self.submit(sent, body_of(sent.message, sent.size).copy())
         return 0
 
     cdef bint is_acceptable(self, int degree) except -1:
         """Whether this view has enough members with replicas for a degree (H2)."""
-        return degree == 0 or degree > NUMBERS or self.replicas > degree
+        return (degree & 0xFF == 0 or degree & 0xFF > NUMBERS or self.replicas > degree & 0xFF
+                or self.was_reset or degree & AVAILABLE != 0)
 
     cdef int needed(self, int degree) except -1:
         """How many members beside the sequencer must hold a packet of this degree."""
+        cdef int limit = max(self.replicas - 1, 0)
+        cdef bint limited = self.was_reset or degree & AVAILABLE != 0
+        degree &= 0xFF
+        if limited and limit < degree <= NUMBERS:
+            return limit
         if self.core.broken is not None and self.core.is_broken("one-holder-less"):
             degree = degree - 1 if 0 < degree <= NUMBERS else degree
         return degree if degree <= NUMBERS else number_of(degree, self.roster.count)
 
     def lacks_members(self):
         """Whether what was cast waits until the view has more members with replicas (H2)."""
-        degrees = [(<Sent>sent).degree for sent in self.unordered.all()]
-        degrees += [(<Held>held).degree for held in self.history.all()
-                    if (<Held>held).seqno >= self.accepted]
-        return self.place >= 0 and not all([self.is_acceptable(degree) for degree in degrees])
+        known = [(<Sent>sent).degree | self.mode for sent in self.unordered.all()]
+        known += [(<Held>held).degree for held in self.history.all()
+                  if (<Held>held).seqno >= self.accepted]
+        return self.place >= 0 and not all([self.is_acceptable(degree) for degree in known])
+
+    cpdef degree(self, int least):
+        """`least` with AVAILABLE: what this member casts goes also where members are too few."""
+        self.mode = least & AVAILABLE
+        self.least = least & 0xFF
+        self.tell_degree()
+        if self.place >= 0 and not self.frozen:
+            self.submit_more()
+
+    cdef int tell_degree(self) except -1:
+        """R in H1, as far as it is kept in this view."""
+        cdef int least = self.least
+        if least <= NUMBERS and (self.mode or self.was_reset):
+            least = min(least, max(self.replicas - 1, 0))
+        self.below.degree(least)
+        return 0
+
+    cpdef list unsent(self):
+        # What went to the sequencer of an earlier view, and is not in the cut, never left.
+        cdef Sent sent
+        return [body_of(sent.message, sent.size) for sent in self.unordered.all()
+                if sent.counter > self.submitted]
 
     cpdef incomplete(self, object members):
         self.lacking = frozenset(members)
@@ -163,12 +198,14 @@ cdef class Total(Layer):
     cdef int count_whole(self) except -1:
         """Whose word counts: members whose state is complete (H3, H9)."""
         cdef bint whole
+        self.was_reset = self.view.lineage >> BALLOT_BITS > 0
         self.replicas = 0
         for place, member in enumerate(self.view.members):
             whole = (member.incarnation not in self.lacking
                      or self.core.is_broken("joiners-count"))
             self.roster.by_place[<int>place].whole = whole
             self.replicas += whole and not member.witness
+        self.tell_degree()
         return 0
 
     cdef bint is_whole(self) noexcept:
@@ -432,9 +469,9 @@ cdef class Total(Layer):
         """ORDERED or ACCEPT, from the sequencer."""
         cdef int source = message.source
         cdef unsigned char* header = message.pop(HEADER)
-        if header is NULL or source != 0 or header[0] not in (ORDERED, ACCEPT):
+        if header is NULL or source != 0 or kind_of(header) not in (ORDERED, ACCEPT):
             raise ProtocolError("a cast that is not the sequencer's")
-        elif header[0] == ORDERED:
+        elif kind_of(header) == ORDERED:
             self.arrived(message, header)
         elif load64(header + 16) > self.held:
             self.below.flush(())        # a link broke, and what was cast meanwhile is lost
@@ -447,7 +484,7 @@ cdef class Total(Layer):
     cdef int arrived(self, Message message, const unsigned char* header) except -1:
         """A packet with its number."""
         cdef int place = load16(header + 2)
-        cdef int degree = header[1]
+        cdef int degree = degree_of(header)
         cdef uint64_t counter = load64(header + 8)
         cdef uint64_t seqno = load64(header + 16)
         cdef uint64_t known = seqno + 1 - load32(header + 4)
@@ -525,9 +562,9 @@ cdef class Total(Layer):
             self.above.up_send(message)
             return
         header = message.pop(HEADER)
-        if header is not NULL and header[0] == ORDERED and source == 0:
+        if header is not NULL and kind_of(header) == ORDERED and source == 0:
             self.arrived(message, header)
-        elif (header is NULL or header[0] not in (REQUEST, EXPECT) or self.place != 0
+        elif (header is NULL or kind_of(header) not in (REQUEST, EXPECT) or self.place != 0
                 or not 0 <= source < self.roster.count):
             raise ProtocolError("a message that only the sequencer gets, or none at all")
         elif not self.frozen:           # else its sender repeats it in the next view
@@ -535,8 +572,8 @@ cdef class Total(Layer):
                 self.roster.by_place[source].whole = True   # its own word comes before its place in the order
                 self.accept_more()
             self.heard_of(source, load64(header + 16), load64(header + 24))
-            if header[0] == REQUEST:
-                self.take(source, load64(header + 8), header[1], message.copy())
+            if kind_of(header) == REQUEST:
+                self.take(source, load64(header + 8), degree_of(header), message.copy())
 
     cpdef send(self, Message message, tuple members):
         message.push(1)[0] = OTHER
@@ -670,7 +707,7 @@ cdef class Total(Layer):
             if held.place == self.place:
                 sent = Sent.__new__(Sent)
                 sent.message, sent.size = held.message, held.size
-                sent.counter, sent.degree = held.counter, held.degree
+                sent.counter, sent.degree = held.counter, held.degree & 0xFF
                 self.unordered.put_first(sent)
         return 0
 
@@ -736,11 +773,19 @@ cdef class Total(Layer):
                 "kept": self.history.bytes}
 
 
+cdef inline int kind_of(const unsigned char* header) noexcept:
+    return header[0] & ~LENIENT
+
+
+cdef inline int degree_of(const unsigned char* header) noexcept:
+    return header[1] | AVAILABLE if header[0] & LENIENT else header[1]
+
+
 cdef int store_header(Message message, int kind, int degree, int place, uint64_t counter,
                       uint64_t number) except -1:
     cdef unsigned char* header = message.push(HEADER)
-    header[0] = <unsigned char>kind
-    header[1] = <unsigned char>degree
+    header[0] = <unsigned char>(kind | LENIENT if degree & AVAILABLE else kind)
+    header[1] = <unsigned char>(degree & 0xFF)
     store16(header + 2, <unsigned short>place)
     store32(header + 4, 0)
     store64(header + 8, counter)

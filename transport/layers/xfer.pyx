@@ -91,6 +91,16 @@ cdef class Xfer(Layer):
         for message in kept:
             self.below.cast(message)
 
+    cpdef list unsent(self):
+        cdef Message message
+        cdef list found = []
+        cdef list kept = [Message.view((<Message>each).data(), (<Message>each).size())
+                          for each in self.kept]
+        for message in self.below.unsent() + kept:
+            if message.size() and message.pop(1)[0] == DATA:
+                found.append(message)
+        return found
+
     cpdef send(self, Message message, tuple members):
         message.push(1)[0] = OTHER
         self.below.send(message, members)

@@ -1,0 +1,254 @@
+"""Waits that take long: the log says why a call waits.
+
+A thread's wait comes by here when it has lasted for a moment (`began`), and then every 10 s; so a
+call that returns soon pays nothing. The coroutines of a process share one timer, which runs while
+any of them waits. After 10 s the log has, once for each call, why it waits; a call that the group
+cannot let go on (it is blocked, or has too few members for a degree) is named again every 10 s.
+
+If all threads of a member wait for guards or at the barrier, it says so in the order (`Code.IDLE`),
+and for which calls. So all members know of calls that wait for each other, or that nothing can let
+go on any more, and each logs them. A member whose program runs on an event loop is never idle: what
+else its loop waits for is not known.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from orcalike.runtime import waits
+from orcalike.runtime.codes import Code
+from orcalike.runtime.invocation import Invocation, name_of
+from orcalike.transport.errors import OrcalikeError
+from orcalike.transport.view import Member
+
+LOOK_AGAIN = 5.0
+"""Seconds between two looks at what coroutines wait for, while any does."""
+NAMED_MAX = 5
+"""Calls that one line names."""
+
+LOCKED, QUEUED = 1, 2
+UNSEEN = -1
+"""In the place of a call's number: other members cannot see whether it still waits."""
+
+_log = logging.getLogger("orcalike")
+
+
+class LongWaits:
+    """What waits long in one group, in this process."""
+
+    def __init__(self, runtime: Any) -> None:
+        self._runtime = runtime
+        self._looks: list[list[Invocation[Any]]] = [[], []]
+        """What coroutines waited for at the last two looks."""
+        self._told: set[int] = set()
+        """The identities of invocations whose reason has been logged, while they wait."""
+        self._lacking: set[int] = set()
+        """Those that wait for more members, as the launcher was told."""
+        self.idle: dict[int, tuple[int, list[tuple[int, str]]]] = {}
+        """By incarnation: the members all of whose threads wait, since when and for which calls.
+
+        When: how many messages besides those that say so had been dispatched."""
+        self._idle_messages = 0
+        self._named: set[frozenset[tuple[int, tuple[tuple[int, str], ...]]]] = set()
+        """Idle members and their calls that were named already."""
+
+    # A thread.
+
+    def began(self, invocation: Invocation[Any]) -> None:
+        """A thread's wait begins to be long."""
+        self._note_lacking(invocation)
+
+    def still_waiting(self, invocation: Invocation[Any]) -> None:
+        """It has lasted for another 10 s."""
+        self._note_lacking(invocation)
+        self._say_why(invocation)
+        if waits.all_wait():
+            self._say_idle()
+
+    def over(self, invocation: Invocation[Any]) -> None:
+        """It has ended, however it did."""
+        self._told.discard(id(invocation))
+        self._lacks_no_more({id(invocation)})
+
+    def say_full(self) -> None:
+        """A thread has waited for 10 s until it may send more."""
+        why = self._runtime.events.why_stuck() or self._runtime.too_few()
+        why = why or "what was sent before is not ordered yet"
+        _log.warning("a call waits for room to be sent: %s", why)
+
+    # Coroutines.
+
+    def watch(self, loop: Any) -> None:
+        """A coroutine of this loop begins to wait, and no timer runs."""
+        loop.call_later(LOOK_AGAIN, self._look, loop)
+
+    def _look(self, loop: Any) -> None:
+        """What waits now, and did at the last two looks?"""
+        awaited: list[Invocation[Any]] = self._runtime.awaited()
+        before = {id(each) for each in self._looks[0]} & {id(each) for each in self._looks[1]}
+        for invocation in awaited:
+            self._note_lacking(invocation)
+            if id(invocation) in before:
+                self._say_why(invocation)
+        ended = {id(each) for look in self._looks for each in look} - set(map(id, awaited))
+        self._told -= ended
+        self._lacks_no_more(ended)
+        self._looks = [self._looks[1], awaited]
+        if awaited:
+            loop.call_later(LOOK_AGAIN, self._look, loop)
+        else:
+            self._looks = [[], []]
+            self._runtime.watching = False
+
+    # Why.
+
+    def _note_lacking(self, invocation: Invocation[Any]) -> None:
+        """Tell the launcher of a call that waits for more members."""
+        needed = self._runtime.members_needed(invocation)
+        if needed and id(invocation) not in self._lacking:
+            self._lacking.add(id(invocation))
+            self._runtime.events.lacks_members(needed)
+
+    def _lacks_no_more(self, ended: set[int]) -> None:
+        if self._lacking & ended:
+            self._lacking -= ended
+            if not self._lacking:
+                self._runtime.events.lacks_members(0)
+
+    def _say_why(self, invocation: Invocation[Any]) -> None:
+        """Log why a call waits: once, but each time where the group is what it waits for."""
+        stuck = self._runtime.events.why_stuck()
+        needed = self._runtime.members_needed(invocation)
+        if stuck is None and needed and not invocation.done():
+            stuck = self._runtime.say_too_few(needed - 1)
+        if stuck is None and id(invocation) in self._told:
+            return
+        self._told.add(id(invocation))
+        name = name_of(invocation.operation)
+        if invocation.replica is not None:
+            name += f" of {invocation.replica.name!r}"
+        # To wait for a guard for long may be what a program does all day.
+        quiet = stuck is None and self._is_guarded(invocation)
+        _log.log(
+            logging.INFO if quiet else logging.WARNING,
+            "%s waits: %s",
+            name,
+            stuck or self._why(invocation),
+        )
+
+    def parked(self) -> Iterator[Any]:
+        """The calls here that wait for guards: writes of all members, this one's own reads."""
+        yield from list(self._runtime.waiting.values())
+        for replica in self._runtime.replicas:
+            if replica is not None:
+                yield from replica.waiting_reads()
+
+    def _is_guarded(self, invocation: Invocation[Any]) -> bool:
+        return any(call.invocation is invocation for call in self.parked())
+
+    def _why(self, invocation: Invocation[Any]) -> str:
+        """What a call waits for, where the group as such can go on."""
+        if self._is_guarded(invocation):
+            return f"its guard is false{self._others(invocation)}"
+        found: str | None = self._runtime.manager.why(invocation)
+        if found is not None:
+            return found
+        wanted: int = self._runtime.wanted_of(invocation)
+        if wanted:
+            return f"it has run here, and {wanted} members are to have applied it"
+        if not self._runtime.has_place(invocation):
+            return f"it has no place in the order yet; {self._runtime.view.sequencer} orders"
+        replica = invocation.replica
+        if replica is not None and replica.has(LOCKED | QUEUED):
+            function = getattr(replica.holder(), "function", None)
+            runs = "an operation" if function is None else name_of(function)
+            return f"{runs} has the object's mutex"
+        return "an operation before it has not ended"
+
+    def _others(self, invocation: Invocation[Any]) -> str:
+        """What else waits for guards in the group."""
+        others = [
+            f"{_title(call)}, called by {self._member(call.source)}"
+            for call in self._runtime.waiting.values()
+            if call.invocation is not invocation
+        ]
+        if not others:
+            return "; no other call waits for one"
+        more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
+        return f"; so are those of {'; '.join(others[:NAMED_MAX])}{more}"
+
+    def _member(self, incarnation: int) -> str:
+        view = self._runtime.view
+        place = view.place(incarnation)
+        return str(view.members[place]) if place >= 0 else "a member that left"
+
+    # Members that are idle.
+
+    def _now(self) -> int:
+        """How many messages were dispatched, besides those that say that a member is idle."""
+        dispatched: int = self._runtime.dispatched
+        return dispatched - self._idle_messages
+
+    def _say_idle(self) -> None:
+        """Say in the order that all threads of this member wait, if all do for guards."""
+        runtime = self._runtime
+        mine: list[tuple[int, str]] = [
+            (ticket, _title(call))
+            for (source, ticket), call in list(runtime.waiting.items())
+            if source == runtime.incarnation
+        ]
+        mine += runtime.manager.waits_of_own()
+        mine += [(UNSEEN, _title(call)) for call in self.parked() if call.source is None]
+        known = self.idle.get(runtime.incarnation)
+        if len(mine) < len(waits.waiting) or (known is not None and known[1] == mine):
+            return
+        try:
+            runtime.post(Code.IDLE, tuple(mine), "what this member waits for", 0)
+        except OrcalikeError as error:
+            _log.info("the group was not told what this member waits for: %s", error)
+
+    def said_idle(self, member: Member, calls: list[tuple[int, str]]) -> None:
+        """A member is idle, at this place in the order."""
+        self._idle_messages += 1
+        self.idle[member.incarnation] = (self._now(), calls)
+        self._name_idle()
+
+    def _is_idle(self, incarnation: int) -> bool:
+        """Whether a member that was idle still is, as far as that is known here."""
+        since, calls = self.idle[incarnation]
+        manager = self._runtime.manager
+        return all(
+            self._now() == since if number == UNSEEN else manager.still_waits(incarnation, number)
+            for number, _ in calls
+        )
+
+    def _name_idle(self) -> None:
+        """Name the members that wait for each other, or for nothing that can come."""
+        members = {member.incarnation: member for member in self._runtime.view.replicas}
+        self.idle = {
+            each: said
+            for each, said in self.idle.items()
+            if each in members and self._is_idle(each)
+        }
+        key = frozenset((each, tuple(calls)) for each, (_, calls) in self.idle.items())
+        if len(self.idle) < min(2, len(members)) or key in self._named:
+            return
+        self._named.add(key)
+        named = "; ".join(
+            f"{member} in {', '.join(text for _, text in self.idle[each][1])}"
+            for each, member in members.items()
+            if each in self.idle
+        )
+        others = [str(member) for each, member in members.items() if each not in self.idle]
+        rest = "nothing can let them go on: all threads of all members wait"
+        if others:
+            rest = f"only {' and '.join(others)} can let them go on"
+        _log.warning("calls wait for each other: %s; %s", named, rest)
+
+
+def _title(call: Any) -> str:
+    """`JobQueue.get of 'jobs'`."""
+    names = " and ".join(repr(replica.name) for replica in call.replicas)
+    return f"{name_of(call.function)} of {names}" if names else name_of(call.function)
