@@ -339,7 +339,9 @@ def test_too_few_for_the_degree_end_the_run(counting: Counting) -> None:
         errors = run.process.stderr.read()
         assert run.process.wait(counting.cli.deadline) == 74, errors
         last = errors.splitlines()[-1]
-        assert "blocked for good: the group waits for more members than there are ranks left" in last
+        assert (
+            "blocked for good: the group waits for more members than there are ranks left" in last
+        )
 
 
 def test_all_lost_and_started_again_is_lost(counting: Counting) -> None:
