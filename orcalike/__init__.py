@@ -54,7 +54,7 @@ from orcalike.transport.degree import Resilience
 if TYPE_CHECKING:
     from orcalike.group import Group, Joining
     from orcalike.info import Blocked, GroupInfo
-    from orcalike.runtime.moment import now, random
+    from orcalike.runtime.moment import caller, now, position, random
     from orcalike.transport.stability import Stability
     from orcalike.transport.view import Member, View
 
@@ -117,7 +117,9 @@ _OF_GROUPS = {
     "Member": "orcalike.transport.view",
     "Stability": "orcalike.transport.stability",
     "View": "orcalike.transport.view",
+    "caller": "orcalike.runtime.moment",
     "now": "orcalike.runtime.moment",
+    "position": "orcalike.runtime.moment",
     "random": "orcalike.runtime.moment",
 }
 
@@ -169,9 +171,11 @@ __all__ = [
     "WindowFull",
     "__version__",
     "atomic",
+    "caller",
     "join",
     "local",
     "now",
+    "position",
     "random",
     "read",
     "register",

@@ -582,7 +582,7 @@ class Joining(Generic[T]):
 
 
 def _info_of(cls: Any) -> classes.ClassInfo:
-    info = classes.lookup_class(cls)
+    info = classes.lookup_class(getattr(cls, "__origin__", cls))  # of `Queue[int]`, too
     if info is None:
         raise TypeError(f"{cls!r} is not a shared class: decorate it with @orcalike.shared")
     return info

@@ -663,7 +663,7 @@ cdef class Caller(Invoker):
                 f"{target.name!r}: {len(target.queue)} calls wait until it is free; this one did "
                 "not run and never will"))
             return invocation
-        call = Call(self, operation, 0, None, given, named).of(None, 0, invocation)
+        call = Call(self, operation, 0, None, given, named).for_reader(invocation)
         call.replicas = [replica]
         self.reads_slow += 1
         hold()

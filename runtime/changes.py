@@ -132,7 +132,7 @@ class ViewChange(Change):
                 _log.warning("%s of %r raised %r", hook, replica.name, error)
                 raise
 
-        call = Call(self.runtime, Hook(run, hook), 0, None).of(0, 0, None)
+        call = Call(self.runtime, Hook(run, hook), 0, None).of(None, 0, None)
         call.at(self.seqno, self.index, self.stamp).run_held([replica])
 
     def pack(self) -> tuple[object, ...]:

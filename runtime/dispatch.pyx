@@ -32,6 +32,7 @@ from orcalike.runtime.invocation cimport Invocation, refuse_loop
 from orcalike.runtime.marshal cimport get
 from orcalike.runtime.operation cimport Operation, caught
 from orcalike.runtime.replica cimport (
+    APPLYING,
     DROPPED,
     LOCKED,
     UNDECLARED,
@@ -40,7 +41,7 @@ from orcalike.runtime.replica cimport (
     find,
     thread_slot,
 )
-from orcalike.runtime.task cimport Call, Task, is_fault, submit
+from orcalike.runtime.task cimport Call, Task, is_fault, is_read, submit
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
@@ -150,7 +151,7 @@ cdef class Runtime(Caller):
         if self.timed_until:
             self.start_timing()
         slot = thread_slot()
-        replica.flags = LOCKED
+        replica.flags = LOCKED | APPLYING
         replica.owner = slot
         slot[0] = <void*>replica
         result = operation.call(<PyObject*>operation.function, argv, count, NULL)
@@ -223,7 +224,7 @@ cdef class Runtime(Caller):
             self.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
             return 0
         call = Call(self, None, code, raw)
-        call.of(self.sender(message.source).incarnation, message.ticket, invocation)
+        call.of(self.sender(message.source), message.ticket, invocation)
         call.departed = message.source < 0
         call.at(message.seqno, message.index, message.stamp)
         call.replicas = [replica]
@@ -569,6 +570,26 @@ cdef class Runtime(Caller):
             return replica, replica.task.seqno, replica.task.index, replica.task.stamp
         return (replica, *self.place_of())
 
+    @property
+    def me(self):
+        """This member, with its rank where it is in a view."""
+        return self.view.members[self.place] if self.place >= 0 else self.stack.me
+
+    def call_now(self):
+        """Of the operation that this thread runs: (its caller, seqno, index).
+
+        The caller is None in a hook; seqno and index are None in a read of this process.
+        """
+        cdef Replica replica = <Replica>thread_slot()[0]
+        cdef Task task = replica.task
+        if task is not None:
+            if is_read(task):
+                return self.me, None, None
+            return (<Call>task).sender, task.seqno, task.index
+        if replica.flags & APPLYING:
+            return self.sender(self.message.source), self.message.seqno, self.message.index
+        return self.me, None, None
+
 
 cdef bytes chained(bytes chain, Message message, object incarnation):
     """A digest over all deliveries so far, which is the same at every member (I1)."""
@@ -590,6 +611,14 @@ def running_place():
     if slot[0] is NULL:
         return None
     return (<Runtime>(<Replica>slot[0]).invoker).now_place()
+
+
+def running_call():
+    """(caller, seqno, index) of the operation that this thread runs, as `Runtime.call_now`; None outside."""
+    cdef void** slot = thread_slot()
+    if slot[0] is NULL:
+        return None
+    return (<Runtime>(<Replica>slot[0]).invoker).call_now()
 
 
 def runs_here(Replica replica):

@@ -53,6 +53,7 @@ class Code(IntEnum):
     ENUM = 73
     FLAG = 74
     DATACLASS = 75
+    MEMBER = 76
 
 
 Form = tuple[int, bytes | tuple[Any, ...]]
@@ -176,7 +177,9 @@ def _registered_form(value: Any, record: Record) -> Form:
     return Code.DATACLASS, (record.name, record.fingerprint, *fields)
 
 
-_STANDARD_MODULES = frozenset({"datetime", "decimal", "uuid", "zoneinfo"})
+_STANDARD_MODULES = frozenset(
+    {"datetime", "decimal", "orcalike.transport.view", "uuid", "zoneinfo"}
+)
 
 
 @functools.cache

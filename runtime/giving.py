@@ -399,7 +399,7 @@ class Donor:
             return (place, *task.pack(), None)
         assert isinstance(task, Call)
         encode, function = self.runtime.codec.encode, task.function
-        whose = (task.source, task.ticket, task.departed, task.size)
+        whose = (task.sender, task.ticket, task.departed, task.size)
         if isinstance(function, Atomic):
             info = function.info
             assert info is not None

@@ -151,9 +151,9 @@ class Manager:
         info = self.lookup(class_name)
         if info is None or info.digest != digest:
             replica.hold(UNDECLARED)
-            replica.pending = (*self.runtime.place_of(), member.incarnation, ticket)
+            replica.pending = (*self.runtime.place_of(), member, ticket)
             return
-        self.make(replica, info, self.runtime.place_of(), member.incarnation, ticket, invocation)
+        self.make(replica, info, self.runtime.place_of(), member, ticket, invocation)
 
     def _compare_seeds(self, member: Member, text: str, hashed: int) -> None:
         """Warn once where a member's hash seed is another: its sets of strings run otherwise."""
@@ -170,12 +170,12 @@ class Manager:
         replica: Replica,
         info: classes.ClassInfo,
         place: tuple[int, ...],
-        source: int,
+        creator: Member,
         ticket: int,
         invocation: Invocation[Any] | None,
     ) -> None:
         """Make the object of a replica, and run its `__init__` at its place in the order."""
-        shared = replica.object or info.blank()
+        shared = info.blank() if replica.object is None else replica.object
         failed: list[Exception] = []
 
         def init() -> object:
@@ -192,7 +192,7 @@ class Manager:
         if replica.object is None:
             self.attach(replica, shared, info)
         call = Call(self.runtime, Hook(init, f"{info.cls.__name__}.__init__"), 0, None)
-        call.of(source, ticket, invocation).at(*place).run_held([replica])
+        call.of(creator, ticket, invocation).at(*place).run_held([replica])
         replica.arguments = None
         if failed:
             replica.mark(DROPPED)  # for what is in its queue
@@ -363,8 +363,8 @@ class Manager:
             set_plain_state(replica, decode_pieces(self.runtime.codec, pending, replica.name))
             go_on(replica)
         else:
-            *place, source, ticket = pending
-            self.make(replica, info, tuple(place), source, ticket, None)
+            *place, creator, ticket = pending
+            self.make(replica, info, tuple(place), creator, ticket, None)
 
     def give_up(self, replica: Replica) -> None:
         """Too much waits for the class of an object: this process never uses it."""
@@ -576,7 +576,7 @@ class Manager:
                 "module that all members import before they join"
             )
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
-        call.of(member.incarnation, ticket, invocation).at(*self.runtime.place_of())
+        call.of(member, ticket, invocation).at(*self.runtime.place_of())
         call.sized(self._size)
         call.departed = self.runtime.view.place(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))

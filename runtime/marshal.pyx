@@ -36,7 +36,7 @@ from orcalike.transport.errors import OrcalikeError, ProtocolError
 
 cdef int LAST_LEAF = extension_types.Code.REFERENCE
 cdef int FIRST_TAG = extension_types.Code.LIST
-cdef int LAST_TAG = extension_types.Code.DATACLASS
+cdef int LAST_TAG = max(extension_types.Code)
 cdef int REFERENCE = extension_types.Code.REFERENCE
 cdef int LIST = extension_types.Code.LIST
 cdef int SET = extension_types.Code.SET

@@ -1,7 +1,7 @@
-"""`now()` and `random()`: the same at each replica, inside an operation (DESIGN, Declaring).
+"""`now()`, `random()`, `caller()` and `position()`: the same at each replica, inside an operation.
 
-Outside of any operation, as in the unit test of a class that nobody shared, they are the wall clock
-and fresh dice.
+Outside of any operation, as in the unit test of a class that nobody shared, they are the wall clock,
+fresh dice, a member that stands for this process, and 0 (DESIGN, Declaring).
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 import time
 from random import Random
 
-from orcalike.runtime.dispatch import running_place
+from orcalike.runtime.dispatch import running_call, running_place
+from orcalike.transport.view import Member
+
+_ALONE = Member("", 0, 0)
 
 
 def now() -> float:
@@ -32,3 +35,32 @@ def random() -> Random:
         replica.dice = (key, Random(f"{seqno} {index} {replica.number}"))
     dice: Random = replica.dice[1]
     return dice
+
+
+def caller() -> Member:
+    """The member that called the operation that runs; a read's is this member.
+
+    Outside of any operation it is a member without an address, of rank 0. Raises RuntimeError in
+    `member_left` and `member_joined`, which no member calls.
+    """
+    call = running_call()
+    if call is None:
+        return _ALONE
+    if call[0] is None:
+        raise RuntimeError("caller() in a hook: no member has called it")
+    return call[0]
+
+
+def position() -> int:
+    """The position in the order of the call that runs: one number, larger for each later call.
+
+    0 outside of any operation. A call that has waited for its guard keeps the position at which it
+    was ordered. Raises RuntimeError in a read, which has none, and in a hook.
+    """
+    call = running_call()
+    if call is None:
+        return 0
+    sender, seqno, index = call
+    if sender is None or seqno is None or index is None:
+        raise RuntimeError("position() in a read or a hook, which has none in the order of calls")
+    return seqno << 32 | index

@@ -16,6 +16,7 @@ cdef enum:
     STRICT = 256        # each read is checked (ORCALIKE_CHECK=strict)
     SIGNALLED = 1024    # a signal's handler waits for the read that the main thread runs
     RECORDED = 512      # each operation is recorded, so none runs inline (ORCALIKE_HISTORY)
+    APPLYING = 2048     # the operation that runs is the message that is dispatched now
 
     # What may wait at one object: in its lock queue, or in its waiting list.
     TASKS_MAX = 65536
@@ -71,6 +72,6 @@ cdef int begin(PyObject* object, PyObject** replica) noexcept
 
 cdef inline void end(Replica replica) noexcept:
     """Let the mutex go; the caller sees whether `flags` says that somebody waits for it."""
-    replica.flags &= ~<unsigned int>LOCKED
+    replica.flags &= ~<unsigned int>(LOCKED | APPLYING)
     replica.owner[0] = NULL
     replica.owner = NULL

@@ -1,4 +1,4 @@
-"""Dates and times, decimal numbers and UUIDs: how they are taken apart, and made again.
+"""Dates and times, decimal numbers, UUIDs and members: how they are taken apart, and made again.
 
 They are here, and not in `extension_types`, because their modules take long to import: a program
 without such values does without them.
@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.extension_types import Code, Form
+from orcalike.transport.view import Member
 
 
 def _time_form(it: time) -> tuple[Any, ...]:
@@ -39,6 +40,7 @@ TAKE_APART: dict[type[Any], Callable[[Any], Form]] = {
     timedelta: lambda it: (Code.TIMEDELTA, (it.days, it.seconds, it.microseconds)),
     timezone: lambda it: (Code.TIMEZONE, it.__getinitargs__()),
     ZoneInfo: _zone_form,
+    Member: lambda it: (Code.MEMBER, tuple(it.pack())),
 }
 
 
@@ -78,4 +80,5 @@ REBUILD: dict[int, Callable[[tuple[Any, ...]], object]] = {
     Code.TIMEDELTA: _rebuild_timedelta,
     Code.TIMEZONE: lambda elements: timezone(*elements),
     Code.ZONE: _rebuild_zone,
+    Code.MEMBER: lambda elements: Member.unpack(list(elements)),
 }

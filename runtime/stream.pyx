@@ -41,7 +41,7 @@ cdef extern from "Python.h":
 
 cdef int LAST_LEAF = extension_types.Code.REFERENCE
 cdef int FIRST_TAG = extension_types.Code.LIST
-cdef int LAST_TAG = extension_types.Code.DATACLASS
+cdef int LAST_TAG = max(extension_types.Code)
 cdef int REFERENCE = extension_types.Code.REFERENCE
 cdef int LIST_TAG = extension_types.Code.LIST
 cdef int SET_TAG = extension_types.Code.SET

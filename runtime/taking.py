@@ -59,7 +59,7 @@ class _Coming:
         self.decoder: Decoder | None = None
         self.pieces: list[bytes] = []
         """Of its state, where its class is not declared here."""
-        self.pending: tuple[int, ...] | None = None
+        self.pending: tuple[Any, ...] | None = None
         self.state: Any = None
         self.has_state = False
         self.tasks: list[list[Any]] = []
@@ -87,7 +87,8 @@ class Taker:
         self._used = []
         for each in objects:
             replica, shared = each if isinstance(each, tuple) else (each, None)
-            shared = shared or (replica.object if replica is not None else None)
+            if shared is None and replica is not None:
+                shared = replica.object
             if shared is not None:
                 self._kept.append((replica, shared))
 
@@ -341,11 +342,11 @@ class Taker:
         if kind not in ("call", "atomic"):
             unpack_change(runtime, kind, *fields).at(*place).submit_for([replica])
             return
-        source, ticket, departed, size, *what = fields
-        call = runtime.waiting.get((source, ticket))
+        sender, ticket, departed, size, *what = fields
+        call = runtime.waiting.get((sender.incarnation, ticket))
         if call is None:
             call = self._atomic(*what) if kind == "atomic" else Call(runtime, None, *what)
-            call.of(source, ticket, None).at(*place)
+            call.of(sender, ticket, None).at(*place)
             call.departed = departed
             call.sized(size)
         if not wait:
@@ -354,7 +355,7 @@ class Taker:
         if kind == "call":
             call.bind([replica])
         replica.add_waiting(call)
-        runtime.waiting[source, ticket] = call
+        runtime.waiting[sender.incarnation, ticket] = call
 
     def _atomic(self, name: str, digest: bytes, raw: bytes) -> Call:
         info = classes.lookup_atomic(name)

@@ -31,7 +31,8 @@ cdef class Call(Task):
     cdef readonly object raw        # the arguments as they came; None once they are decoded
     cdef readonly tuple args
     cdef readonly dict named
-    cdef readonly object source     # the caller's incarnation; None for a local read
+    cdef readonly object sender     # the member that called; None for a hook, or a local read
+    cdef readonly object source     # its incarnation, 0 for a hook; None for a local read
     cdef readonly uint64_t ticket
     cdef readonly Invocation invocation     # where the caller is here and wants to know
     cdef readonly object runtime
@@ -49,5 +50,6 @@ cdef class Call(Task):
 
 cdef int submit(Task task) except -1
 cdef int finish(Task task) except -1
+cdef bint is_read(Task task)
 cdef int hand_on(Replica replica) except -1
 cpdef bint is_fault(object error)

@@ -271,9 +271,16 @@ cdef class Call(Task):
         self.size = size
         return self
 
-    def of(self, source, uint64_t ticket, Invocation invocation):
-        """Say whose it is; returns the call."""
-        self.source, self.ticket, self.invocation = source, ticket, invocation
+    def of(self, sender, uint64_t ticket, Invocation invocation):
+        """Say which member's it is, None for a hook; returns the call."""
+        self.sender = sender
+        self.source = 0 if sender is None else sender.incarnation
+        self.ticket, self.invocation = ticket, invocation
+        return self
+
+    def for_reader(self, Invocation invocation):
+        """Say that it is a read of this process; returns the call."""
+        self.source, self.invocation = None, invocation
         return self
 
     cpdef int run(self) except -1:
