@@ -1,0 +1,117 @@
+"""A meeting of so many threads or tasks of any members."""
+
+from __future__ import annotations
+
+from threading import BrokenBarrierError
+
+import orcalike as orca
+from orcalike.objects.steps import Method, Steps, ask, ask_within
+
+
+@orca.shared
+class Barrier:
+    """`wait` returns when `parties` have called it; then it can be used again.
+
+    It breaks, for all that wait, when a `wait` is over its limit, or when a member that waits leaves.
+    To arrive is one write, to wait sends nothing.
+    """
+
+    def __init__(self, parties: int, timeout: float | None = None) -> None:
+        if parties < 1:
+            raise ValueError("parties must be > 0")
+        self._parties = parties
+        self._timeout = timeout
+        self._arrived: list[int] = []
+        """The incarnations of those that wait."""
+        self._round = 0
+        """How many meetings, and resets, there were."""
+        self._broken = False
+        self._reset_rounds: list[int] = []
+        """The rounds that a reset has ended, of the last few."""
+
+    @property
+    @orca.read
+    def parties(self) -> int:
+        """How many it takes."""
+        return self._parties
+
+    @property
+    @orca.read
+    def n_waiting(self) -> int:
+        """How many wait."""
+        return len(self._arrived)
+
+    @property
+    @orca.read
+    def broken(self) -> bool:
+        """Whether it is broken, until it is reset."""
+        return self._broken
+
+    @orca.write
+    def _arrive(self) -> tuple[int, int]:
+        """(round, place in it); the last one ends the round."""
+        if self._broken:
+            raise BrokenBarrierError
+        round, place = self._round, len(self._arrived)
+        self._arrived.append(orca.caller().incarnation)
+        if len(self._arrived) == self._parties:
+            self._arrived = []
+            self._round += 1
+        return round, place
+
+    @orca.read
+    def _met(self, round: int) -> bool:
+        """Wait until a round is over: whether all have met."""
+        return self._round > round and round not in self._reset_rounds
+
+    @_met.when
+    def _(self, round: int) -> bool:
+        return self._broken or self._round > round
+
+    @orca.write
+    def _give_up(self, round: int) -> bool:
+        """Break it, if the round is not over: whether all have met."""
+        if self._round == round:
+            self._broken = True
+            self._arrived = []
+        return self._round > round and round not in self._reset_rounds
+
+    @Method
+    def wait(self, timeout: float | None = None) -> Steps[int]:
+        """Wait for the others; returns a number below `parties`, another one for each.
+
+        Raises threading.BrokenBarrierError.
+        """
+        limit = self._timeout if timeout is None else timeout
+        round, place = yield from ask(self._arrive)
+        over, met = yield from ask_within(limit, self._met, round)
+        if not over:
+            met = yield from ask(self._give_up, round)
+        if not met:
+            raise BrokenBarrierError
+        return place
+
+    @orca.write
+    def reset(self) -> None:
+        """Make it as new; what waits gets BrokenBarrierError."""
+        if self._arrived:
+            self._reset_rounds = [*self._reset_rounds[-15:], self._round]
+            self._round += 1
+        self._arrived = []
+        self._broken = False
+
+    @orca.write
+    def abort(self) -> None:
+        """Break it; what waits, and what calls `wait` later, gets BrokenBarrierError."""
+        self._broken = True
+        self._arrived = []
+
+    def member_left(self, member: orca.Member) -> None:
+        """If it waited, the others would wait for good."""
+        if member.incarnation in self._arrived:
+            self._broken = True
+            self._arrived = []
+
+    def __repr__(self) -> str:
+        state = "broken" if self._broken else f"waiters={len(self._arrived)}/{self._parties}"
+        return f"<objects.{type(self).__name__} at {id(self):#x}: {state}>"

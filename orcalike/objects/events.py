@@ -1,0 +1,47 @@
+"""A flag that all members set, clear and wait for."""
+
+from __future__ import annotations
+
+import orcalike as orca
+from orcalike.objects.steps import Method, Steps, ask_within
+
+
+@orca.shared
+class Event:
+    """A flag; to wait for it sends nothing."""
+
+    def __init__(self) -> None:
+        self._flag = False
+
+    @orca.read
+    def is_set(self) -> bool:
+        """Whether the flag is set."""
+        return self._flag
+
+    @orca.write
+    def set(self) -> None:
+        """Set it: all that wait go on."""
+        self._flag = True
+
+    @orca.write
+    def clear(self) -> None:
+        """Clear it."""
+        self._flag = False
+
+    @orca.read
+    def _wait(self) -> bool:
+        return True
+
+    @_wait.when
+    def _(self) -> bool:
+        return self._flag
+
+    @Method
+    def wait(self, timeout: float | None = None) -> Steps[bool]:
+        """Wait until it is set, for so many seconds: whether it was."""
+        limit = None if timeout is None else max(timeout, 0.0)
+        return (yield from ask_within(limit, self._wait))[0]
+
+    def __repr__(self) -> str:
+        state = "set" if self._flag else "unset"
+        return f"<objects.{type(self).__name__} at {id(self):#x}: {state}>"

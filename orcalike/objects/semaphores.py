@@ -1,0 +1,102 @@
+"""Permits that all members acquire and release."""
+
+from __future__ import annotations
+
+import orcalike as orca
+from orcalike.objects.steps import Method, Steps, ask, ask_within
+
+
+@orca.shared
+class Semaphore:
+    """So many permits. What a member has acquired and not released comes back when it leaves."""
+
+    def __init__(self, value: int = 1) -> None:
+        if value < 0:
+            raise ValueError("semaphore initial value must be >= 0")
+        self._value = value
+        self._bound: int | None = None
+        self._held: dict[int, int] = {}
+        """By the member's incarnation: how many permits it has."""
+
+    @property
+    @orca.read
+    def value(self) -> int:
+        """How many permits are free."""
+        return self._value
+
+    def _take(self) -> None:
+        member = orca.caller().incarnation
+        self._value -= 1
+        self._held[member] = self._held.get(member, 0) + 1
+
+    @orca.write
+    def _acquire(self) -> bool:
+        self._take()
+        return True
+
+    @_acquire.when
+    def _(self) -> bool:
+        return self._value > 0
+
+    @orca.write
+    def _try_acquire(self) -> bool:
+        if self._value == 0:
+            return False
+        self._take()
+        return True
+
+    @Method
+    def acquire(self, blocking: bool = True, timeout: float | None = None) -> Steps[bool]:
+        """Acquire a permit: whether that was done, within so many seconds."""
+        if not blocking:
+            if timeout is not None:
+                raise ValueError("can't specify timeout for non-blocking acquire")
+            return (yield from ask(self._try_acquire))
+        limit = None if timeout is None else max(timeout, 0.0)
+        return (yield from ask_within(limit, self._acquire))[0]
+
+    @orca.write
+    def release(self, n: int = 1) -> None:
+        """Release permits, also such that were never acquired."""
+        if n < 1:
+            raise ValueError("n must be one or more")
+        if self._bound is not None and self._value + n > self._bound:
+            raise ValueError("Semaphore released too many times")
+        self._value += n
+        member = orca.caller().incarnation
+        left = self._held.pop(member, 0) - n
+        if left > 0:
+            self._held[member] = left
+
+    @orca.local
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    @orca.local
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    @orca.local
+    async def __aenter__(self) -> bool:
+        return await self.acquire.aio()
+
+    @orca.local
+    async def __aexit__(self, *error: object) -> None:
+        await self.release.aio()
+
+    def member_left(self, member: orca.Member) -> None:
+        """What it held is free."""
+        self._value += self._held.pop(member.incarnation, 0)
+
+    def __repr__(self) -> str:
+        most = "" if self._bound is None else f"/{self._bound}"
+        return f"<objects.{type(self).__name__} at {id(self):#x}: value={self._value}{most}>"
+
+
+@orca.shared
+class BoundedSemaphore(Semaphore):
+    """A semaphore of which no more can be released than were acquired."""
+
+    def __init__(self, value: int = 1) -> None:
+        super().__init__(value)
+        self._bound = value

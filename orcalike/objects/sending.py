@@ -1,0 +1,85 @@
+"""Methods that are one operation, whose arguments are made ready to travel where it is called.
+
+`list.extend` takes any iterable, and an iterator cannot travel: `extend` makes a list of it in the
+caller's process, and `_extend`, the operation, gets that. Like an operation it can be called, awaited
+with `aio`, started with `nowait`, and limited with `options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.operation import BoundOperation, Operation
+
+S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class BoundSending(Generic[P, R]):
+    """Such a method of one object."""
+
+    __slots__ = ("_object", "_operation", "_ready")
+
+    def __init__(
+        self, owner: Any, operation: BoundOperation[..., R], ready: Callable[..., tuple[Any, ...]]
+    ) -> None:
+        self._object = owner
+        self._operation = operation
+        self._ready = ready
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Wait for the outcome: the result, or what the operation raised."""
+        return self._operation(*self._ready(self._object, *args, **kwargs))
+
+    def aio(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
+        """The same as an awaitable, for coroutines."""
+        return self._operation.aio(*self._ready(self._object, *args, **kwargs))
+
+    def nowait(self, *args: P.args, **kwargs: P.kwargs) -> Invocation[R]:
+        """Do not wait: returns the invocation."""
+        return self._operation.nowait(*self._ready(self._object, *args, **kwargs))
+
+    def options(
+        self, *, timeout: float | None = None, stable: int | None = None
+    ) -> BoundSending[P, R]:
+        """The same method with the options of an operation."""
+        operation = self._operation.options(timeout=timeout, stable=stable)
+        return BoundSending(self._object, operation, self._ready)
+
+
+class Sending(Generic[S_contra, P, R]):
+    """The descriptor that stands in the class; `sends` makes it."""
+
+    def __init__(
+        self,
+        operation: Operation[Any, ..., R],
+        ready: Callable[Concatenate[S_contra, P], tuple[Any, ...]],
+    ) -> None:
+        self._name = operation.name
+        self._ready = ready
+        self.__doc__ = ready.__doc__
+
+    @overload
+    def __get__(self, obj: None, owner: type[Any] | None = None, /) -> Sending[S_contra, P, R]: ...
+    @overload
+    def __get__(self, obj: S_contra, owner: type[Any] | None = None, /) -> BoundSending[P, R]: ...
+    def __get__(self, obj: Any, owner: type[Any] | None = None, /) -> Any:
+        if obj is None:
+            return self
+        # By its name: a subclass has an operation of its own.
+        return BoundSending(obj, getattr(obj, self._name), self._ready)
+
+
+def sends(
+    operation: Operation[Any, ..., R],
+) -> Callable[[Callable[Concatenate[S, P], tuple[Any, ...]]], Sending[S, P, R]]:
+    """A decorator: the method returns the arguments with which `operation` is invoked."""
+
+    def decorate(ready: Callable[Concatenate[S, P], tuple[Any, ...]]) -> Sending[S, P, R]:
+        return Sending(operation, ready)
+
+    return decorate
