@@ -10,31 +10,47 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from orcalike.objects.arrays import Array
     from orcalike.objects.barriers import Barrier
+    from orcalike.objects.caches import Cache
+    from orcalike.objects.conditions import Condition
     from orcalike.objects.counters import Counter, Maximum, Minimum
     from orcalike.objects.deques import Deque
     from orcalike.objects.dicts import Dict
+    from orcalike.objects.elections import Election
     from orcalike.objects.events import Event
     from orcalike.objects.lists import List
     from orcalike.objects.locks import Lock, RLock
+    from orcalike.objects.queues import LifoQueue, PriorityQueue, Queue, ShutDown
     from orcalike.objects.semaphores import BoundedSemaphore, Semaphore
     from orcalike.objects.sets import Set
+    from orcalike.objects.topics import Subscription, Topic
     from orcalike.objects.value import Value
 
 _MODULES = {
+    "Array": "arrays",
     "Barrier": "barriers",
     "BoundedSemaphore": "semaphores",
+    "Cache": "caches",
+    "Condition": "conditions",
     "Counter": "counters",
     "Deque": "deques",
     "Dict": "dicts",
+    "Election": "elections",
     "Event": "events",
+    "LifoQueue": "queues",
     "List": "lists",
     "Lock": "locks",
     "Maximum": "counters",
     "Minimum": "counters",
+    "PriorityQueue": "queues",
+    "Queue": "queues",
     "RLock": "locks",
     "Semaphore": "semaphores",
     "Set": "sets",
+    "ShutDown": "queues",
+    "Subscription": "topics",
+    "Topic": "topics",
     "Value": "value",
 }
 
@@ -53,18 +69,28 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Array",
     "Barrier",
     "BoundedSemaphore",
+    "Cache",
+    "Condition",
     "Counter",
     "Deque",
     "Dict",
+    "Election",
     "Event",
+    "LifoQueue",
     "List",
     "Lock",
     "Maximum",
     "Minimum",
+    "PriorityQueue",
+    "Queue",
     "RLock",
     "Semaphore",
     "Set",
+    "ShutDown",
+    "Subscription",
+    "Topic",
     "Value",
 ]

@@ -1,166 +1,31 @@
-"""Mutual exclusion among all threads and tasks of all members.
-
-What a member holds is released, in the order, when the member leaves the view. Each acquisition has a
-*fencing token*, larger than that of any acquisition before it: a store that is told the token with
-each access, and refuses smaller ones than it has seen, is safe from a holder that was believed dead.
-"""
+"""Locks that all members share."""
 
 from __future__ import annotations
 
-import threading
-
 import orcalike as orca
-from orcalike.objects.ownership import Runner, this_runner
-from orcalike.objects.steps import Method, Steps, ask, ask_within
-
-
-class Mutex:
-    """What `Lock` and `RLock` have in common; a subclass says which of its acquisitions nest."""
-
-    def __init__(self) -> None:
-        self._holder: orca.Member | None = None
-        self._runner: Runner = 0
-        """The thread or task that holds it."""
-        self._depth = 0
-        """How many of its acquisitions are not released."""
-        self._token = 0
-
-    def _may_enter(self, runner: Runner) -> bool:
-        return self._holder is None
-
-    def _enter(self, runner: Runner, depth: int) -> None:
-        """Take it; it is free, or this nests."""
-        if self._holder is None:
-            self._holder = orca.caller()
-            self._runner = runner
-            self._token = max(self._token + 1, orca.position())
-        self._depth += depth
-
-    def _check_release(self, runner: Runner) -> None:
-        if self._holder is None:
-            raise RuntimeError("release unlocked lock")
-        if self._holder != orca.caller():
-            raise RuntimeError(f"cannot release a lock that {self._holder} holds")
-
-    def _let_go(self) -> None:
-        self._holder = None
-        self._depth = 0
-
-    @orca.write
-    def _acquire(self, runner: Runner, depth: int) -> bool:
-        self._enter(runner, depth)
-        return True
-
-    @_acquire.when
-    def _(self, runner: Runner, depth: int) -> bool:
-        return self._may_enter(runner)
-
-    @orca.write
-    def _try_acquire(self, runner: Runner) -> bool:
-        if not self._may_enter(runner):
-            return False
-        self._enter(runner, 1)
-        return True
-
-    @orca.write
-    def _release(self, runner: Runner) -> None:
-        self._check_release(runner)
-        self._depth -= 1
-        if self._depth == 0:
-            self._let_go()
-
-    @Method
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> Steps[bool]:
-        """Acquire it: whether that was done, within `timeout` seconds (-1: no limit)."""
-        check_limit(blocking, timeout)
-        runner = this_runner()
-        if not blocking:
-            return (yield from ask(self._try_acquire, runner))
-        limit = None if timeout == -1 else timeout
-        acquired, _ = yield from ask_within(limit, self._acquire, runner, 1)
-        return acquired
-
-    @Method
-    def release(self) -> Steps[None]:
-        """Release it; any thread of the member that holds it may. Raises RuntimeError."""
-        yield from ask(self._release, this_runner())
-
-    @orca.read
-    def locked(self) -> bool:
-        """Whether it is held."""
-        return self._holder is not None
-
-    @property
-    @orca.read
-    def holder(self) -> orca.Member | None:
-        """The member that holds it, None for none."""
-        return self._holder
-
-    @property
-    @orca.read
-    def token(self) -> int:
-        """The fencing token of the acquisition that was last."""
-        return self._token
-
-    @orca.local
-    def __enter__(self) -> int:
-        """Acquire it; returns the fencing token."""
-        self.acquire()
-        return self.token
-
-    @orca.local
-    def __exit__(self, *error: object) -> None:
-        self.release()
-
-    @orca.local
-    async def __aenter__(self) -> int:
-        await self.acquire.aio()
-        return self.token
-
-    @orca.local
-    async def __aexit__(self, *error: object) -> None:
-        await self.release.aio()
-
-    def member_left(self, member: orca.Member) -> None:
-        """What it held is free."""
-        if self._holder == member:
-            self._let_go()
-
-    def __repr__(self) -> str:
-        return describe(self, self._holder, "")
+from orcalike.objects.monitors import Monitor
+from orcalike.objects.mutex import describe
+from orcalike.objects.ownership import Runner
 
 
 @orca.shared
-class Lock(Mutex):
+class Lock(Monitor):
     """A lock that is held once: `with lock as token:`, or `async with`."""
 
 
 @orca.shared
-class RLock(Mutex):
+class RLock(Monitor):
     """A lock that the thread or task that holds it may acquire again."""
 
     def _may_enter(self, runner: Runner) -> bool:
         return self._holder is None or (self._runner == runner and self._holder == orca.caller())
 
+    def _is_owned(self, runner: Runner) -> bool:
+        return self._holder == orca.caller() and self._runner == runner
+
     def _check_release(self, runner: Runner) -> None:
-        if self._holder != orca.caller() or self._runner != runner:
+        if not self._is_owned(runner):
             raise RuntimeError("cannot release un-acquired lock")
 
     def __repr__(self) -> str:
         return describe(self, self._holder, f"count={self._depth} ")
-
-
-def check_limit(blocking: bool, timeout: float) -> None:
-    """Raise ValueError and OverflowError as `threading.Lock.acquire` does."""
-    if not blocking and timeout != -1:
-        raise ValueError("can't specify a timeout for a non-blocking call")
-    if timeout < 0 and timeout != -1:
-        raise ValueError("timeout value must be a non-negative number")
-    if timeout > threading.TIMEOUT_MAX:
-        raise OverflowError("timeout value is too large")
-
-
-def describe(lock: object, holder: orca.Member | None, more: str) -> str:
-    """What `repr` shows of a lock."""
-    state, by = ("unlocked", "") if holder is None else ("locked", f"held by {holder} ")
-    return f"<{state} {type(lock).__name__} object {more}{by}at {id(lock):#x}>"

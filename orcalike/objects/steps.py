@@ -98,7 +98,8 @@ class Method(Generic[S_contra, P, R]):
     """The descriptor that stands in the class; a decorator for the body."""
 
     def __init__(self, body: Callable[Concatenate[S_contra, P], Steps[R]]) -> None:
-        self._body = body
+        self.steps = body
+        """The body, for another method: `yield from Queue.get.steps(queue)`."""
         self.__doc__ = body.__doc__
 
     @overload
@@ -106,4 +107,4 @@ class Method(Generic[S_contra, P, R]):
     @overload
     def __get__(self, obj: S_contra, owner: type[Any] | None = None, /) -> BoundMethod[P, R]: ...
     def __get__(self, obj: Any, owner: type[Any] | None = None, /) -> Any:
-        return self if obj is None else BoundMethod(self._body, obj)
+        return self if obj is None else BoundMethod(self.steps, obj)

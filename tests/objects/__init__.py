@@ -1,0 +1,1 @@
+"""Tests of `orcalike.objects`, CPython's own among them."""

@@ -1,26 +1,32 @@
-"""CPython's own tests of what `threading` offers, passed by what is named after it.
+"""CPython's own tests of what `threading` and `queue` offer, passed by what is named after it.
 
 Twice each: shared in a group of one, and in a group of three whose replicas are compared.
 """
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from orcalike.objects.barriers import Barrier
+from orcalike.objects.conditions import Condition
 from orcalike.objects.events import Event
 from orcalike.objects.locks import Lock, RLock
+from orcalike.objects.queues import LifoQueue, PriorityQueue, Queue, ShutDown
 from orcalike.objects.semaphores import BoundedSemaphore, Semaphore
 from tests.objects.members import Lab, members
 from tests.objects.standard import adapted
 
 reason = "this interpreter comes without the package `test`"
 lock_tests: Any = pytest.importorskip("test.lock_tests", reason=reason)
+test_queue: Any = pytest.importorskip("test.test_queue", reason=reason)
 
 PRIVATE = "it calls a private method of threading's own type"
+MAXSIZE = "the bound of a queue is the same for good"
 KEPT = "the group keeps the object as long as it is not dropped"
 
 NEVER = {
@@ -34,6 +40,10 @@ NEVER = {
     "SemaphoreTests": {},
     "BoundedSemaphoreTests": {},
     "BarrierTests": {"test_action": "a function does not travel"},
+    "ConditionTests": {"test_acquire": "its lock is one of threading's own"},
+    "QueueTest": {"test_shrinking_queue": MAXSIZE},
+    "LifoQueueTest": {"test_shrinking_queue": MAXSIZE},
+    "PriorityQueueTest": {"test_shrinking_queue": MAXSIZE},
 }
 """Which tests cannot apply, by case and name, and why."""
 
@@ -63,11 +73,23 @@ def _cases(mode: str, lab: Lab) -> Iterator[tuple[str, Callable[..., Any]]]:
         (lock_tests.SemaphoreTests, {"semtype": Semaphore}),
         (lock_tests.BoundedSemaphoreTests, {"semtype": BoundedSemaphore}),
         (lock_tests.BarrierTests, {"barriertype": Barrier}),
+        (lock_tests.ConditionTests, {"condtype": Condition, "locktype": Lock}),
     ):
         title = f"{mode}{case.__name__}"
         made = {name: _maker(cls, lab) for name, cls in attributes.items()}
         reasons = NEVER[case.__name__]
         yield title, adapted(case, title, lab, reasons, {}, __module__=__name__, **made)
+    names = {"Queue": Queue, "LifoQueue": LifoQueue, "PriorityQueue": PriorityQueue}
+    module = SimpleNamespace(
+        **{name: _maker(cls, lab).__func__ for name, cls in names.items()},
+        Empty=queue.Empty,
+        Full=queue.Full,
+        ShutDown=ShutDown,
+    )
+    for case in (test_queue.QueueTest, test_queue.LifoQueueTest, test_queue.PriorityQueueTest):
+        title = f"{mode}{case.__name__}"
+        reasons = NEVER[case.__name__]
+        yield title, adapted(case, title, lab, reasons, {}, __module__=__name__, queue=module)
 
 
 for _mode, _lab in {"Alone": ALONE, "Three": THREE}.items():

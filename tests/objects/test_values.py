@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from orcalike.objects import Counter, Maximum, Minimum, Value
-from tests.objects.members import Lab, members, run_in_threads
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    """A group of three."""
-    with members(3) as groups:
-        yield Lab(groups)
+from tests.objects.members import Lab, run_in_threads
 
 
 def test_all_members_count(lab: Lab) -> None:

@@ -1,0 +1,73 @@
+"""Waiting, with a lock, until another thread of any member has changed something."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import orcalike as orca
+from orcalike.objects.locks import RLock
+from orcalike.objects.monitors import Monitor
+from orcalike.objects.ownership import this_runner
+from orcalike.objects.steps import Method, Steps, ask, ask_within
+
+T = TypeVar("T")
+
+
+@orca.shared
+class Condition(RLock):
+    """`threading.Condition` with a shared `Lock` or `RLock`, or with an `RLock` of its own."""
+
+    def __init__(self, lock: Monitor | None = None) -> None:
+        super().__init__()
+        self._lock = lock
+        self._number = orca.position()
+        """By which the lock knows the condition: others may be on it."""
+
+    def _home(self) -> Monitor:
+        return self if self._lock is None else self._lock
+
+    @Method
+    def wait(self, timeout: float | None = None) -> Steps[bool]:
+        """Release the lock, wait to be notified, and acquire it again: whether that was in time.
+
+        Raises RuntimeError where the lock is not held here.
+        """
+        home, runner = self._home(), this_runner()
+        wait, depth = yield from ask(home._start_wait, self._number, runner)
+        limit = None if timeout is None else max(timeout, 0.0)
+        try:
+            over, notified = yield from ask_within(limit, home._end_wait, wait, runner, depth, True)
+        except BaseException:  # an interrupt, or a cancelled task, which has the lock again
+            yield from ask(home._end_wait, wait, runner, depth, False)
+            raise
+        if not over:
+            notified = yield from ask(home._end_wait, wait, runner, depth, False)
+        return bool(notified)
+
+    @Method
+    def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> Steps[T]:
+        """Wait until a predicate, which runs here, gives a true value; returns what it gave last."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while not (result := predicate()):
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            yield from Condition.wait.steps(self, left)
+        return result
+
+    @Method
+    def notify(self, n: int = 1) -> Steps[None]:
+        """Have so many of those that wait go on; raises RuntimeError where the lock is not held."""
+        yield from ask(self._home()._notify, self._number, this_runner(), n)
+
+    @Method
+    def notify_all(self) -> Steps[None]:
+        """Have all that wait go on; raises RuntimeError where the lock is not held."""
+        yield from ask(self._home()._notify, self._number, this_runner(), 1 << 62)
+
+    def __repr__(self) -> str:
+        home = self._home()
+        waiting = sum(condition == self._number for _, condition, _ in home._waiting)
+        return f"<objects.Condition at {id(self):#x}: {waiting} waiting>"

@@ -1,0 +1,195 @@
+"""What waits for other members, and what becomes of it when one of them leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike.objects import Barrier, Condition, Election, Event, Lock, RLock, Semaphore
+from tests.objects.members import PATIENCE, Lab, run_in_threads
+
+
+def test_tokens_grow_from_holder_to_holder(lab: Lab) -> None:
+    locks: list[Lock] = lab.at_each(Lock)
+    tokens: list[int] = []
+
+    def use(lock: Lock) -> None:
+        for _ in range(10):
+            with lock as token:
+                tokens.append(token)
+                assert lock.token == token
+
+    run_in_threads([lambda lock=each: use(lock) for each in locks])  # type: ignore[misc]
+    assert len(tokens) == 30
+    assert tokens == sorted(set(tokens))
+    lab.compare()
+
+
+def test_another_member_cannot_release(lab: Lab) -> None:
+    here, there, _ = lab.at_each(Lock)
+    assert here.acquire()
+    assert not there.acquire(blocking=False)
+    assert not there.acquire(timeout=0.02)
+    with pytest.raises(RuntimeError, match="cannot release a lock that rank 0"):
+        there.release()
+    assert there.holder == lab.groups[0].me
+    here.release()
+    assert there.acquire(timeout=PATIENCE)
+    there.release()
+    with pytest.raises(RuntimeError, match="release unlocked lock"):
+        there.release()
+
+
+def test_a_recursive_lock_is_one_threads(lab: Lab) -> None:
+    here, there, _ = lab.at_each(RLock)
+    with here as first, here as again:
+        assert first == again
+        run_in_threads([lambda: None if not here.acquire(blocking=False) else 1 / 0])  # type: ignore[list-item]
+        assert not there.acquire(blocking=False)
+    assert there.acquire(timeout=PATIENCE)
+    there.release()
+
+
+def test_several_conditions_on_one_lock(lab: Lab) -> None:
+    lock = lab.share(Lock)
+    conditions = [lab.at_each(Condition, lock) for _ in range(2)]
+    seen: list[str] = []
+
+    def wait(condition: Condition, name: str) -> None:
+        with condition:
+            entered.release()
+            assert condition.wait(PATIENCE)
+            seen.append(name)
+
+    entered = threading.Semaphore(0)
+    (left, *_), (_, right, other_right) = conditions
+    threads = [
+        threading.Thread(target=wait, args=each)
+        for each in ((left, "left"), (right, "right"), (other_right, "right"))
+    ]
+    for thread in threads:
+        thread.start()
+        assert entered.acquire(timeout=PATIENCE)
+    with conditions[0][2]:  # it has the lock, so all of them wait
+        conditions[0][2].notify_all()
+    threads[0].join(PATIENCE)
+    assert seen == ["left"]
+    with conditions[1][0]:
+        conditions[1][0].notify_all()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert seen == ["left", "right", "right"]
+    with left:
+        assert not left.wait(0.02)
+        assert left.wait_for(lambda: 7) == 7
+    with pytest.raises(RuntimeError, match="cannot wait on un-acquired lock"):
+        left.wait()
+
+
+class Pair:
+    """A member that stays, and one that leaves when it is told to."""
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        self.address = f"unix:{folder / 'group'}"
+        self.stays = stack.enter_context(orca.join(listen=self.address))
+        self.leaving = contextlib.ExitStack()
+        stack.enter_context(self.leaving)
+        joining = orca.join(seeds=self.address, timeout=PATIENCE)
+        self.leaves = self.leaving.enter_context(joining)
+
+    def both(self, cls: Any, *args: Any) -> tuple[Any, Any]:
+        """An object at both."""
+        shared = self.stays.share(cls, cls.__name__, *args)
+        return shared, self.leaves.find(cls, cls.__name__, timeout=PATIENCE)
+
+
+def test_what_a_member_holds_is_released_when_it_leaves(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        pair = Pair(tmp_path, stack)
+        pairs = [pair.both(cls) for cls in (Lock, RLock, Condition, Semaphore)]
+        election, other_election = pair.both(Election)
+        barrier, other_barrier = pair.both(Barrier, 2)
+        for _, there in pairs:
+            assert there.acquire()
+        assert other_election.stand()
+        assert not election.stand()
+        before = [here.token for here, _ in pairs[:3]]
+        waiting = [here._acquire.nowait(0, 1) for here, _ in pairs[:3]]
+        waiting.append(pairs[3][0]._acquire.nowait())
+        meeting = other_barrier._arrive.nowait()
+        meeting.result(PATIENCE)
+        pair.leaving.close()
+        for invocation in waiting:
+            assert invocation.result(PATIENCE)
+        assert all(here.token > old for (here, _), old in zip(pairs, before, strict=False))
+        assert (election.campaign(PATIENCE), election.leads()) == (2, True)
+        with pytest.raises(threading.BrokenBarrierError):
+            barrier.wait()
+
+
+def test_a_notification_of_a_member_that_leaves_goes_to_another_one(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        pair = Pair(tmp_path, stack)
+        here, there = pair.both(Condition)
+        assert there.acquire()
+        there._start_wait(there._number, there._runner)  # as `wait` does first
+        woken = threading.Event()
+
+        def wait() -> None:
+            with here:
+                entered.set()
+                if here.wait(PATIENCE):
+                    woken.set()
+
+        entered = threading.Event()
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        assert entered.wait(PATIENCE)
+        with here:
+            here.notify()  # the oldest, which leaves without having gone on
+        assert not woken.is_set()
+        pair.leaving.close()
+        thread.join(PATIENCE)
+        assert woken.is_set()
+
+
+async def test_in_coroutines(tmp_path: Path) -> None:
+    async with orca.join() as group:
+        lock = await group.share.aio(Lock, "lock")
+        recursive = await group.share.aio(RLock, "recursive")
+        condition = await group.share.aio(Condition, "condition", lock)
+        event = await group.share.aio(Event, "event")
+        semaphore = await group.share.aio(Semaphore, "semaphore", 2)
+        with pytest.raises(orca.BlockingInLoop):
+            lock.acquire()
+        async with lock as token, recursive, recursive, semaphore:
+            assert token == lock.token
+            assert not await lock.acquire.aio(timeout=0.01)
+            assert not await asyncio.create_task(recursive.acquire.aio(blocking=False))
+        assert not await event.wait.aio(0.01)
+
+        async def wait() -> bool:
+            async with condition:
+                return await condition.wait.aio()
+
+        waiting = asyncio.create_task(wait())
+        cancelled = asyncio.create_task(wait())
+        while len(lock._waiting) < 2:
+            await asyncio.sleep(0)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        async with condition:
+            await condition.notify_all.aio()
+        assert await waiting
+        assert not lock.locked()
+        await event.set.aio()
+        assert await event.wait.aio()
+        async with await group.share.aio(Election, "election") as term:
+            assert term == 1
