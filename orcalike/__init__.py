@@ -20,7 +20,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from orcalike._version import __version__
-from orcalike.declare import atomic, local, read, shared, write
+
+try:
+    from orcalike.declare import atomic, local, read, shared, write
+except ModuleNotFoundError as error:
+    if not (error.name or "").startswith("orcalike."):
+        raise
+    raise ImportError(
+        f"{error.name} is not compiled: this is a source tree that was not built; run `make build` "
+        "there and use its .venv/bin/python, or install it with `pip install .`"
+    ) from error
 from orcalike.errors import (
     AuthenticationError,
     BlockingInLoop,
@@ -47,6 +56,8 @@ from orcalike.errors import (
     TooManyWaiting,
     WindowFull,
 )
+from orcalike.log import Fallback
+from orcalike.runtime.durations import Duration
 from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
 from orcalike.transport.degree import Resilience
@@ -58,7 +69,7 @@ if TYPE_CHECKING:
     from orcalike.transport.stability import Stability
     from orcalike.transport.view import Member, View
 
-logging.getLogger("orcalike").addHandler(logging.NullHandler())
+logging.getLogger("orcalike").addHandler(Fallback())
 
 
 def join(
@@ -71,14 +82,14 @@ def join(
     degree: Literal["required", "available"] = "required",
     blocked: str = "wait",
     stack: str | None = None,
-    timeout: float | None = None,
+    timeout: Duration | None = None,
     key: bytes | str | os.PathLike[str] | None = None,
 ) -> Joining[Group]:
     """Join a group: `with join() as group:`, or `async with join() as group:`.
 
     In a launched program it is the program's group, and all ranks that have not ended are waited
     for. With `seeds` it is the group that one of these addresses is in, tried until `timeout`
-    (seconds). With `listen="unix:PATH"` or `"tcp:HOST:PORT"` it is a new group that others can join
+    (seconds, or a text such as "10s"). With `listen="unix:PATH"` or `"tcp:HOST:PORT"` it is a new group that others can join
     through `group.address`. Else it is a group of one, in the process. `size` waits until so many
     members are in. With `degree="available"` a degree counts as far as the group has members for it,
     MIN(r, members - 1); else its writes wait until there are r + 1. Each `name` is a group with an order of its own. `key`, 32 bytes or the path of a

@@ -47,10 +47,18 @@ def shared(cls: Any = None, /, *, resilience: Resilience | None = None) -> Any:
     return decorate if cls is None else decorate(cls)
 
 
-def read(function: Callable[Concatenate[S, P], R], /) -> Operation[S, P, R]:
+@overload
+def read(function: Callable[Concatenate[S, P], R], /) -> Operation[S, P, R]: ...
+@overload
+def read() -> Callable[[Callable[Concatenate[S, P], R]], Operation[S, P, R]]: ...
+def read(function: Any = None, /) -> Any:
     """Declares a method that runs on the local replica and changes nothing."""
-    _check_function(function, "read")
-    return Operation(function, "read")
+
+    def decorate(method: Any) -> Operation[Any, ..., Any]:
+        _check_function(method, "read")
+        return Operation(method, "read")
+
+    return decorate if function is None else decorate(function)
 
 
 @overload

@@ -81,3 +81,7 @@ __all__ = [
     "TooManyWaiting",
     "WindowFull",
 ]
+
+# Users import them from `orcalike`, and so read them there in tracebacks.
+for _name in __all__:
+    globals()[_name].__module__ = "orcalike"

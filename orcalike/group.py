@@ -26,7 +26,9 @@ from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
+from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.operation import Operation
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
@@ -470,14 +472,28 @@ class Find:
         self._runtime = runtime
 
     @held
-    def __call__(self, cls: Callable[..., T], name: str, /, *, timeout: float | None = None) -> T:
-        """The object `name`; waits until somebody shares it, or raises TimeoutError."""
-        refuse_to_wait("find")
-        return self.nowait(cls, name).result(timeout)
+    def __call__(
+        self, cls: Callable[..., T], name: str, /, *, timeout: Duration | None = None
+    ) -> T:
+        """The object `name`; waits until a member shares it.
 
-    def aio(self, cls: Callable[..., T], name: str, /) -> Awaitable[T]:
+        Raises TimeoutError if none has done so within `timeout` (seconds, or a text such as "2s").
+        """
+        refuse_to_wait("find")
+        invocation = self.nowait(cls, name)
+        try:
+            return invocation.result(timeout)
+        except TimeoutError:
+            if invocation.done():  # raised by what was found
+                raise
+            invocation.cancel()
+            raise TimeoutError(_not_found(name, timeout)) from None
+
+    async def aio(
+        self, cls: Callable[..., T], name: str, /, *, timeout: Duration | None = None
+    ) -> T:
         """The same, for coroutines."""
-        return self.nowait(cls, name)
+        return await _within(self.nowait(cls, name), timeout, _not_found(name, timeout))
 
     def nowait(self, cls: Callable[..., T], name: str, /) -> Invocation[T]:
         """The same, without waiting."""
@@ -525,20 +541,45 @@ class Whole:
         self._code = code
 
     @held
-    def __call__(self, *, timeout: float | None = None) -> None:
-        """Wait for it; `timeout`, in seconds, ends only the waiting (TimeoutError)."""
+    def __call__(self, *, timeout: Duration | None = None) -> None:
+        """Wait for it; `timeout` (seconds, or "2s") ends only the waiting (TimeoutError)."""
         refuse_to_wait(self._code.name.lower())
         self.nowait().result(timeout)
 
-    def aio(self) -> Awaitable[None]:
+    async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
-        return self.nowait()
+        what = self._code.name.lower()
+        await _within(self.nowait(), timeout, f"{what} was not complete within {_said(timeout)}")
 
     def nowait(self) -> Invocation[None]:
         """The same, without waiting."""
         what = self._code.name.lower()
         invocation: Invocation[None] = self._runtime.invoke_group(self._code, (), what)
         return invocation
+
+
+async def _within(invocation: Invocation[T], timeout: Duration | None, late: str) -> T:
+    """Await an invocation; when the time is over, withdraw it and raise TimeoutError(late)."""
+    seconds = seconds_of(timeout)
+    if seconds is None:
+        return await invocation
+    import asyncio  # not at the top: only coroutines need it, and it takes long
+
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await invocation
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(late) from None
+
+
+def _not_found(name: str, timeout: Duration | None) -> str:
+    return f"no member has shared an object {name!r} within {_said(timeout)}"
+
+
+def _said(timeout: Duration | None) -> str:
+    return timeout if isinstance(timeout, str) else f"{timeout} s"
 
 
 class Joining(Generic[T]):
@@ -582,10 +623,40 @@ class Joining(Generic[T]):
 
 
 def _info_of(cls: Any) -> classes.ClassInfo:
-    info = classes.lookup_class(getattr(cls, "__origin__", cls))  # of `Queue[int]`, too
+    cls = getattr(cls, "__origin__", cls)  # of `Queue[int]`, too
+    info = classes.lookup_class(cls) if isinstance(cls, type) else None
     if info is None:
-        raise TypeError(f"{cls!r} is not a shared class: decorate it with @orcalike.shared")
+        raise TypeError(_why_not_shared(cls))
     return info
+
+
+def _why_not_shared(cls: object) -> str:
+    """Why that is no class whose objects can be shared, and what to write instead."""
+    if not isinstance(cls, type):
+        kind = type(cls).__name__
+        if classes.lookup_class(type(cls)) is not None:
+            return (
+                f"this is a {kind}, where a class belongs: write share({kind}, name, arguments), "
+                f"and each process makes its own replica"
+            )
+        return f"{cls!r} is no class: share(cls, name, ...) takes the class first, then the name"
+    if shared := [base for base in cls.__mro__[1:] if classes.lookup_class(base)]:
+        return (
+            f"{cls.__qualname__} is not shared, although its base {shared[0].__qualname__} is: "
+            f"write @orcalike.shared above `class {cls.__name__}`, too"
+        )
+    named = next((name for name, value in vars(cls).items() if isinstance(value, Operation)), None)
+    if named is not None:
+        return (
+            f"{cls.__qualname__}.{named} is an operation, but the class is not shared: write "
+            f"@orcalike.shared above `class {cls.__name__}`"
+        )
+    if cls.__module__ == "builtins":
+        return (
+            f"{cls.__name__} is no shared class: keep one in an attribute of a class of your own "
+            "that is decorated with @orcalike.shared"
+        )
+    return f"{cls!r} is not a shared class: decorate it with @orcalike.shared"
 
 
 def _announce(group: Group) -> None:

@@ -30,12 +30,13 @@ from typing import Literal, NoReturn
 
 import msgpack
 
-from orcalike.endpoint import Endpoint
+from orcalike.endpoint import LEAVE_WITHIN, Endpoint
 from orcalike.info import Blocked, GroupInfo, next_seqno_of
 from orcalike.plan import Plan, make_plan
 from orcalike.recovery import check_minimum
 from orcalike.runtime import waits
 from orcalike.runtime.codes import Code
+from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
 from orcalike.runtime.raising import fresh
 from orcalike.transport.degree import (
@@ -535,7 +536,7 @@ def join_group(
     name: str = DEFAULT_NAME,
     *,
     seeds: str | Sequence[str] | None = None,
-    timeout: float | None = None,
+    timeout: Duration | None = None,
     stack: str | None = None,
     key: bytes | str | os.PathLike[str] | None = None,
 ) -> MessageGroup:
@@ -578,7 +579,7 @@ def _plan(
     seeds: str | Sequence[str] | None,
     listen: str | None,
     resilience: Resilience,
-    timeout: float | None,
+    timeout: Duration | None,
     stack: str | None,
     key: bytes | str | os.PathLike[str] | None,
     degree: str = "required",
@@ -598,7 +599,7 @@ def _plan(
 
 
 def send_to_group(
-    group: MessageGroup, data: bytes | bytearray | memoryview, *, timeout: float | None = None
+    group: MessageGroup, data: bytes | bytearray | memoryview, *, timeout: Duration | None = None
 ) -> None:
     """SendToGroup (A03): a reliable, totally ordered send to all members, this one too.
 
@@ -611,16 +612,16 @@ def send_to_group(
     body = bytes(data)
     if len(body) > MESSAGE_MAX:
         raise ValueError(f"a message of {len(body)} bytes; {MESSAGE_MAX} are allowed")
-    group._send(body, timeout)
+    group._send(body, seconds_of(timeout))
 
 
-def receive_from_group(group: MessageGroup, *, timeout: float | None = None) -> Event:
+def receive_from_group(group: MessageGroup, *, timeout: Duration | None = None) -> Event:
     """ReceiveFromGroup (A04): the next event in the order, as soon as there is one.
 
     What came before this member left, or was expelled, is received first. Raises TimeoutError,
     Expelled, GroupClosed.
     """
-    return group._receive(timeout)
+    return group._receive(seconds_of(timeout))
 
 
 @held
@@ -643,7 +644,7 @@ def get_info_group(group: MessageGroup) -> Info:
         )
 
 
-def reset_group(group: MessageGroup, minimum: int, *, timeout: float | None = None) -> View:
+def reset_group(group: MessageGroup, minimum: int, *, timeout: Duration | None = None) -> View:
     """ResetGroup (A05): rebuild a blocked group of the members that answer (A12 to A14).
 
     View changes need no reset: a group that has lost members goes on by itself, no call fails for
@@ -663,15 +664,16 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: float | None = No
     _refuse_loop("reset_group")
     if isinstance(group._inbox.failure, GroupClosed):
         raise fresh(group._inbox.failure)
-    return group._endpoint.reset(minimum, timeout, group._lower_degrees)
+    return group._endpoint.reset(minimum, seconds_of(timeout), group._lower_degrees)
 
 
-def leave_group(group: MessageGroup, *, timeout: float = 5.0) -> None:
+def leave_group(group: MessageGroup, *, timeout: Duration = LEAVE_WITHIN) -> None:
     """LeaveGroup: leave; all receive `Left`, this member as its last event.
 
     Takes no longer than `timeout` seconds; a group that does not answer is left all the same.
     """
-    group._leave(timeout)
+    within = seconds_of(timeout)
+    group._leave(LEAVE_WITHIN if within is None else within)
 
 
 def _rest(end: float | None) -> float | None:

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.failpoints import Failpoint, find_failpoints
 from orcalike.keys import REMEDY, find_key, read_key
+from orcalike.runtime.durations import Duration, parse_duration, seconds_of
 from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.sockets import normal
@@ -155,7 +156,7 @@ def find_checks(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
 
 
 def find_detection(environ: Mapping[str, str] = os.environ) -> tuple[int, int]:
-    """(detection time, slow_timeout) in ns, as the environment has them, in seconds.
+    """(detection time, slow_timeout) in ns, as the environment has them: seconds, or 500ms.
 
     Raises ValueError for what is no time.
     """
@@ -170,11 +171,14 @@ def _nanoseconds(name: str, default: int, environ: Mapping[str, str]) -> int:
     if not text:
         return default
     try:
-        seconds = float(text)
+        seconds = parse_duration(text)
     except ValueError:
         seconds = 0.0
     if not SECONDS_LEAST <= seconds <= SECONDS_MOST:
-        raise ValueError(f"{name}={text}: seconds, from {SECONDS_LEAST:g} to {SECONDS_MOST:g}")
+        raise ValueError(
+            f"{name}={text}: a duration such as 500ms, from {SECONDS_LEAST:g} to "
+            f"{SECONDS_MOST:g} seconds"
+        )
     return round(seconds * 1e9)
 
 
@@ -229,7 +233,7 @@ def make_plan(
     degree: str = "required",
     blocked: str,
     stack: str | None,
-    timeout: float | None,
+    timeout: Duration | None,
     key: bytes | str | os.PathLike[str] | None = None,
 ) -> Plan:
     """The plan for the arguments of `join`; raises ValueError where they contradict each other.
@@ -267,7 +271,7 @@ def make_plan(
         degree,
         blocked,
         stack,
-        timeout,
+        seconds_of(timeout),
         find_checks(),
         find_history(),
         find_failpoints(),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from orcalike.endpoint import Endpoint
 from orcalike.runtime.dispatch import refuse_inside, refuse_to_wait
+from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.transport.view import View
 
 
@@ -28,7 +29,7 @@ class Reset:
         self._endpoint = endpoint
         self._lower_degrees = lower_degrees
 
-    def __call__(self, *, minimum: int, timeout: float | None = None) -> View:
+    def __call__(self, *, minimum: int, timeout: Duration | None = None) -> View:
         """Rebuild a blocked group of the members that answer, on this program's word (A05).
 
         Only where the group is blocked: it waits for members, and `group.info().blocked` says for
@@ -43,7 +44,7 @@ class Reset:
 
         Args:
             minimum: How many members must be in it, this one and witnesses included.
-            timeout: Seconds that it may take; None for no limit.
+            timeout: Seconds that it may take, or a text such as "10s"; None for no limit.
 
         Raises:
             NotPrimary: Fewer than `minimum` have answered. It may be tried again.
@@ -51,16 +52,16 @@ class Reset:
         """
         check_minimum(minimum)
         refuse_to_wait("reset")
-        return self._endpoint.reset(minimum, timeout, self._lower_degrees)
+        return self._endpoint.reset(minimum, seconds_of(timeout), self._lower_degrees)
 
-    async def aio(self, *, minimum: int, timeout: float | None = None) -> View:
+    async def aio(self, *, minimum: int, timeout: Duration | None = None) -> View:
         """The same, for coroutines."""
         check_minimum(minimum)
         refuse_inside("reset")
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
         reset = self._endpoint.reset
-        return await asyncio.to_thread(reset, minimum, timeout, self._lower_degrees)
+        return await asyncio.to_thread(reset, minimum, seconds_of(timeout), self._lower_degrees)
 
 
 class Rejoin:
@@ -69,7 +70,7 @@ class Rejoin:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
 
-    def __call__(self, *, timeout: float | None = None) -> None:
+    def __call__(self, *, timeout: Duration | None = None) -> None:
         """Join again after `Expelled`, as a new incarnation with the same rank.
 
         The objects stay bound and get the state that the group has now. What was under way when
@@ -78,11 +79,11 @@ class Rejoin:
         Raises JoinFailed after `timeout` seconds, OrcalikeError where it was not expelled.
         """
         refuse_to_wait("rejoin")
-        self._endpoint.rejoin(timeout)
+        self._endpoint.rejoin(seconds_of(timeout))
 
-    async def aio(self, *, timeout: float | None = None) -> None:
+    async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
         refuse_inside("rejoin")
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        await asyncio.to_thread(self._endpoint.rejoin, timeout)
+        await asyncio.to_thread(self._endpoint.rejoin, seconds_of(timeout))

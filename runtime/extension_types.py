@@ -18,7 +18,7 @@ import functools
 import os
 import struct
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from enum import Enum, Flag, IntEnum
 from math import prod
 from types import ModuleType
@@ -217,8 +217,10 @@ def _remedy(value: object) -> str:
             return f"only a plain {plain.__name__} does: convert it to one"
     if isinstance(value, memoryview):
         return "pass bytes(value)"
-    if isinstance(value, Iterable):
-        return "pass list(value)"
+    if isinstance(value, ItemsView):
+        return "pass dict(value)"
+    if isinstance(value, (Iterator, KeysView, ValuesView, range)):
+        return "pass list(value)"  # there is nothing else in it
     return "pass plain data, a registered dataclass, or a shared object"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from typing import Any, Generic, TypeVar, final
 
+from orcalike.runtime.durations import Duration
 from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.layers.base import Layer
 
@@ -12,7 +13,7 @@ _R_co = TypeVar("_R_co", covariant=True)
 class Invocation(Waitable, Generic[_R_co]):
     """One call of an operation, on its way: wait for it, await it, withdraw it, or let it go."""
 
-    def result(self, timeout: float | None = None) -> _R_co: ...
+    def result(self, timeout: Duration | None = None) -> _R_co: ...
     def set_result(self, result: Any) -> None: ...
     def set_error(self, error: BaseException) -> None: ...
     def exception(self) -> BaseException | None: ...

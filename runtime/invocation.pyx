@@ -14,6 +14,7 @@ cdef extern from "Python.h":
     int Py_IsInitialized() noexcept     # not any more while the interpreter ends
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
 
+from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled
 from orcalike.runtime.raising import fresh
 from orcalike.transport.drivers.driver cimport Waitable
@@ -77,7 +78,8 @@ cdef class Invocation(Waitable):
     def result(self, timeout=None):
         """Wait for the result, or raise what the operation raised.
 
-        `timeout`, in seconds, only ends the waiting (TimeoutError): the invocation goes on.
+        `timeout`, in seconds or as "500ms", only ends the waiting (TimeoutError): the invocation
+        goes on.
         """
         if not self.finished:
             if self.invoker is None:
@@ -201,12 +203,10 @@ cdef int refuse_loop(object operation) except -1:
 
 
 cdef int64_t nanoseconds(object seconds) except -1:
-    """A span in ns; NEVER for None."""
+    """A time limit in ns; NEVER for None."""
     if seconds is None:
         return NEVER
-    if seconds < 0:
-        raise ValueError(f"a time limit of {seconds} seconds")
-    return <int64_t>min(seconds * 1e9, 9e18)
+    return <int64_t>min(seconds_of(seconds) * 1e9, 9e18)
 
 
 cdef class Invoker(Layer):

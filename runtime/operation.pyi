@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 
 from orcalike.runtime.classes import AtomicInfo, ClassInfo
+from orcalike.runtime.durations import Duration
 from orcalike.runtime.invocation import Invocation
 from orcalike.transport.degree import Resilience
 
@@ -20,11 +21,17 @@ _R_co = TypeVar("_R_co", covariant=True)
 class BoundOperation(Generic[_P, _R_co]):
     """An operation of one object: call it, await its `aio`, or do not wait with `nowait`."""
 
+    __name__: str
+    __qualname__: str
+    @property
+    def __wrapped__(self) -> Callable[_P, _R_co]: ...
+    @property
+    def __self__(self) -> Any: ...
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
     def aio(self, *args: _P.args, **kwargs: _P.kwargs) -> Awaitable[_R_co]: ...
     def nowait(self, *args: _P.args, **kwargs: _P.kwargs) -> Invocation[_R_co]: ...
     def options(
-        self, *, timeout: float | None = None, stable: int | None = None
+        self, *, timeout: Duration | None = None, stable: int | None = None
     ) -> BoundOperation[_P, _R_co]: ...
 
 class Operation(Generic[_S_co, _P, _R_co]):
@@ -97,5 +104,5 @@ class Atomic(Generic[_P, _R_co]):
     def aio(self, *args: _P.args, **kwargs: _P.kwargs) -> Awaitable[_R_co]: ...
     def nowait(self, *args: _P.args, **kwargs: _P.kwargs) -> Invocation[_R_co]: ...
     def options(
-        self, *, timeout: float | None = None, stable: int | None = None
+        self, *, timeout: Duration | None = None, stable: int | None = None
     ) -> BoundOperation[_P, _R_co]: ...

@@ -279,7 +279,9 @@ cdef class BoundOperation:
         return within(invocation, self.timeout / 1e9)
 
     def options(self, *, timeout=None, stable=None):
-        """The same operation with a time limit in seconds, and done when it is k-stable.
+        """The same operation with a time limit, and done when it is k-stable.
+
+        `timeout`: seconds, or a text such as "500ms".
 
         `stable=k`: when k members have applied it. The stack must have the layer STABLE for it
         (StackError). Where the view has fewer than k members the call waits, or raises
@@ -293,6 +295,28 @@ cdef class BoundOperation:
         bound.timeout = nanoseconds(timeout)
         bound.stable = members_of(stable)
         return bound
+
+    @property
+    def __name__(self):
+        return self.operation.name
+
+    @property
+    def __qualname__(self):
+        return self.operation.__qualname__
+
+    @property
+    def __doc__(self):
+        return self.operation.__doc__
+
+    @property
+    def __self__(self):
+        """The object."""
+        return self.object
+
+    @property
+    def __wrapped__(self):
+        """The method as it was written, bound to the object: its signature is the operation's."""
+        return self.operation.function.__get__(self.object)
 
     def __repr__(self):
         return f"<{self.operation.title} of {self.object!r}>"

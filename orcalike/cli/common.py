@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import click
 
-_DURATION = re.compile(r"\s*(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z]*)\s*")
-_SECONDS = {
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 0.001),
-    **dict.fromkeys(("", "s", "sec", "second", "seconds"), 1.0),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
-}
+from orcalike.runtime.durations import parse_duration
 
 
 class Refusal(click.ClickException):
@@ -36,10 +29,10 @@ def duration(text: str | float) -> float:
 
     Raises click.BadParameter where it is none of these.
     """
-    match = _DURATION.fullmatch(str(text).lower())
-    if match is None or match["unit"] not in _SECONDS:
-        raise click.BadParameter(f"{text!r} is not a duration such as 500ms, 10s, 10m or 2h")
-    return float(match["number"]) * _SECONDS[match["unit"]]
+    try:
+        return parse_duration(str(text))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import itertools
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal, did_you_mean, duration
 from orcalike.launch.job import LaunchError, Options, cores
+
+_PYTHON = re.compile(r"(python|pypy)[\d.]*")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -149,7 +154,20 @@ def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) 
     lost than the resilience degree covers. With --keep-going: 0 if any rank
     ended with 0, else the first failing rank's own.
     """
+    if click.get_current_context().get_parameter_source("nprocs") is ParameterSource.DEFAULT:
+        _note_number_of_processes(program, arguments)
     start(program, arguments, module=module, **options)
+
+
+def _note_number_of_processes(program: str, arguments: Sequence[str]) -> None:
+    """Say so if a number of processes stands after the program, which gets it then."""
+    for option, value in itertools.pairwise(arguments):
+        if option in ("-n", "-np", "--nprocs") and (value.isdecimal() or value in ("auto", "cpu")):
+            click.echo(
+                f"orcalike: {option} {value} stands after {program}, so it is passed to the "
+                f"program; for {value} processes: orcalike run {option} {value} {program} ...",
+                err=True,
+            )
 
 
 def start(
@@ -199,6 +217,8 @@ def _check_file(program: str, directory: Path) -> None:
         hint = did_you_mean(path.name, known)
         if not hint and _module_exists(program, directory):
             hint = f"; there is a module of that name: orcalike run -m {program}"
+        if _PYTHON.fullmatch(path.name):
+            hint = "; orcalike starts Python itself: orcalike run [OPTIONS] PROG.py [ARGS]..."
         raise Refusal(f"there is no program {program!r}{hint}")
     if not os.access(path, os.R_OK):
         raise Refusal(f"{program!r} cannot be read: permission denied")

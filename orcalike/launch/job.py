@@ -130,6 +130,7 @@ class Job:
         if self.options.scheme == "unix":
             addresses = [f"unix:{self.directory / name}" for name in names]
         else:
+            _check_loopback()
             self._ports = [_bind_tcp(0) for _ in names]
             self.key_fd = _draw_key()
             addresses = [f"tcp:127.0.0.1:{port.getsockname()[1]}" for port in self._ports]
@@ -221,6 +222,18 @@ def _bind_tcp(port: int) -> socket.socket:
     return bound
 
 
+def _check_loopback() -> None:
+    """Raise LaunchError if nothing can be sent over the loopback interface."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("127.0.0.1", 9))  # a route is looked up, and nothing is sent
+        except OSError as error:
+            raise LaunchError(
+                f"--tcp needs the loopback interface: {error.strerror}; "
+                "bring it up (ip link set lo up), or leave --tcp out"
+            ) from None
+
+
 def _draw_key() -> int:
     """A descriptor of memory that holds a new key, and that nobody can write to any more."""
     memory = os.memfd_create("orcalike-key", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -250,7 +263,10 @@ def runtime_base() -> Path:
         if os.access(base.parent, os.W_OK) and _make_private(base) is None:
             return base
     if problem := _make_private(last):
-        raise LaunchError(f"no runtime directory: {problem}")
+        raise LaunchError(
+            f"no directory for the run's sockets: {problem}; "
+            "set XDG_RUNTIME_DIR to a directory of yours with a short path"
+        )
     return last
 
 

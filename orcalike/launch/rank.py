@@ -39,6 +39,11 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 _EXAMPLES = os.path.join(_PACKAGE, "examples", "")
 
 
+def _is_ours(kind: type[BaseException]) -> bool:
+    """Whether an exception of that class is orcalike's own."""
+    return kind.__module__.partition(".")[0] == "orcalike"
+
+
 def prctl(option: int, value: int) -> None:
     """Set one attribute of this process.
 
@@ -110,7 +115,7 @@ def _report_exceptions(report: int) -> None:
         if os.getpid() != pid:  # a forked child is not this rank
             sys.__excepthook__(kind, value, value.__traceback__)
             return
-        consequence = kind.__module__.startswith("orcalike.") and kind.__name__ in CONSEQUENCES
+        consequence = _is_ours(kind) and kind.__name__ in CONSEQUENCES
         stderr, sys.stderr = sys.stderr, io.StringIO()
         try:
             sys.__excepthook__(kind, value, value.__traceback__)
@@ -148,7 +153,7 @@ def _hide_own_frames(error: BaseException | None, seen: set[int]) -> None:
     while traceback:
         frames.append(traceback)
         traceback = traceback.tb_next
-    on_purpose = type(error).__module__.startswith("orcalike.") or isinstance(error, _ON_PURPOSE)
+    on_purpose = _is_ours(type(error)) or isinstance(error, _ON_PURPOSE)
     if frames and (on_purpose or not _is_own(frames[-1])):
         for frame in reversed([frame for frame in frames if not _is_own(frame)]):
             traceback = TracebackType(traceback, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)

@@ -353,7 +353,7 @@ def test_what_cannot_keep_the_promises_is_refused(
     ("declare", "remedy"),
     [
         (
-            lambda: read(property(len)),  # type: ignore[arg-type]
+            lambda: read(property(len)),  # type: ignore[call-overload]
             "write @property above @read, not below",
         ),
         (lambda: write(staticmethod(len)), "use @local"),

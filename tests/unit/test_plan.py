@@ -89,5 +89,7 @@ def test_detection_times() -> None:
 
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "100000"])
 def test_what_is_no_detection_time(text: str) -> None:
-    with pytest.raises(ValueError, match=f"ORCALIKE_DETECTION={text}: seconds, from 0.01 to 86400"):
+    with pytest.raises(
+        ValueError, match=f"ORCALIKE_DETECTION={text}: a duration such as 500ms, from 0.01 to 86400"
+    ):
         find_detection({"ORCALIKE_DETECTION": text})

@@ -1,0 +1,102 @@
+"""`orcalike run` with what people write at first: each refusal says what to write instead."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.user.conftest import Cli
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_number_of_processes_after_the_program(cli: Cli) -> None:
+    program = cli.write("print(*sys.argv[1:])")
+    ended = subprocess.run(
+        [sys.executable, "-m", "orcalike", "run", "-q", "--no-prefix", program, "-n", "4"],
+        capture_output=True,
+        text=True,
+        timeout=cli.deadline,
+        check=True,
+    )
+    assert set(ended.stdout.splitlines()) == {"-n 4"}
+    assert ended.stderr == (
+        f"orcalike: -n 4 stands after {program}, so it is passed to the program; "
+        f"for 4 processes: orcalike run -n 4 {program} ...\n"
+    )
+    assert cli.run("-n1", "-q", program, "-n", "4").stderr == ""
+
+
+def test_python_is_no_program(cli: Cli) -> None:
+    for name in ("python", "python3.11"):
+        ended = cli.run(name, "prog.py")
+        assert ended.returncode == 2
+        assert ended.stderr == (
+            f"orcalike: there is no program {name!r}; orcalike starts Python itself: "
+            "orcalike run [OPTIONS] PROG.py [ARGS]...\n"
+        )
+
+
+def in_namespace(*options: str) -> list[str]:
+    """The start of a command in namespaces of its own; skips the test if there can be none."""
+    command = ["unshare", *options]
+    if not shutil.which("unshare") or subprocess.run([*command, "true"], check=False).returncode:
+        pytest.skip("namespaces cannot be made here")
+    return command
+
+
+def test_tcp_without_a_loopback_interface(cli: Cli) -> None:
+    program = cli.write("pass")
+    ended = subprocess.run(
+        [*in_namespace("--net"), *cli.command, "-n1", "--tcp", program],
+        capture_output=True,
+        text=True,
+        timeout=cli.deadline,
+        check=False,
+    )
+    assert "--tcp needs the loopback interface: Network is unreachable; bring it up" in ended.stderr
+    assert ended.returncode != 0
+
+
+def test_no_directory_for_sockets(cli: Cli) -> None:
+    mount = 'mount -t tmpfs -o ro none /tmp && exec "$@"'
+    ended = subprocess.run(
+        [*in_namespace("--mount"), "sh", "-c", mount, "sh", *cli.command, "-n1", "-m", "this"],
+        capture_output=True,
+        text=True,
+        timeout=cli.deadline,
+        check=False,
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"},
+    )
+    assert "Read-only file system; set XDG_RUNTIME_DIR to a directory of yours" in ended.stderr
+    assert ended.returncode != 0
+
+
+def test_a_source_tree_that_was_not_built(tmp_path: Path) -> None:
+    shutil.copytree(
+        ROOT / "orcalike",
+        tmp_path / "orcalike",
+        ignore=lambda folder, names: [
+            name for name in names if name.endswith(".so") or name == "__pycache__"
+        ],
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", "import orcalike"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert ended.returncode == 1
+    *_, last = ended.stderr.splitlines()
+    assert last.startswith("ImportError: orcalike.runtime.")
+    assert "is not compiled: this is a source tree that was not built; run `make build`" in last
