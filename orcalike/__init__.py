@@ -84,25 +84,28 @@ def join(
     stack: str | None = None,
     timeout: Duration | None = None,
     key: bytes | str | os.PathLike[str] | None = None,
+    at: str | None = None,
 ) -> Joining[Group]:
     """Join a group: `with join() as group:`, or `async with join() as group:`.
 
     In a launched program it is the program's group, and all ranks that have not ended are waited
     for. With `seeds` it is the group that one of these addresses is in, tried until `timeout`
     (seconds, or a text such as "10s"). With `listen="unix:PATH"` or `"tcp:HOST:PORT"` it is a new group that others can join
-    through `group.address`. Else it is a group of one, in the process. `size` waits until so many
-    members are in. With `degree="available"` a degree counts as far as the group has members for it,
-    MIN(r, members - 1); else its writes wait until there are r + 1. Each `name` is a group with an order of its own. `key`, 32 bytes or the path of a
+    through `group.address`. With `at="unix:PATH"` workers that are all alike meet in the directory
+    PATH: the first makes the group, the others join it, whichever end. Else it is a group of one, in
+    the process. `size` waits until so many members are in. With `degree="available"` a degree counts
+    as far as the group has members for it, MIN(r, members - 1); else its writes wait until there are
+    r + 1. Each `name` is a group with an order of its own. `key`, 32 bytes or the path of a
     file of mode 0600 that holds them, is what TCP connections prove to each other.
 
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
     contradict each other.
     """
-    from orcalike.group import Group, Joining  # not at the top: see _OF_GROUPS
-    from orcalike.plan import make_plan
+    from orcalike.group import Joining  # not at the top: see _OF_GROUPS
+    from orcalike.plan import Plan, make_plan
 
-    def make() -> Group:
-        plan = make_plan(
+    def plan() -> Plan:
+        return make_plan(
             name,
             seeds=seeds,
             listen=listen,
@@ -113,10 +116,48 @@ def join(
             stack=stack,
             timeout=timeout,
             key=key,
+            at=at,
         )
-        return Group(plan)
 
-    return Joining(make)
+    return Joining(plan)
+
+
+def connect(
+    name: str | None = None,
+    *,
+    seeds: str | Sequence[str] | None = None,
+    listen: str | None = None,
+    size: int | None = None,
+    resilience: Resilience = 0,
+    degree: str = "required",
+    blocked: str = "wait",
+    stack: str | None = None,
+    timeout: Duration | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
+    at: str | None = None,
+) -> Group:
+    """Join a group as `join` does, without a block: for scripts, servers and notebooks.
+
+    The group is left by `group.close()`, or when the interpreter ends. Takes and raises what `join`
+    does; in a coroutine use `async with join()`.
+    """
+    from orcalike.group import connect as open_until_exit  # not at the top: see _OF_GROUPS
+
+    return open_until_exit(
+        join(
+            name,
+            seeds=seeds,
+            listen=listen,
+            size=size,
+            resilience=resilience,
+            degree=degree,
+            blocked=blocked,
+            stack=stack,
+            timeout=timeout,
+            key=key,
+            at=at,
+        )
+    )
 
 
 # What only the members of a group need takes most of the time of an import: `join` imports it, and
@@ -183,6 +224,7 @@ __all__ = [
     "__version__",
     "atomic",
     "caller",
+    "connect",
     "join",
     "local",
     "now",

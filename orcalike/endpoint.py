@@ -28,6 +28,8 @@ from orcalike.errors import (
     StackError,
 )
 from orcalike.line import Line
+from orcalike.meeting import Deserted
+from orcalike.notebook import let_cells_wait
 from orcalike.plan import DEFAULT_NAME, Plan
 from orcalike.signals import handlers
 from orcalike.switching import switching
@@ -228,6 +230,7 @@ class Endpoint:
     @held
     def join(self) -> View:
         """Join with a thread of its own; raises JoinFailed or ConfigMismatch."""
+        let_cells_wait()
         if self.plan.how != "alone":
             self._thread = OwnThread(self.pump.run, "orcalike")
             self._thread.start()
@@ -289,6 +292,8 @@ class Endpoint:
         trouble = self.turned_out or self.join_trouble
         if trouble is not None and not self._targets():
             raise JoinFailed(f"no member is known through which to join: {trouble}")
+        if trouble is not None and self.plan.place is not None and not self.plan.place.members():
+            raise Deserted(f"all members have left: {trouble}")
         if trouble is not None and not self._is_in:
             again = self._try_anew if self.turned_out is not None else self._try_next
             self.turned_out = self.join_trouble = None

@@ -6,6 +6,7 @@ Whatever goes through the order can be called in three ways: `group.share(...)` 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
@@ -19,6 +20,8 @@ from orcalike import failpoints
 from orcalike.endpoint import LEAVE_WITHIN, Endpoint
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.info import Blocked, GroupInfo, next_seqno_of
+from orcalike.meeting import Deserted
+from orcalike.notebook import html_of_group, show_objects_of
 from orcalike.plan import Plan
 from orcalike.recovery import Rejoin, Reset
 from orcalike.runtime import classes
@@ -299,6 +302,19 @@ class Group:
 
     # Leaving.
 
+    def close(self) -> None:
+        """Leave the group, as the end of its block does; one that was left stays so.
+
+        What this member has invoked is waited for, if it can go on.
+        """
+        refuse_inside("close")
+        atexit.unregister(self.close)
+        self._leave(orderly=True)
+
+    def _repr_html_(self) -> str:
+        """The group as a notebook shows it."""
+        return f"<b>Group</b> {self.name!r}: left" if self._closed else html_of_group(self)
+
     @held
     def _leave(self, *, orderly: bool) -> None:
         if self._closed:
@@ -453,6 +469,7 @@ class Share:
         """The same, without waiting."""
         info = _info_of(cls)
         self._runtime.manager.note_single(info)
+        show_objects_of(info.cls)
         if not isinstance(name, str) or not name:
             raise TypeError(f"the name of a shared object is a string, not {name!r}")
         placed, named = constructor_arguments(info, args, kwargs)
@@ -585,18 +602,26 @@ def _said(timeout: Duration | None) -> str:
 class Joining(Generic[T]):
     """What `join` returns: a context manager, sync or async."""
 
-    def __init__(self, make: Callable[[], Group]) -> None:
-        self._make = make
+    def __init__(self, plan: Callable[[], Plan]) -> None:
+        self._plan = plan
         self._group: Group | None = None
 
     def _join(self) -> Group:
-        self._group = group = self._make()
-        try:
-            group._endpoint.join()
-        except BaseException:
-            self._group = None
-            group._end()
-            raise
+        plan = self._plan()
+        with contextlib.ExitStack() as lock:
+            if plan.place is not None:
+                lock.enter_context(plan.place.locked(plan.timeout))
+            while True:
+                self._group = group = Group(plan.settled())
+                _release_when_in(group, lock)
+                try:
+                    group._endpoint.join()
+                    break
+                except BaseException as error:
+                    self._group = None
+                    group._end()
+                    if not isinstance(error, Deserted):
+                        raise
         _announce(group)
         return group
 
@@ -612,14 +637,47 @@ class Joining(Generic[T]):
             self._group._leave(orderly=kind is None)
 
     async def __aenter__(self) -> Group:
-        self._group = self._make()
-        await self._group._endpoint.join_on_loop()
-        _announce(self._group)
-        return self._group
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
+        plan, lock = self._plan(), contextlib.ExitStack()
+        if plan.place is not None:
+            await asyncio.to_thread(lock.enter_context, plan.place.locked(plan.timeout))
+        with lock:
+            while True:
+                self._group = group = Group(plan.settled())
+                _release_when_in(group, lock)
+                try:
+                    await group._endpoint.join_on_loop()
+                    break
+                except BaseException as error:
+                    self._group = None
+                    group._end()
+                    if not isinstance(error, Deserted):
+                        raise
+        _announce(group)
+        return group
 
     async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if self._group is not None:
             await self._group._leave_on_loop(orderly=kind is None)
+
+
+def _release_when_in(group: Group, lock: contextlib.ExitStack) -> None:
+    """Give the meeting place's lock back as soon as others can join through this member."""
+
+    def release(view: View) -> None:
+        listeners.remove(release)
+        lock.close()
+
+    listeners = group._endpoint.on_view
+    listeners.append(release)
+
+
+def connect(joining: Joining[Group]) -> Group:
+    """Join without a block: the group is left by `close`, or when the interpreter ends."""
+    group = joining.__enter__()
+    atexit.register(group.close)
+    return group
 
 
 def _info_of(cls: Any) -> classes.ClassInfo:

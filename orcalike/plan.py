@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from urllib.parse import unquote
 
 from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.failpoints import Failpoint, find_failpoints
 from orcalike.keys import REMEDY, find_key, read_key
+from orcalike.meeting import MeetingPlace
 from orcalike.runtime.durations import Duration, parse_duration, seconds_of
 from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import Resilience, degree_of
@@ -193,7 +194,7 @@ class Plan:
 
     name: str
     how: str
-    """"alone", "launched", "listen" or "seeds"."""
+    """"alone", "launched", "listen", "seeds" or, until it is settled which of these two, "at"."""
     seeds: tuple[str, ...] = ()
     listen: str = ""
     launch: Launch | None = None
@@ -216,6 +217,16 @@ class Plan:
     """`slow_timeout`, ns: a member that stays behind for so long is expelled."""
     key: bytes | None = field(default=None, repr=False)
     """What TCP connections must prove."""
+    place: MeetingPlace | None = None
+    """Where symmetric workers meet."""
+
+    def settled(self) -> Plan:
+        """The plan, once it is known whether a member is there already; the place is locked."""
+        if self.place is None:
+            return self
+        if seeds := self.place.members():
+            return replace(self, how="seeds", seeds=seeds)
+        return replace(self, how="listen", listen=self.place.new_address())
 
     @property
     def rank(self) -> int | None:
@@ -235,6 +246,7 @@ def make_plan(
     stack: str | None,
     timeout: Duration | None,
     key: bytes | str | os.PathLike[str] | None = None,
+    at: str | None = None,
 ) -> Plan:
     """The plan for the arguments of `join`; raises ValueError where they contradict each other.
 
@@ -247,10 +259,22 @@ def make_plan(
     degree_of(resilience)
     if seeds and listen:
         raise ValueError("seeds join a group, listen makes one: give one of them")
+    if at and (seeds or listen):
+        raise ValueError("at joins or makes a group: give no seeds, and nothing to listen at")
     if size is not None and size < 1:
         raise ValueError(f"size={size}: a group has one member at the least")
-    launch = find_launch() if not seeds and not listen else None
-    how = "seeds" if seeds else "listen" if listen else "launched" if launch else "alone"
+    launch = None if seeds or listen or at else find_launch()
+    how = (
+        "seeds"
+        if seeds
+        else "listen"
+        if listen
+        else "at"
+        if at
+        else "launched"
+        if launch
+        else "alone"
+    )
     addresses = (seeds,) if isinstance(seeds, str) else tuple(seeds or ())
     addresses = tuple(map(normal, addresses))
     secret = find_key() if key is None else read_key(key)
@@ -277,6 +301,7 @@ def make_plan(
         find_failpoints(),
         *find_detection(),
         secret,
+        MeetingPlace(at) if at else None,
     )
 
 

@@ -38,8 +38,8 @@ from orcalike.runtime.invocation cimport (
     Invoker,
     loop_here,
     nanoseconds,
+    must_not_block,
     refuse_loop,
-    running_loop,
     tell,
 )
 from orcalike.runtime.marshal cimport put
@@ -398,7 +398,7 @@ cdef class Caller(Invoker):
         """
         cdef bint large = size > SIMPLE_MAX
         cdef Pack pack = self.pack      # the member may join again meanwhile, with another one
-        if running_loop() is not None:
+        if must_not_block():
             self.refused = max(self.refused, size)
             raise WindowFull("too many invocations are not ordered yet: await group.drain()")
         while not self.has_room(size):      # looked at again, since leaving lets other threads run
@@ -626,7 +626,7 @@ cdef class Caller(Invoker):
         hold()
         try:
             invocation = self.read_nowait(replica, operation, args, count, names)
-            if invocation.outcome == UNDER_WAY and running_loop() is not None:
+            if invocation.outcome == UNDER_WAY and must_not_block():
                 self.withdraw(invocation, "refused")
                 refuse_loop(operation)
             outcome = self.await_outcome(invocation, timeout, True)

@@ -52,6 +52,7 @@ cdef class Invoker(Layer):
 
 
 cdef int64_t nanoseconds(object seconds) except -1
+cdef bint must_not_block()
 cdef int refuse_loop(object operation) except -1
 cdef object running_loop()
 cdef object loop_here()

@@ -23,6 +23,7 @@ from orcalike.transport.layers.base cimport NEVER, Layer
 _log = logging.getLogger("orcalike")
 cdef object get_running_loop = None     # asyncio's, as soon as it is there
 cdef object CancelledError = None       # asyncio's
+cdef object patient_loop = None         # an event loop on whose thread calls may wait
 
 
 @cython.final
@@ -193,9 +194,21 @@ cdef object loop_here():
     return loop
 
 
+def allow_blocking(loop):
+    """Let calls on the thread of that event loop wait: a notebook's cells run there, one at a time."""
+    global patient_loop
+    patient_loop = loop
+
+
+cdef bint must_not_block():
+    """Whether an event loop runs on this thread that others depend on."""
+    loop = running_loop()
+    return loop is not None and loop is not patient_loop
+
+
 cdef int refuse_loop(object operation) except -1:
     """A call that would wait on a running loop's own thread raises instead."""
-    if running_loop() is not None:
+    if must_not_block():
         name = name_of(operation)
         raise BlockingInLoop(f"{name} would block the event loop that runs on this thread: "
                              f"await it, as in `await ....aio(...)`")

@@ -228,15 +228,27 @@ class Manager:
         if replica.number in self.lost:
             invocation.set_error(NotSerializable(self.lost[replica.number]))
         elif (replica.class_name, replica.digest) != (class_name, digest) or replica.info is None:
-            invocation.set_error(
-                ClassMismatch(
-                    f"{replica.name!r} is shared as {replica.class_name}, and {class_name} as "
-                    "asked for is another class, or another version of it: all members must have "
-                    "the same source"
-                )
-            )
+            invocation.set_error(ClassMismatch(self._why_another(replica, class_name)))
         else:
             invocation.set_result(replica.object)
+
+    def _why_another(self, replica: Replica, class_name: str) -> str:
+        if replica.class_name != class_name:
+            return (
+                f"{replica.name!r} is shared as {replica.class_name}, and {class_name}, as asked "
+                "for, is another class"
+            )
+        declared = self.lookup(class_name)
+        if replica.info is not None and replica.info is not declared:
+            return (
+                f"{class_name} was declared again, with another source, after {replica.name!r} was "
+                "shared: the object keeps the class that it was made of. Share it under another "
+                "name, or end it first with group.drop, in each process that has the new source"
+            )
+        return (
+            f"{replica.name!r} is shared as another version of {class_name}: all members must have "
+            "the same source"
+        )
 
     def _bind(
         self,

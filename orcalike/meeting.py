@@ -1,0 +1,89 @@
+"""`join(at="unix:PATH")`: symmetric workers make one group, whichever of them comes first.
+
+PATH is a directory, in which each member has its socket. A process that joins takes the directory's
+lock, joins through any socket at which a process listens, or makes the group if there is none, and
+gives the lock back as soon as it is in. So two that start at once do not make two groups, and no
+member is special: whichever ends, the sockets of the others remain.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from orcalike.errors import JoinFailed
+from orcalike.transport.drivers.sockets import DATAGRAM_SUFFIX, UNIX_PATH_MAX
+
+LOCK = "lock"
+TRY_AGAIN = 0.01
+"""Seconds between two tries to get the lock."""
+
+_SOCKET = re.compile("[0-9a-f]{16}")
+
+
+class Deserted(JoinFailed):
+    """The members that were there have left meanwhile: the group is to be made anew."""
+
+
+class MeetingPlace:
+    """A directory in which the members of one group have their sockets."""
+
+    def __init__(self, at: str) -> None:
+        scheme, _, path = at.partition(":")
+        if scheme != "unix" or not path:
+            raise ValueError(f'at={at!r}: a directory for the sockets of one group, "unix:PATH"')
+        self.path = Path(path).absolute()
+        if len(os.fsencode(self.path)) + 1 + 16 > UNIX_PATH_MAX:
+            raise ValueError(f"at={at!r}: the path is too long for sockets in it")
+
+    @contextlib.contextmanager
+    def locked(self, timeout: float | None) -> Iterator[None]:
+        """Hold the lock, which ends with this process; raises JoinFailed after `timeout` seconds."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        end = None if timeout is None else time.monotonic() + timeout
+        with (self.path / LOCK).open("w") as lock:
+            while not _take(lock.fileno()):
+                if end is not None and time.monotonic() > end:
+                    raise JoinFailed(f"another process is still joining at {self.path}")
+                time.sleep(TRY_AGAIN)
+            yield
+
+    def new_address(self) -> str:
+        """Where the member that makes the group listens."""
+        return f"unix:{self.path / secrets.token_hex(8)}"
+
+    def members(self) -> tuple[str, ...]:
+        """The addresses at which processes listen; what others have left behind is removed."""
+        found = sorted(path for path in self.path.iterdir() if _SOCKET.fullmatch(path.name))
+        return tuple(f"unix:{path}" for path in found if _is_alive(path) or _remove(path))
+
+
+def _take(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_alive(path: Path) -> bool:
+    """Whether a process listens there; its datagram socket tells, which needs no answer."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(f"{path}{DATAGRAM_SUFFIX}")
+        except OSError:
+            return False
+    return True
+
+
+def _remove(path: Path) -> bool:
+    for each in (path, path.with_name(path.name + DATAGRAM_SUFFIX)):
+        each.unlink(missing_ok=True)
+    return False

@@ -1,0 +1,54 @@
+"""`connect`: a group without a block."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import orcalike as orca
+from tests.zoo import Counter
+
+
+def test_a_group_without_a_block() -> None:
+    group = orca.connect(timeout="10s")
+    counter = group.share(Counter, "counter")
+    assert counter.add(2) == 2
+    group.close()
+    with pytest.raises(orca.GroupClosed):
+        counter.add(1)
+    group.close()
+
+
+def test_it_is_left_when_the_interpreter_ends() -> None:
+    program = """
+import atexit
+import orcalike as orca
+from tests.zoo import Counter
+
+atexit.register(lambda: print(group, counter.get()))
+group = orca.connect()
+counter = group.share(Counter, "counter")
+for _ in range(1000):
+    counter.add.nowait(1)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert ended.stdout.startswith("<Group 'default'")
+    assert ended.stdout.endswith(" 1000\n")  # all that was under way was waited for
+    assert ended.stderr == ""
+
+
+def test_it_is_not_for_operations() -> None:
+    @orca.shared
+    class Closer:
+        @orca.write
+        def close(self) -> None:
+            group.close()
+
+    with orca.join() as group:
+        closer = group.share(Closer, "closer")
+        with pytest.raises(orca.NestedWrite, match="close was used inside an operation"):
+            closer.close()
