@@ -56,7 +56,7 @@ from orcalike.errors import (
     TooManyWaiting,
     WindowFull,
 )
-from orcalike.log import Fallback
+from orcalike.log import Fallback as _Fallback
 from orcalike.runtime.durations import Duration
 from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from orcalike.transport.stability import Stability
     from orcalike.transport.view import Member, View
 
-logging.getLogger("orcalike").addHandler(Fallback())
+logging.getLogger("orcalike").addHandler(_Fallback())
 
 
 def join(
