@@ -129,7 +129,7 @@ def connect(
     listen: str | None = None,
     size: int | None = None,
     resilience: Resilience = 0,
-    degree: str = "required",
+    degree: Literal["required", "available"] = "required",
     blocked: str = "wait",
     stack: str | None = None,
     timeout: Duration | None = None,

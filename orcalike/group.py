@@ -665,7 +665,7 @@ class Joining(Generic[T]):
 def _release_when_in(group: Group, lock: contextlib.ExitStack) -> None:
     """Give the meeting place's lock back as soon as others can join through this member."""
 
-    def release(view: View) -> None:
+    def release(view: View | None) -> None:
         listeners.remove(release)
         lock.close()
 
