@@ -711,7 +711,7 @@ def _why_not_shared(cls: object) -> str:
         )
     if cls.__module__ == "builtins":
         return (
-            f"{cls.__name__} is no shared class: keep one in an attribute of a class of your own "
+            f"{cls.__name__} is not a shared class: keep one in an attribute of a class of your own "
             "that is decorated with @orcalike.shared"
         )
     return f"{cls!r} is not a shared class: decorate it with @orcalike.shared"

@@ -243,7 +243,7 @@ async def test_calls_that_wait_are_refused_on_a_loop() -> None:
                 call()
         assert counter.get() == 2
         assert counter.above(1) == 2
-        with pytest.raises(TypeError, match="dict is no shared class"):
+        with pytest.raises(TypeError, match="not a shared class"):
             await group.find.aio(dict, "another")
 
 

@@ -35,7 +35,7 @@ class Plain:
         (3, "3 is no class: .* takes the class first, then the name"),
         (Derived, r"Derived is not shared, although its base Counter is: .* above `class Derived`"),
         (Forgotten, "Forgotten.grow is an operation, but the class is not shared: write @orcalike"),
-        (int, "int is no shared class: keep one in an attribute of a class of your own"),
+        (int, "int is not a shared class: keep one in an attribute of a class of your own"),
         (Plain, "Plain'> is not a shared class: decorate it with @orcalike.shared"),
     ],
 )
