@@ -20,6 +20,7 @@ from orcalike import failpoints
 from orcalike.endpoint import LEAVE_WITHIN, Endpoint
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.info import Blocked, GroupInfo, next_seqno_of
+from orcalike.long_operations import LongOperations
 from orcalike.meeting import Deserted
 from orcalike.notebook import html_of_group, show_objects_of
 from orcalike.plan import Plan
@@ -72,6 +73,7 @@ class Group:
             )
         self._forget = follow_declarations(self._runtime, self._endpoint.pump.call)
         self._closed = False
+        self._watch: LongOperations | None = None
         _groups.add(self)
 
     def _make_runtime(self, stack: Stack, endpoint: Endpoint) -> Runtime:
@@ -397,7 +399,15 @@ class Group:
         if mine:
             _log.warning("withdrawn, since its member leaves: %s", ", ".join(sorted(mine)))
 
+    def _begin(self) -> None:
+        """The group was joined."""
+        if self._endpoint.plan.how != "alone":
+            self._watch = LongOperations(self._runtime, self._endpoint.pump)
+
     def _end(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
         self._runtime.fail_all(GroupClosed(f"the group {self.name!r} was left"))
         self._let_go()
 
@@ -718,7 +728,8 @@ def _why_not_shared(cls: object) -> str:
 
 
 def _announce(group: Group) -> None:
-    """One startup line, on the logger (USERS 2.7)."""
+    """The group was joined: one startup line, on the logger (USERS 2.7)."""
+    group._begin()
     view, plan, runtime = group.view, group._endpoint.plan, group._runtime
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
     _log.info(

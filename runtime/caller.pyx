@@ -433,12 +433,18 @@ cdef class Caller(Invoker):
 
     cdef object await_outcome(self, Invocation invocation, int64_t timeout, bint withdraw):
         cdef int64_t until = NEVER
+        cdef int64_t now
+        cdef bint done
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
-        if timeout != NEVER:
-            until = self.driver.clock() + timeout
+        now = self.driver.clock()
         try:
-            if not self.driver.wait(invocation, min(until, self.driver.clock() + SHOWN)):
+            if timeout == NEVER:
+                done = self.driver.wait(invocation, now + SHOWN)
+            else:
+                until = now + timeout
+                done = wait(self.driver, invocation, now + min(timeout, SHOWN), True)
+            if not done:
                 self.wait_visibly(invocation, until)
         except BaseException:
             if invocation.outcome == UNDER_WAY:
@@ -449,7 +455,7 @@ cdef class Caller(Invoker):
         if not withdraw:
             raise TimeoutError(f"{title_of(invocation)} has no outcome yet; it goes on")
         self.withdraw(invocation, "timeout")
-        self.driver.wait(invocation, self.driver.clock() + max(timeout, GRACE))
+        wait(self.driver, invocation, self.driver.clock() + max(timeout, GRACE), True)
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
         raise InvocationTimeout(
@@ -464,7 +470,8 @@ cdef class Caller(Invoker):
         try:
             waits.enter("reply", name, name_of(invocation.operation))
             self.long_waits.began(invocation)
-            while not self.driver.wait(invocation, min(until, self.driver.clock() + WARNED)):
+            while not wait(self.driver, invocation, min(until, self.driver.clock() + WARNED),
+                           until != NEVER):
                 if self.driver.clock() >= until:
                     break
                 self.long_waits.still_waiting(invocation)
@@ -686,6 +693,17 @@ cdef class Caller(Invoker):
             drop_later()
             raise
         return drop()
+
+
+cdef bint wait(Driver driver, Invocation invocation, int64_t until, bint timed) except -1:
+    """Have this thread wait for an outcome, until then.
+
+    One with a time limit does not receive: it would run the operations of others meanwhile, and not
+    come back if one of them does not end.
+    """
+    if timed:
+        return driver.wait_asleep(invocation, until)
+    return driver.wait(invocation, until)
 
 
 def title_of(Invocation invocation):

@@ -42,6 +42,7 @@ from orcalike.runtime.replica cimport (
     thread_slot,
 )
 from orcalike.runtime.task cimport Call, Task, is_fault, is_read, submit
+from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
@@ -358,6 +359,27 @@ cdef class Runtime(Caller):
         within = (self.driver.worked() - worked < BATCH_MAX
                   and self.driver.clock() - began < PAUSED)
         self.budget.ran(call.replicas[0], call.function, within)
+
+    def watch_running(self, Heartbeat heartbeat, int bell):
+        """Have an eventfd rung when what is dispatched here has run for long; -1: no more."""
+        if bell < 0:
+            heartbeat.watch_running(NULL, NULL, -1)
+        else:
+            heartbeat.watch_running(&self.in_batch, &self.batch_began, bell)
+
+    def running(self):
+        """(object's name, operation, ns) of what has been dispatched for so long; None for nothing.
+
+        It is what ran last; from any thread.
+        """
+        cdef Replica replica
+        if not self.in_batch or not 0 < self.recent < <unsigned int>len(self.replicas):
+            return None
+        replica = self.replicas[self.recent]
+        if replica is None or replica.operations is None or not replica.flags & LOCKED:
+            return None
+        return (replica.name, replica.operations[self.recent_code >> 1],
+                self.driver.clock() - self.batch_began)
 
     # What tasks ask for.
 

@@ -12,6 +12,10 @@ A thread is in the core between `hold` and `drop`, which nest. The program's han
 - where a call waits (`surface`): there the thread holds no lock and has no role, so a handler may
   raise, which ends the call, or call anything.
 
+One case is left: the main thread runs an operation that does not end. There Ctrl-C gets its handler
+all the same after `INSIST` s: what it raises ends the operation, which is a fault of this process,
+and so of this member alone.
+
 `drop_later` is the `drop` of a path on which an exception is on its way already: the handlers run as
 soon as Python can.
 
@@ -23,9 +27,12 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
+import _thread
 import functools
 import os
 import threading
+import time
+from _signal import SIGINT
 from _signal import signal as set_in_python
 
 cdef extern from *:
@@ -60,6 +67,11 @@ cdef extern from "Python.h":
     PyObject* PyEval_GetFrame() noexcept
 
 
+INSIST = 1.0
+"""Seconds that a handler waits for an operation on the main thread to end."""
+
+cdef uint64_t insists = 0           # likewise: it has waited for an operation for long enough
+cdef uint64_t deferrals = 0         # how often Ctrl-C had to wait for an operation
 cdef uint64_t pending = 0           # a bit for each signal whose handler waits, from signal 1 on
 cdef list put_off = [None] * 65     # their handlers, by number
 cdef unsigned long main_thread = threading.main_thread().ident
@@ -232,15 +244,37 @@ cdef class Deferring:
         self.handler = handler
 
     def __call__(self, int number, frame):
-        global pending
-        if depth or (is_busy is not NULL and is_busy()):
+        global pending, insists, deferrals
+        cdef uint64_t bit = <uint64_t>1 << (number - 1)
+        cdef bint busy = is_busy is not NULL and is_busy()
+        if insists & bit:
+            insists &= ~bit
+            if not pending & bit:           # the operation has ended since, and it has run
+                return None
+            if busy:
+                pending &= ~bit
+                return self.handler(number, frame)
+        if depth or busy:
             put_off[number] = self.handler
-            pending |= <uint64_t>1 << (number - 1)
+            if busy and number == SIGINT and not pending & bit:
+                deferrals += 1
+                _thread.start_new_thread(insist, (number, deferrals))
+            pending |= bit
             return None
         return self.handler(number, frame)
 
     def __repr__(self):
         return f"<{self.handler!r}, which waits for orcalike>"
+
+
+def insist(number, which):
+    """Let a handler that waits run in the middle of an operation, if that has not ended by then."""
+    global insists
+    cdef uint64_t bit = <uint64_t>1 << (number - 1)
+    time.sleep(INSIST)
+    if pending & bit and deferrals == which:
+        insists |= bit
+        _thread.interrupt_main(number)
 
 
 def set_handler(int number, handler):

@@ -11,6 +11,7 @@ class Waitable:
 class Driver:
     """What an application above a stack may ask of the driver that serves it."""
 
+    def wait_asleep(self, waitable: Waitable, until: int) -> bool: ...
     def call_within(
         self, seconds: float, function: Callable[..., object], *args: object
     ) -> bool: ...

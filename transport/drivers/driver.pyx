@@ -157,6 +157,10 @@ cdef class Driver:
         self.kick()
         return waitable.finished
 
+    def wait_asleep(self, Waitable waitable not None, int64_t until):
+        """The same in a thread that does nothing for the stack but to cast."""
+        return self.wait(waitable, until)
+
     cdef int64_t clock(self) noexcept:
         """The time, ns, of the clock that the stack is driven with."""
         return monotonic()

@@ -1,5 +1,7 @@
 """Heartbeats: datagrams that say that a process runs."""
 
+from libc.stdint cimport int64_t
+
 cdef struct Table
 
 
@@ -8,5 +10,6 @@ cdef class Heartbeat:
     cdef list sockets               # what the thread uses; they are closed here
 
     cdef bint is_mine(self) noexcept
+    cdef int watch_running(self, const bint* busy, const int64_t* began, int bell) except -1
     cdef int start(self) except -1
     cdef int stop(self) noexcept

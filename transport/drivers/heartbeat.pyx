@@ -34,6 +34,9 @@ On a busy machine this thread can be late itself. What it does not send then can
 it takes nothing: it keeps account of how late it was, so that the silence of the others meanwhile,
 and before they were beaten to at all, is not held against them (`excuses`).
 
+The thread also looks, with each beat, whether what is dispatched in this process has run for long
+(`watch_running`), and says so on an eventfd: no thread that runs Python can be trusted with that.
+
 In a child after fork() there is no thread, and its mutex may be held for ever: there every method
 leaves the table alone.
 """
@@ -120,6 +123,7 @@ cdef enum:
     TAKEN_AT_ONCE = 64          # datagrams, before the thread looks at what is due
     TRIES = 3                   # to reach a full socket again, an eighth of the period apart
 
+cdef int64_t LONG = 500000000       # ns: what has been dispatched for so long is told of
 cdef int64_t IDLE = 3600000000000   # ns: how often one wakes that beats to no members
 
 cdef enum:                      # what is counted
@@ -178,6 +182,10 @@ cdef struct Table:
     int seat_count
     uint64_t dice
     uint64_t counts[REASONS]
+    const bint* busy            # whether packets are being dispatched; NULL: not watched
+    const int64_t* began        # since when
+    int64_t told                # the `began` that was told of last
+    int long_bell               # an eventfd that is rung for what runs for long
 
 
 cdef class Heartbeat:
@@ -393,6 +401,16 @@ cdef class Heartbeat:
         finally:
             free(found)
 
+    cdef int watch_running(self, const bint* busy, const int64_t* began, int bell) except -1:
+        """Ring this eventfd once for each `began` that is `LONG` ago while `busy`; NULL: no more."""
+        cdef Table* table = self.table
+        if self.is_mine():
+            with nogil:
+                pthread_mutex_lock(&table.mutex)
+                table.busy, table.began, table.long_bell = busy, began, bell
+                pthread_mutex_unlock(&table.mutex)
+        return 0
+
     @property
     def counts(self):
         """How many datagrams were sent, taken, answered, and dropped by which reason."""
@@ -554,10 +572,15 @@ cdef void* run(void* argument) noexcept nogil:
 
 cdef int send_due(Table* table) noexcept nogil:
     """Send the beats that are due; returns how long, in ms, until the next are; -1 for never."""
+    cdef uint64_t one = 1
     cdef int64_t now = monotonic()
     cdef int64_t least = -1
     cdef Seat* seat
     cdef int i
+    if (table.busy is not NULL and table.busy[0] and table.began[0] != table.told
+            and now - table.began[0] >= LONG):
+        table.told = table.began[0]
+        write(table.long_bell, &one, 8)
     for i in range(table.seat_count):
         seat = &table.seats[i]
         if seat.wake <= now:

@@ -376,6 +376,11 @@ cdef class Pump(Links):
                 surface()               # a handler waits: it may raise, or call anything
         return waitable.finished
 
+    def wait_asleep(self, Waitable waitable not None, int64_t until):
+        """Wait until it is done (True) or the time has come, and leave the I/O to others."""
+        self.kick()
+        return waitable.sleep(until) if not waitable.finished else True
+
     def attend(self, Waitable waitable not None, seconds=None):
         """Wait for it in this thread, which does the I/O meanwhile; False when the time is over."""
         return self.wait(waitable, NEVER if seconds is None

@@ -29,7 +29,6 @@ accepted is delivered before the view; the rest keeps its places, and is tentati
 members of the new view hold it (H12).
 """
 
-from orcalike.transport import degree as degrees
 from orcalike.transport.degree import NUMBER_MAX, number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.cut import Cut, Piece, Report
@@ -51,6 +50,7 @@ cdef enum:
     EXPECT = 3          # what its sender expects and holds
     ACCEPT = 4          # what is accepted
     OTHER = 5           # not TOTAL's: one byte, then what the layer above sent
+    AVAILABLE = 256     # as in `transport.degree`
     LENIENT = 0x80      # beside the kind: the packet's degree is AVAILABLE
     # kind (1), degree (1), sender's place (2), tentative (4), counter (8), number (8), stamp (8),
     # stable (8). The number is the seqno of an ordered packet, and of what a member expects else,
@@ -60,7 +60,6 @@ cdef enum:
     GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
 
 cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond, the view counts
-cdef int AVAILABLE = degrees.AVAILABLE
 
 
 @cython.no_gc                           # a message refers to nothing

@@ -1,0 +1,79 @@
+"""Operations that do not end: the log names them within a second, while they run (D07).
+
+While an operation runs where messages are received, its member receives nothing, and no thread of
+orcalike's that runs Python notices. The thread of the heartbeats does, and rings; a thread that does
+nothing else says which operation it is, and where it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from types import CodeType, FrameType
+
+from orcalike.runtime.dispatch import Runtime
+from orcalike.transport.drivers.deferral import OwnThread
+from orcalike.transport.drivers.pump import Pump
+
+_log = logging.getLogger("orcalike")
+
+
+class LongOperations:
+    """The watch over one member's operations, with a thread of its own."""
+
+    def __init__(self, runtime: Runtime, pump: Pump) -> None:
+        self._runtime, self._pump = runtime, pump
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC)
+        self._closed = False
+        self._thread = OwnThread(self._run, "orcalike watch")
+        self._thread.start()
+        runtime.watch_running(pump.heartbeat, self._bell)
+
+    def _run(self) -> None:
+        while True:
+            os.eventfd_read(self._bell)
+            if self._closed:
+                return
+            self.report()
+
+    def report(self) -> None:
+        """Name the operation that runs."""
+        running = self._runtime.running()
+        if running is None:
+            return
+        name, operation, took = running
+        stack = stack_in(operation.function.__code__)
+        _log.warning(
+            "%s of %r has run for %.1f s where messages are received, and has not ended: this "
+            "member receives nothing meanwhile%s",
+            operation.title,
+            name,
+            took / 1e9,
+            f"; it is in\n{stack}" if stack else "",
+        )
+
+    def close(self) -> None:
+        """The group was left."""
+        self._runtime.watch_running(self._pump.heartbeat, -1)
+        self._closed = True
+        os.eventfd_write(self._bell, 1)
+        self._thread.join()
+        os.close(self._bell)
+
+
+def stack_in(code: CodeType) -> str:
+    """From where this code runs, in whichever thread, down to where it is; "" where it does not run."""
+    for frame in sys._current_frames().values():
+        inside: list[FrameType] = []
+        each: FrameType | None = frame
+        while each is not None:
+            inside.append(each)
+            if each.f_code is code:
+                lines = traceback.StackSummary.extract(
+                    (one, one.f_lineno) for one in reversed(inside)
+                )
+                return "".join(lines.format()).rstrip()
+            each = each.f_back
+    return ""

@@ -1,0 +1,108 @@
+"""An operation that does not end: the log names it, timed calls end, and Ctrl-C ends the program."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.user.conftest import Cli
+
+ENDLESS = """
+import logging, threading
+import orcalike as orca
+logging.basicConfig(level=logging.INFO, format="log: %(message)s", stream=sys.stdout)
+
+@orca.shared
+class Endless:
+    @orca.write
+    def spin(self) -> None:
+        while True:
+            pass
+
+@orca.shared
+class Counter:
+    def __init__(self) -> None:
+        self.value = 0
+
+    @orca.write
+    def add(self) -> int:
+        self.value += 1
+        return self.value
+"""
+
+TIMED = """
+with orca.join() as group:
+    endless, counter = group.share(Endless, "endless"), group.share(Counter, "counter")
+    group.barrier()
+    if rank == 0:
+        time.sleep(1)  # meanwhile the other one makes timed calls: one is under way when it comes
+        endless.spin.nowait()
+    else:
+        try:
+            while True:
+                counter.add.options(timeout=1.0)()
+        except orca.InvocationTimeout as error:
+            print("timed out:", error.outcome, flush=True)
+    time.sleep(1000)
+"""
+
+INTERRUPTED = """
+with orca.join(listen="unix:" + sys.argv[1]) as group:
+    endless = group.share(Endless, "endless")
+    print("spins", flush=True)
+    if sys.argv[2] == "main":
+        endless.spin()
+    else:
+        threading.Thread(target=endless.spin, daemon=True).start()
+        while True:
+            time.sleep(0.1)
+"""
+
+
+def test_the_log_names_it_and_timed_calls_end(cli: Cli) -> None:
+    """At each member, with the object and the line that it is in."""
+    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", "--sequencer", "witness")
+    with cli.started(*flags, cli.write(ENDLESS + TIMED)) as process:
+        assert process.stdout is not None
+        missing = {
+            *(
+                f"\\[{rank}\\] log: Endless.spin of 'endless' has run for [01]\\.. s"
+                for rank in "01"
+            ),
+            *(f"\\[{rank}\\] +while True:" for rank in "01"),
+            r"\[1\] timed out: (unknown|withdrawn)",
+        }
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            missing = {pattern for pattern in missing if not re.search(pattern, line)}
+            if not missing:
+                return
+        raise AssertionError(f"never {missing}: {said}")
+
+
+@pytest.mark.parametrize("where", ["main", "thread"])
+def test_ctrl_c_ends_the_program(cli: Cli, tmp_path: Path, where: str) -> None:
+    """Under plain python, wherever the operation runs."""
+    program = cli.write(ENDLESS + INTERRUPTED)
+    command = [sys.executable, program, str(tmp_path / "group"), where]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            while "spins" not in process.stdout.readline():
+                pass
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=cli.deadline)
+        finally:
+            process.kill()
+    assert "KeyboardInterrupt" in errors
+    assert process.returncode != 0
