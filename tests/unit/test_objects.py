@@ -1,0 +1,39 @@
+"""Each ready-made object is accepted by the check of classes, and can be shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike import objects
+from orcalike.runtime.classes import lookup_class
+
+NO_OBJECTS = {"ShutDown", "Subscription"}
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "Array": ([1.0, 2.0],),
+    "Barrier": (1,),
+    "Maximum": (0,),
+    "Minimum": (0,),
+    "Value": (None,),
+}
+
+
+@pytest.mark.parametrize("name", sorted({*objects.__all__} - NO_OBJECTS))
+def test_it_can_be_shared(group: orca.Group, name: str) -> None:
+    if name == "Array":
+        pytest.importorskip("numpy")
+    cls = getattr(objects, name)
+    shared = group.share(cls, name, *ARGUMENTS.get(name, ()))
+    assert group.find(cls, name) is shared
+    assert repr(shared)
+    info = lookup_class(cls)
+    assert info is not None
+    assert info.operations
+
+
+def test_names() -> None:
+    assert {*objects.__all__} <= {*dir(objects)}
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = objects.Nothing  # type: ignore[attr-defined]
