@@ -41,7 +41,12 @@ class Monitor(Mutex):
 
     @orca.write
     def _end_wait(self, wait: int, runner: Runner, depth: int, patient: bool) -> bool:
-        """Have it again, once notified or not `patient` any more: whether it was notified."""
+        """Have it again, once notified or not `patient` any more: whether it was notified.
+
+        A caller that was interrupted asks twice, and may have it already.
+        """
+        if self._is_over(wait):
+            return True
         notified = self._is_notified(wait)
         self._notified = [each for each in self._notified if each[0] != wait]
         self._waiting = [each for each in self._waiting if each[0] != wait]
@@ -50,7 +55,12 @@ class Monitor(Mutex):
 
     @_end_wait.when
     def _may_end_wait(self, wait: int, runner: Runner, depth: int, patient: bool) -> bool:
-        return self._holder is None and (not patient or self._is_notified(wait))
+        return self._is_over(wait) or (
+            self._holder is None and (not patient or self._is_notified(wait))
+        )
+
+    def _is_over(self, wait: int) -> bool:
+        return not any(each[0] == wait for each in (*self._waiting, *self._notified))
 
     def _is_notified(self, wait: int) -> bool:
         return any(each[0] == wait for each in self._notified)

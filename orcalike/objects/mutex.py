@@ -10,8 +10,8 @@ from __future__ import annotations
 import threading
 
 import orcalike as orca
-from orcalike.objects.ownership import Runner, this_runner
-from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.objects.ownership import Runner, next_attempt, this_runner
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 
 
 class Mutex:
@@ -24,6 +24,8 @@ class Mutex:
         self._depth = 0
         """How many of its acquisitions are not released."""
         self._token = 0
+        self._attempt = 0
+        """The acquisition of the holder's that was last, by its own number."""
 
     def _home(self) -> Mutex:
         """What is acquired: the mutex itself, or the one that it was given."""
@@ -51,24 +53,36 @@ class Mutex:
         self._depth = 0
 
     @orca.write
-    def _acquire(self, runner: Runner, depth: int) -> bool:
-        self._enter(runner, depth)
+    def _acquire(self, runner: Runner, attempt: int) -> bool:
+        self._enter(runner, 1)
+        self._attempt = attempt
         return True
 
     @_acquire.when
-    def _(self, runner: Runner, depth: int) -> bool:
+    def _(self, runner: Runner, attempt: int) -> bool:
         return self._may_enter(runner)
 
     @orca.write
-    def _try_acquire(self, runner: Runner) -> bool:
+    def _try_acquire(self, runner: Runner, attempt: int) -> bool:
         if not self._may_enter(runner):
             return False
         self._enter(runner, 1)
+        self._attempt = attempt
         return True
+
+    @orca.write
+    def _abandon(self, attempt: int) -> None:
+        """Undo an acquisition, if it ran: its caller was interrupted, and does not know."""
+        if self._holder == orca.caller() and self._attempt == attempt:
+            self._leave()
 
     @orca.write
     def _release(self, runner: Runner) -> None:
         self._check_release(runner)
+        self._leave()
+
+    def _leave(self) -> None:
+        self._attempt = 0
         self._depth -= 1
         if self._depth == 0:
             self._let_go()
@@ -77,11 +91,15 @@ class Mutex:
     def acquire(self, blocking: bool = True, timeout: float = -1) -> Steps[bool]:
         """Acquire it: whether that was done, within `timeout` seconds (-1: no limit)."""
         check_limit(blocking, timeout)
-        home, runner = self._home(), this_runner()
-        if not blocking:
-            return (yield from ask(home._try_acquire, runner))
-        limit = None if timeout == -1 else timeout
-        acquired, _ = yield from ask_within(limit, home._acquire, runner, 1)
+        home, runner, attempt = self._home(), this_runner(), next_attempt()
+        try:
+            if not blocking:
+                return (yield from ask(home._try_acquire, runner, attempt))
+            limit = None if timeout == -1 else timeout
+            acquired, _ = yield from ask_within(limit, home._acquire, runner, attempt)
+        except BaseException:  # it may have run all the same
+            give_up(home._abandon, attempt)
+            raise
         return acquired
 
     @Method

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from typing import TypeAlias
 
 Runner: TypeAlias = int
 """A thread, or a task of asyncio, of one process."""
+
+
+_attempts = itertools.count(1)
+
+
+def next_attempt() -> int:
+    """A number for a call of this process that may be given up: no other of its calls has it."""
+    return next(_attempts)
 
 
 def this_runner() -> Runner:

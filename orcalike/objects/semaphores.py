@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import orcalike as orca
-from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.objects.ownership import next_attempt
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 
 
 @orca.shared
@@ -15,8 +16,8 @@ class Semaphore:
             raise ValueError("semaphore initial value must be >= 0")
         self._value = value
         self._bound: int | None = None
-        self._held: dict[int, int] = {}
-        """By the member's incarnation: how many permits it has."""
+        self._held: dict[int, list[int]] = {}
+        """By the member's incarnation: its attempts that have a permit."""
 
     @property
     @orca.read
@@ -24,36 +25,48 @@ class Semaphore:
         """How many permits are free."""
         return self._value
 
-    def _take(self) -> None:
-        member = orca.caller().incarnation
+    def _take(self, attempt: int) -> None:
         self._value -= 1
-        self._held[member] = self._held.get(member, 0) + 1
+        self._held.setdefault(orca.caller().incarnation, []).append(attempt)
 
     @orca.write
-    def _acquire(self) -> bool:
-        self._take()
+    def _acquire(self, attempt: int) -> bool:
+        self._take(attempt)
         return True
 
     @_acquire.when
-    def _(self) -> bool:
+    def _(self, attempt: int) -> bool:
         return self._value > 0
 
     @orca.write
-    def _try_acquire(self) -> bool:
+    def _try_acquire(self, attempt: int) -> bool:
         if self._value == 0:
             return False
-        self._take()
+        self._take(attempt)
         return True
+
+    @orca.write
+    def _abandon(self, attempt: int) -> None:
+        """Undo an acquisition, if it ran: its caller was interrupted, and does not know."""
+        held = self._held.get(orca.caller().incarnation, [])
+        if attempt in held:
+            held.remove(attempt)
+            self._value += 1
 
     @Method
     def acquire(self, blocking: bool = True, timeout: float | None = None) -> Steps[bool]:
         """Acquire a permit: whether that was done, within so many seconds."""
-        if not blocking:
-            if timeout is not None:
-                raise ValueError("can't specify timeout for non-blocking acquire")
-            return (yield from ask(self._try_acquire))
-        limit = None if timeout is None else max(timeout, 0.0)
-        return (yield from ask_within(limit, self._acquire))[0]
+        if not blocking and timeout is not None:
+            raise ValueError("can't specify timeout for non-blocking acquire")
+        attempt = next_attempt()
+        try:
+            if not blocking:
+                return (yield from ask(self._try_acquire, attempt))
+            limit = None if timeout is None else max(timeout, 0.0)
+            return (yield from ask_within(limit, self._acquire, attempt))[0]
+        except BaseException:  # it may have run all the same
+            give_up(self._abandon, attempt)
+            raise
 
     @orca.write
     def release(self, n: int = 1) -> None:
@@ -64,8 +77,8 @@ class Semaphore:
             raise ValueError("Semaphore released too many times")
         self._value += n
         member = orca.caller().incarnation
-        left = self._held.pop(member, 0) - n
-        if left > 0:
+        left = self._held.pop(member, [])[n:]
+        if left:
             self._held[member] = left
 
     @orca.local
@@ -86,7 +99,7 @@ class Semaphore:
 
     def member_left(self, member: orca.Member) -> None:
         """What it held is free."""
-        self._value += self._held.pop(member.incarnation, 0)
+        self._value += len(self._held.pop(member.incarnation, []))
 
     def __repr__(self) -> str:
         most = "" if self._bound is None else f"/{self._bound}"

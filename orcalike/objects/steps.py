@@ -6,10 +6,11 @@ Called as `obj.method(...)` each call waits in this thread; `await obj.method.ai
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
-from orcalike.runtime.errors import InvocationTimeout
+from orcalike.errors import InvocationTimeout, OrcalikeError
 from orcalike.runtime.operation import BoundOperation
 
 S = TypeVar("S")
@@ -50,6 +51,12 @@ def ask_within(
         if error.outcome != "withdrawn":
             raise
         return False, None
+
+
+def give_up(abandon: BoundOperation[[int], None], attempt: int) -> None:
+    """Have an attempt undone whose caller was interrupted; it is ordered after its withdrawal."""
+    with contextlib.suppress(OrcalikeError):  # where the group is lost, so is what the member held
+        abandon.nowait(attempt)
 
 
 class BoundMethod(Generic[P, R]):

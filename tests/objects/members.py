@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -64,9 +65,14 @@ class Lab:
         for cls, name, shared in made:
             for group in self.groups[1:]:
                 there = group.find(cls, name, timeout=PATIENCE)
-                seen, wanted = repr(state(there)), repr(state(shared))
+                seen, wanted = (shown(state(each)) for each in (there, shared))
                 assert seen == wanted, f"{name} differs: {seen:.200} and {wanted:.200}"
             self.groups[0].drop.nowait(shared)
+
+
+def shown(value: object) -> str:
+    """A value for people, without the addresses of what is in it."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
 def run_in_threads(functions: list[Callable[[], None]]) -> None:

@@ -120,8 +120,8 @@ def test_what_a_member_holds_is_released_when_it_leaves(tmp_path: Path) -> None:
         assert other_election.stand()
         assert not election.stand()
         before = [here.token for here, _ in pairs[:3]]
-        waiting = [here._acquire.nowait(0, 1) for here, _ in pairs[:3]]
-        waiting.append(pairs[3][0]._acquire.nowait())
+        waiting = [here._acquire.nowait(0, 9) for here, _ in pairs[:3]]
+        waiting.append(pairs[3][0]._acquire.nowait(9))
         meeting = other_barrier._arrive.nowait()
         meeting.result(PATIENCE)
         pair.leaving.close()
@@ -157,6 +157,52 @@ def test_a_notification_of_a_member_that_leaves_goes_to_another_one(tmp_path: Pa
         pair.leaving.close()
         thread.join(PATIENCE)
         assert woken.is_set()
+
+
+def test_an_acquisition_whose_caller_was_interrupted_is_undone(lab: Lab) -> None:
+    lock, semaphore = lab.share(Lock), lab.share(Semaphore, 2)
+    for each, other in ((lock, 6), (semaphore, 6)):
+        assert each._acquire(*([0] if each is lock else []), 5)
+        each._abandon(other)
+        each._abandon(5)
+        each._abandon(5)
+    assert not lock.locked()
+    assert semaphore.value == 2
+    recursive = lab.share(RLock)
+    assert recursive._acquire(1, 5)
+    assert recursive._acquire(1, 6)
+    recursive._abandon(6)
+    recursive._abandon(6)
+    assert recursive.locked()
+    lab.compare()
+
+
+def test_a_wait_that_is_over_is_over(lab: Lab) -> None:
+    condition = lab.share(Condition)
+    assert condition.acquire()
+    wait, depth = condition._start_wait(condition._number, condition._runner)
+    assert not condition._end_wait(wait, 1, depth, False)
+    assert condition._end_wait(wait, 1, depth, True)  # as an interrupted caller asks again
+    assert condition.locked()
+
+
+async def test_cancelled_acquisitions_leave_nothing_behind() -> None:
+    async with orca.join() as group:
+        lock = await group.share.aio(Lock, "lock")
+        semaphore = await group.share.aio(Semaphore, "semaphore", 3)
+        for turns in range(40):
+            for each in (lock, semaphore):
+                task = asyncio.create_task(each.acquire.aio())
+                for _ in range(turns % 4):
+                    await asyncio.sleep(0)
+                if task.cancel():
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
+                if not task.cancelled():
+                    await each.release.aio()
+        await group.fence.aio()
+        assert not lock.locked()
+        assert semaphore.value == 3
 
 
 async def test_in_coroutines(tmp_path: Path) -> None:
