@@ -31,7 +31,7 @@ check: build     ## lint, formatting, types
 
 JOBS ?= 2
 unit: build      ## the tests alone, JOBS=2 at once
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -q -n $(JOBS)
 
 test: check unit ## everything that must pass
 

@@ -12,7 +12,7 @@ JOBS = int(os.environ.get("ORCALIKE_BUILD_JOBS", "2"))
 
 SANITIZERS = ["-fsanitize=address,undefined"]
 COMPILE = ["-O1", "-fno-omit-frame-pointer", *SANITIZERS] if SANITIZE else ["-O2"]
-COMPILE += ["-g" if DEBUG or SANITIZE else "-g0", "-Wall", "-Wno-unused-function"]
+COMPILE += ["-g" if DEBUG else "-g1" if SANITIZE else "-g0", "-Wall", "-Wno-unused-function"]
 
 
 def modules() -> list[Extension]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.leftovers import no_process_left, pytest_runtest_teardown, started_processes
+
+ROOT = Path(__file__).parents[1]
 
 __all__ = ["no_process_left", "pytest_runtest_teardown", "started_processes"]
 
@@ -18,13 +24,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="rewrite what the scripts expect")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share what a fixture makes once run in one process, where they run in several."""
-    for item in items:
-        made: dict[str, Sequence[pytest.FixtureDef[object]]]
-        made = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009 it has no public name
-        if any(definitions[-1].scope == "module" for definitions in made.values()):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Where tests run in several processes: one by one, but for those that share what is made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneByOne(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if makes_once(file) else nodeid
+
+    return OneByOne(config, log)
+
+
+@cache
+def makes_once(file: str) -> bool:
+    """Whether tests of a module share a fixture."""
+    return 'scope="module"' in (ROOT / file).read_text()
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -40,3 +56,17 @@ def signals() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_runs_of_all() -> Iterator[None]:
+    """Runs that tests start are not in the folder that all of this user's runs are looked for in.
+
+    A test that looks for runs has a folder of its own, and finds none of those beside it.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="o", dir="/tmp") as folder,  # sockets need a short path
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
