@@ -95,16 +95,23 @@ class Bench:
             self.call("read, one attribute", "read", Bar(2.5, 1.9, extra=25, extra_aim=15)),
             self.call("read, body of 280 ns", "read_long", Bar(1.15, 1.05)),
             self.call("undecorated method, attribute", "plainly", Bar(1.15, 1.05)),
+            *self.copies(),
         ]
 
-    def call(self, what: str, name: str, bar: Bar) -> Row:
+    def copies(self) -> list[Row]:
+        """What it costs to write and read an argument that is made of others."""
+        kinds, beside = ("list", "dict"), "msgpack, both ways"
+        what = "{} as an argument, written and read"
+        return [self.call(what.format(kind), f"copy_{kind}", Bar(2, 1), beside) for kind in kinds]
+
+    def call(self, what: str, name: str, bar: Bar, beside: str = "plain class") -> Row:
         """The same statement on a shared object and on a plain one."""
         samples = take_turns(
             self.effort.rounds,
             {side: self.timed(f"{side}_{name}") for side in ("shared", "plain")},
         )
         ours, theirs = scaled(samples["shared"], 1e9), scaled(samples["plain"], 1e9)
-        return compare(what, self.members, "ns", ours, "plain class", theirs, bar)
+        return compare(what, self.members, "ns", ours, beside, theirs, bar)
 
     def timed(self, kind: str) -> Callable[[], float]:
         """A turn of rank 0 alone."""
@@ -140,25 +147,31 @@ class Bench:
 
     def bursts(self) -> list[Row]:
         """Writes of all members at once: their core time, and how many a second."""
-        costs: dict[str, list[float]] = {"int": [], "str_int": [], "uvloop": []}
+        kinds = ("int", "str_int", "list", "dict", "uvloop")
+        costs: dict[str, list[float]] = {kind: [] for kind in kinds}
         samples = take_turns(
             self.effort.rounds,
             {
                 "add": self.timed("plain_add"),
                 "put": self.timed("plain_put"),
                 "int": lambda: self.burst(self.threads, "int", costs["int"]),
+                "keep": self.timed("plain_keep"),
                 "str_int": lambda: self.burst(self.threads, "str_int", costs["str_int"]),
+                "list": lambda: self.burst(self.threads, "list", costs["list"]),
+                "dict": lambda: self.burst(self.threads, "dict", costs["dict"]),
                 "uvloop": lambda: self.burst(self.loop, "int", costs["uvloop"]),
             },
         )
         rates = {kind: [1 / seconds for seconds in samples[kind]] for kind in costs}
         core = {kind: scaled(cost[-self.effort.rounds :], 1e9) for kind, cost in costs.items()}
-        plain = {name: scaled(samples[name], 1e9) for name in ("add", "put")}
+        plain = {name: scaled(samples[name], 1e9) for name in ("add", "put", "keep")}
         n, uvloop = self.members, rates["uvloop"]
         bars = BURST_BARS if n == 3 else {}
         return [
             self.cost("(int)", core["int"], plain["add"], rates["int"], bars.get("int")),
             self.cost("(str, int)", core["str_int"], plain["put"], rates["str_int"]),
+            self.cost("(list)", core["list"], plain["keep"], rates["list"]),
+            self.cost("(dict)", core["dict"], plain["keep"], rates["dict"]),
             self.cost("(int), uvloop", core["uvloop"], plain["add"], uvloop),
             compare(
                 "rate of (str, int)", n, "/s", rates["str_int"], "(int)", rates["int"],

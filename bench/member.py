@@ -15,10 +15,12 @@ from itertools import count as numbers
 from itertools import repeat
 from timeit import Timer
 
+import msgpack
 import uvloop
 
 import orcalike as orca
-from orcalike.bench.subjects import Plain, Shared
+from orcalike.bench.subjects import RECORDS, Plain, Shared
+from orcalike.runtime.marshal import Codec
 
 STATEMENTS = {
     "read": "it.get()",
@@ -26,6 +28,8 @@ STATEMENTS = {
     "plainly": "it.peek(); it.value",
     "add": "it.add(1)",
     "put": "it.put('hello', 7)",
+    "keep": "it.keep(record)",
+    **{f"copy_{name}": "there_and_back(record)" for name in RECORDS},
 }
 
 
@@ -76,8 +80,25 @@ def alone(kind: str, count: int, shared: Shared) -> float | None:
         return None
     clock = time.thread_time  # what others do meanwhile does not count
     empty = min(Timer("pass", timer=clock).repeat(3, count))
-    it = shared if side == "shared" else Plain()
-    return (Timer(STATEMENTS[name], timer=clock, globals={"it": it}).timeit(count) - empty) / count
+    names = {
+        "it": shared if side == "shared" else Plain(),
+        "record": RECORDS["dict" if name.endswith("dict") else "list"],
+        "there_and_back": marshalled if side == "shared" else packed,
+    }
+    return (Timer(STATEMENTS[name], timer=clock, globals=names).timeit(count) - empty) / count
+
+
+_codec = Codec(lambda value: None, lambda number: None)
+
+
+def marshalled(value: object) -> object:
+    """As an argument travels: written, and read again."""
+    return _codec.decode(_codec.encode_value(value, "it"))
+
+
+def packed(value: object) -> object:
+    """The same by the msgpack library alone."""
+    return msgpack.unpackb(msgpack.packb(value))
 
 
 def join() -> orca.group.Joining[orca.Group]:
@@ -126,6 +147,10 @@ def burst(group: orca.Group, shared: Shared, kind: str, count: int) -> tuple[flo
     if kind == "int":
         for _ in repeat(None, count):
             shared.add.nowait(1)
+    elif kind in RECORDS:
+        record = RECORDS[kind]
+        for _ in repeat(None, count):
+            shared.keep.nowait(record)
     else:
         for _ in repeat(None, count):
             shared.put.nowait("hello", 7)

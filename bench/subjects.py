@@ -7,6 +7,12 @@ from __future__ import annotations
 
 import orcalike as orca
 
+RECORDS: dict[str, object] = {
+    "list": [3, 17, 4096, -1, 250, 70000, 8, 1],
+    "dict": {"name": "left", "id": 17, "at": 3.5, "tags": ["a", "b"], "done": False},
+}
+"""Arguments that are made of others."""
+
 CELLS = 20
 """So many that counting in them takes about 280 ns."""
 
@@ -18,6 +24,7 @@ class Plain:
         self.value = 0
         self.entries: dict[str, int] = {}
         self.cells = list(range(CELLS))
+        self.record: object = None
 
     def get(self) -> int:
         """One attribute."""
@@ -43,6 +50,10 @@ class Plain:
         """A write of a string and an integer."""
         self.entries[key] = value
 
+    def keep(self, record: object) -> None:
+        """A write of a list or a dict."""
+        self.record = record
+
 
 @orca.shared
 class Shared:
@@ -52,6 +63,7 @@ class Shared:
         self.value = 0
         self.entries: dict[str, int] = {}
         self.cells = list(range(CELLS))
+        self.record: object = None
 
     @orca.read
     def get(self) -> int:
@@ -81,3 +93,8 @@ class Shared:
     def put(self, key: str, value: int) -> None:
         """A write of a string and an integer."""
         self.entries[key] = value
+
+    @orca.write
+    def keep(self, record: object) -> None:
+        """A write of a list or a dict."""
+        self.record = record

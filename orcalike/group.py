@@ -23,7 +23,7 @@ from orcalike.info import Blocked, GroupInfo, next_seqno_of
 from orcalike.long_operations import LongOperations
 from orcalike.meeting import Deserted
 from orcalike.notebook import html_of_group, show_objects_of
-from orcalike.plan import Plan
+from orcalike.plan import Plan, find_seed
 from orcalike.recovery import Rejoin, Reset
 from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
@@ -89,6 +89,7 @@ class Group:
             available=endpoint.plan.degree == "available",
             single=endpoint.plan.how == "alone",
             history=(folder, endpoint.plan.name) if folder else None,
+            seed=find_seed(endpoint.plan.name),
         )
         return self._runtime
 

@@ -6,13 +6,15 @@ was found.
 
 from __future__ import annotations
 
+import logging
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from urllib.parse import unquote
 
-from orcalike.errors import InsecureConfig, OrcalikeError
+from orcalike.errors import InsecureConfig, JoinFailed, OrcalikeError
 from orcalike.failpoints import Failpoint, find_failpoints
 from orcalike.keys import REMEDY, find_key, read_key
 from orcalike.meeting import MeetingPlace
@@ -20,6 +22,8 @@ from orcalike.runtime.durations import Duration, parse_duration, seconds_of
 from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.sockets import normal
+
+_log = logging.getLogger("orcalike")
 
 CHECKS = frozenset({"hash", "strict"})
 """What `ORCALIKE_CHECK` can ask for."""
@@ -74,11 +78,11 @@ class Launch:
 
 
 def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
-    """What the environment says; None where nobody launched this process.
+    """What the environment says; None in a process that was not launched, as a rank's child.
 
     Raises OrcalikeError where a rank is given and the rest is missing or makes no sense.
     """
-    if "ORCALIKE_RANK" not in environ:
+    if "ORCALIKE_RANK" not in environ or is_ranks_child(environ):
         return None
     try:
         rank, size = int(environ["ORCALIKE_RANK"]), int(environ["ORCALIKE_WORLD_SIZE"])
@@ -101,6 +105,52 @@ def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
     if not 0 <= rank < size or launch.sequencer not in ("witness", "rank"):
         raise OrcalikeError(f"what the launcher set makes no sense: {launch}")
     return launch
+
+
+def is_ranks_child(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a rank of a launched program has started this process, which is none."""
+    return environ.get("ORCALIKE_RANK_PID", str(os.getpid())) != str(os.getpid())
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A world of processes that another launcher has started, this one among them."""
+
+    launcher: str
+    rank: str
+    size: int
+
+
+_FOREIGN = (
+    ("srun", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("mpiexec (Open MPI)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("mpiexec", "PMI_RANK", "PMI_RANK", "PMI_SIZE"),
+    ("mpiexec (MVAPICH)", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("torchrun", "TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"),
+)
+"""A launcher, the variable that tells that it was this one, this process's rank, how many there are."""
+
+
+def find_foreign(environ: Mapping[str, str] = os.environ) -> Foreign | None:
+    """The world of another launcher that this process belongs to; None for a world of one."""
+    for launcher, sign, rank, size in _FOREIGN:
+        count = environ.get(size, "")
+        if environ.get(sign) and count.isdigit() and int(count) > 1:
+            return Foreign(launcher, environ.get(rank, "?"), int(count))
+    return None
+
+
+def _refuse_world_of_one(environ: Mapping[str, str] = os.environ) -> None:
+    """Raise JoinFailed where each process of a foreign world would make a group of its own."""
+    foreign = find_foreign(environ)
+    if foreign is not None:
+        raise JoinFailed(
+            f"this is process {foreign.rank} of {foreign.size} that {foreign.launcher} started, "
+            "which orcalike does not join to one group yet: each would have a group of its own. "
+            f"Start the program with `orcalike run -n {foreign.size}`; or give one process "
+            "join(listen=...) and the others join(seeds=...); or say join(size=1) if each is to "
+            "be alone"
+        )
 
 
 def find_seeds(name: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
@@ -234,6 +284,17 @@ class Plan:
         return self.launch.rank if self.launch else None
 
 
+def find_seed(name: str, environ: Mapping[str, str] = os.environ) -> int:
+    """The seed of a group of that name, if this process makes it: drawn where none is given.
+
+    Each group of a launched program has its own, from the run's (`orcalike run --seed`).
+    """
+    given = environ.get("ORCALIKE_SEED")
+    if not given:
+        return secrets.randbits(63)
+    return int.from_bytes(blake2b(f"{given} {name}".encode(), digest_size=7).digest(), "big")
+
+
 def make_plan(
     name: str | None,
     *,
@@ -284,6 +345,14 @@ def make_plan(
         raise InsecureConfig(REMEDY)
     if how == "alone" and (size or 1) > 1:
         raise ValueError(f"size={size}, but this group of one has no address: give listen or seeds")
+    if how == "alone" and size is None:
+        _refuse_world_of_one()
+        if is_ranks_child() and "ORCALIKE_RANK" in os.environ:
+            _log.warning(
+                "this process was started by rank %s, and is no rank: it has a group of its own; "
+                "give join(seeds=group.address) of the rank's group to join that, or join(size=1)",
+                os.environ["ORCALIKE_RANK"],
+            )
     return Plan(
         name or DEFAULT_NAME,
         how,

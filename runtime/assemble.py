@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.dispatch import Runtime
-from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence
+from orcalike.runtime.errors import ObjectDropped, Unreadable
 from orcalike.runtime.giving import Donor
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
@@ -73,6 +73,7 @@ def make_runtime(
     available: bool = False,
     single: bool = False,
     history: tuple[str, str] | None = None,
+    seed: int = 0,
 ) -> Runtime:
     """The runtime on top of `stack`; its driver is still to be set.
 
@@ -81,7 +82,7 @@ def make_runtime(
     `degree` is the group's, where this member makes it, and `available` whether a degree counts as
     far as the view has members for it; `single`: nobody else can join. `history`:
     it keeps one, in this folder for the group of this name, and the digest too; raises OSError
-    where the folder is no good.
+    where the folder is no good. `seed` is the group's, where this member makes it.
     """
     runtime = Runtime(stack, _codec, incarnation)
     if chained or history is not None:
@@ -90,7 +91,7 @@ def make_runtime(
         from orcalike.runtime.history import Recorder  # not at the top: few runs keep one
 
         runtime.history = Recorder(*history, incarnation, runtime.codec, time)
-    runtime.manager = Manager(runtime, strict=strict)
+    runtime.manager = Manager(runtime, strict=strict, seed=seed)
     runtime.donor = Donor(runtime)
     runtime.taker = Taker(runtime)
     runtime.budget = Budget(time)
@@ -122,7 +123,7 @@ def _codec(runtime: Runtime) -> Codec:
                 raise ObjectDropped(f"a reference to object {number}, which does not exist here")
             return ended
         if replica.object is None:
-            raise ReplicaDivergence(
+            raise Unreadable(
                 f"{replica.name!r} is referred to, and {replica.class_name} is not declared here, "
                 "or in another version: import its module before joining"
             )

@@ -48,6 +48,7 @@ from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
     CLOSED,
     DROPPED,
+    FAULTY,
     LOCKED,
     QUEUED,
     SIGNALLED,
@@ -365,6 +366,8 @@ cdef class Caller(Invoker):
 
     cdef int check(self, Replica replica) except -1:
         """Raise where nothing can be invoked any more."""
+        if replica is not None and replica.flags & FAULTY and self.failure is not None:
+            raise fresh(self.failure)
         if replica is not None and replica.flags & (DROPPED | CLOSED):
             if replica.flags & CLOSED:
                 if isinstance(self.failure, GroupClosed):
@@ -651,7 +654,7 @@ cdef class Caller(Invoker):
         cdef Call call
         if thread_slot()[0] is not NULL:
             self.refuse_nested(operation)
-        if target.flags & DROPPED or (not target.flags & CLOSED and self.failure is not None
+        if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state
         given = tuple([<object>args[i] for i in range(1, count)])

@@ -27,6 +27,11 @@ cdef class Runtime(Caller):
     cdef public object budget           # told of operations that took too long
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef readonly bint barred           # `failure` ends with the next view
+    cdef void* applying                 # the replica whose write runs without a task of its own
+    cdef int64_t ahead                  # of this process's clock: the sequencer's, at the least
+    cdef bint ahead_is_old              # it is from the view before
+    cdef uint64_t shown                 # the latest time that a read has seen
+    cdef object dice                    # what reads draw from
     cdef unsigned int recent, recent_code   # object and operation of the message before
     cdef bint in_batch                  # packets of this input were dispatched
     cdef uint64_t batch_first           # the first message of this packet
@@ -47,8 +52,9 @@ cdef class Runtime(Caller):
     cdef int apply_slowly(self, Replica replica, Message message, unsigned int code,
                           bytes raw) except -1
     cdef int complete(self, Message message, Replica replica, Operation operation,
-                      PyObject* result) except -1
+                      PyObject* result, object error) except -1
     cdef Invocation taken(self, Message message)
+    cdef uint64_t group_clock(self) except? 0
     cpdef lose(self, Invocation invocation, error)
     cdef int stranger(self, Message message, str why) except -1
     cdef int end_calls(self, object error) except -1

@@ -16,6 +16,7 @@ are timed one by one; after a pause in which nothing worked, those of the next t
 
 import logging
 from hashlib import blake2b
+from random import Random
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
@@ -27,6 +28,7 @@ from orcalike.runtime.raising import forget, own
 from orcalike.runtime.state import plain_state, set_state, state_of
 from orcalike.transport.errors import ProtocolError
 
+from orcalike.runtime.audit cimport refusal
 from orcalike.runtime.caller cimport WINDOW, Caller
 from orcalike.runtime.invocation cimport Invocation, refuse_loop
 from orcalike.runtime.marshal cimport get
@@ -34,6 +36,7 @@ from orcalike.runtime.operation cimport Operation, caught
 from orcalike.runtime.replica cimport (
     APPLYING,
     DROPPED,
+    FAULTY,
     LOCKED,
     UNDECLARED,
     Replica,
@@ -130,6 +133,7 @@ cdef class Runtime(Caller):
         cdef Py_ssize_t i
         cdef const unsigned char* q = p
         cdef void** slot
+        cdef object refused = None
         if replica.flags or code & 1:
             return self.apply_slowly(replica, message, code, p[:stop - p])
         if code >> 1 >= <unsigned int>len(replica.operations):
@@ -154,13 +158,16 @@ cdef class Runtime(Caller):
         slot = thread_slot()
         replica.flags = LOCKED | APPLYING
         replica.owner = slot
-        slot[0] = <void*>replica
+        slot[0] = self.applying = <void*>replica
         result = operation.call(<PyObject*>operation.function, argv, count, NULL)
+        self.applying = NULL
         for i in range(1, count):
             Py_DECREF(<object>argv[i])
+        if message.source == self.place and result is not NULL:
+            refused = refusal(self.codec, replica, operation)
         end(replica)
         if message.source == self.place or result is NULL:
-            self.complete(message, replica, operation, result)
+            self.complete(message, replica, operation, result, refused)
         else:
             Py_DECREF(<object>result)
         if self.timed_until:
@@ -170,15 +177,17 @@ cdef class Runtime(Caller):
         return 0
 
     cdef int complete(self, Message message, Replica replica, Operation operation,
-                      PyObject* result) except -1:
-        """The outcome of an invocation that ran inline; of this member's own it is wanted."""
+                      PyObject* result, object error) except -1:
+        """The outcome of an invocation that ran inline; of this member's own it is wanted.
+
+        `error` is what the caller is to have although there is a result.
+        """
         cdef void* issued = NULL
         cdef object value = None
-        cdef object error = None
         if result is NULL:
             error = caught()
             if is_fault(error):
-                self.diverged(operation, error)
+                self.diverged(operation, replica, error)
         else:
             value = <object>result
             Py_DECREF(value)
@@ -284,6 +293,9 @@ cdef class Runtime(Caller):
         cdef int64_t now = self.driver.clock()
         if self.in_batch and now - self.batch_began >= BATCH_MAX:
             self.slow_batch(now, self.dispatched == self.batch_first + 1)
+        if <int64_t>self.message.stamp - now > self.ahead or self.ahead_is_old:
+            self.ahead = <int64_t>self.message.stamp - now
+            self.ahead_is_old = False
         self.in_batch = True
         self.batch_began = now
         self.batch_first = self.dispatched
@@ -428,15 +440,30 @@ cdef class Runtime(Caller):
         """Note on an exception where it was raised."""
         annotate(error, call.function, call.replicas[0])
 
-    def diverged(self, operation, error):
-        """A fault of this replica alone, not a result: it stops serving (H10)."""
-        name = name_of(operation)
-        if self.failure is None:
-            self.failure = ReplicaDivergence(
-                f"{name} ended with {error!r} here, which is no result but a fault of this "
-                "process: its replicas may differ from the others' and serve no more")
-            _log.critical("%s", self.failure)
-            self.events.failed(self.failure)
+    def diverged(self, operation, object where, error):
+        """A fault of this replica alone, not a result: it stops serving (H10).
+
+        `where` is the replica that met it, where it was one; the others may differ through it too.
+        """
+        cdef Replica replica
+        if self.failure is not None and not self.barred:
+            return
+        if isinstance(error, ReplicaDivergence):
+            why = str(error)
+        else:
+            place = "" if where is None else f" of {where.name!r}"
+            why = (f"{name_of(operation)}{place} ended with {error!r} here, which is no result but "
+                   "a fault of this process")
+        failure = ReplicaDivergence(
+            f"{why}. Its objects may differ from the other members', and serve no more: mend that, "
+            "and join again, which gives it the group's state")
+        _log.critical("%s", failure)
+        for replica in self.replicas:
+            if replica is not None:
+                replica.flags |= FAULTY
+        self.donor.fail(failure)
+        self.failure, self.barred = failure, False
+        self.events.failed(failure)
 
     def fail_all(self, error):
         """Nothing that is under way will have an outcome any more: `error` ends it, and all calls."""
@@ -508,6 +535,7 @@ cdef class Runtime(Caller):
             if self.receipts is not None:
                 self.core.again(self.receipts)
         self.view = view
+        self.ahead_is_old = True            # another member may order
         self.place = view.place(self.incarnation)
         if self.history is not None:
             self.history.viewed(view, self.place,
@@ -582,15 +610,42 @@ cdef class Runtime(Caller):
         return self.message.seqno, self.message.index, self.message.stamp
 
     def now_place(self):
-        """The place of the operation that this thread runs; None where it runs none."""
+        """(replica, seqno, index, stamp) of the operation that this thread runs; None outside.
+
+        The seqno of a read is -1, and its stamp is the group's clock.
+        """
         cdef void** slot = thread_slot()
         cdef Replica replica
+        cdef Task task
         if slot[0] is NULL:
             return None
         replica = <Replica>slot[0]
-        if replica.task is not None:
-            return replica, replica.task.seqno, replica.task.index, replica.task.stamp
-        return (replica, *self.place_of())
+        task = replica.task
+        if task is not None and not (isinstance(task, Call) and (<Call>task).source is None):
+            return replica, task.seqno, task.index, task.stamp
+        if task is None and self.applying is <void*>replica:
+            return (replica, *self.place_of())
+        return replica, -1, 0, self.group_clock()
+
+    cdef uint64_t group_clock(self) except? 0:
+        """The sequencer's clock in this moment, as far as it is known here.
+
+        A packet's stamp is its time there, and is older when the packet is here: so that clock is
+        ahead of this process's own by as much as the newest of packets has shown, or more.
+        """
+        cdef uint64_t stamp = self.place_of()[2]
+        cdef int64_t now = self.driver.clock() + self.ahead
+        if stamp > self.shown:
+            self.shown = stamp
+        if self.ahead and now > <int64_t>self.shown:
+            self.shown = now
+        return self.shown
+
+    def dice_of_reads(self):
+        """A generator for the reads of this process, from the group's seed."""
+        if self.dice is None:
+            self.dice = Random(f"{self.manager.seed} reads {self.place}")
+        return self.dice
 
     @property
     def me(self):

@@ -63,5 +63,25 @@ class ReplicaDivergence(OrcalikeError):
     """This replica is not like the others any more, and stopped serving."""
 
 
+class Unreadable(Exception):
+    """A value that is well formed, and that this process lacks something to read.
+
+    Other processes can read it, so it is no result. No program sees it: the code that knows which
+    operation the value belongs to raises a `ReplicaDivergence` that names it.
+    """
+
+    argument = 0
+    """Which of the values that were decoded together it is, from 1."""
+    values: tuple[object, ...] = ()
+    """Those before it."""
+
+    def of(self, operation: str, name: str | None = None) -> ReplicaDivergence:
+        """The error for an argument of this operation, of the object of this name."""
+        where = "" if name is None else f" of {name!r}"
+        return ReplicaDivergence(
+            f"argument {self.argument} of {operation}{where} cannot be read here: {self}"
+        )
+
+
 class GroupClosed(OrcalikeError):
     """The group was left; its objects show their last state and take no more calls."""

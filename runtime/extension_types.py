@@ -15,17 +15,19 @@ on the word of a message. What is known of dates, decimal numbers and UUIDs is i
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+import re
 import struct
 import sys
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from enum import Enum, Flag, IntEnum
 from math import prod
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from zlib import crc32
 
-from orcalike.runtime.errors import DeclarationError, NotSerializable
+from orcalike.runtime.errors import DeclarationError, NotSerializable, Unreadable
 from orcalike.transport.errors import ProtocolError
 
 
@@ -54,7 +56,15 @@ class Code(IntEnum):
     FLAG = 74
     DATACLASS = 75
     MEMBER = 76
+    DEQUE = 77
+    ORDERED_DICT = 78
+    COUNTER = 79
+    DEFAULT_DICT = 80
+    PATH = 81
+    NAMED_TUPLE = 82
 
+
+LAST_LEAF, FIRST_TAG, LAST_TAG = Code.REFERENCE, Code.LIST, Code.NAMED_TUPLE
 
 Form = tuple[int, bytes | tuple[Any, ...]]
 """A code with a leaf's payload, or with the elements of a tagged array."""
@@ -63,7 +73,7 @@ Registered = TypeVar("Registered", bound=type[Any])
 
 
 class Record(NamedTuple):
-    """A registered class: its name on the wire and, of a dataclass, the fields that travel."""
+    """A registered class: its name on the wire and, if it has any, the fields that travel."""
 
     code: Code
     cls: type[Any]
@@ -78,9 +88,9 @@ _by_name: dict[str, Record] = {}
 
 
 def register(cls: Registered) -> Registered:
-    """Let the values of an enum or a dataclass travel; also a decorator, above `@dataclass`.
+    """Let the values of an enum, a dataclass or a NamedTuple travel; also a decorator.
 
-    A dataclass arrives as a new object with the same fields: `__init__` and `__post_init__` do
+    It stands above `@dataclass`. A dataclass arrives as a new object with the same fields: `__init__` and `__post_init__` do
     not run again, and attributes that are no fields stay behind. A class that is defined again
     under the same name takes the place of the first.
 
@@ -92,9 +102,12 @@ def register(cls: Registered) -> Registered:
     fields: tuple[str, ...] = ()
     if issubclass(cls, Enum):
         code = Code.FLAG if issubclass(cls, Flag) else Code.ENUM
+    elif _is_named_tuple(cls):
+        code = Code.NAMED_TUPLE
+        fields = cls._fields
     elif not dataclasses.is_dataclass(cls):
         raise DeclarationError(
-            f"{import_name(cls)} cannot be registered: only enums and dataclasses can; "
+            f"{import_name(cls)} cannot be registered: only enums, dataclasses and NamedTuples can; "
             "where it is meant to be a dataclass, register stands above @dataclass"
         )
     elif cls.__new__ is not object.__new__:
@@ -110,14 +123,19 @@ def register(cls: Registered) -> Registered:
     return cls
 
 
+def _is_named_tuple(cls: type[Any]) -> bool:
+    return issubclass(cls, tuple) and cls.__bases__ == (tuple,) and hasattr(cls, "_fields")
+
+
 def import_name(cls: type[Any] | Callable[..., Any]) -> str:
     """The name of a class or function in all processes, `module:qualified.name`.
 
-    `__main__` counts as the name that the program would have if it were imported.
+    `__main__` counts as the name that the program would have if it were imported; so does
+    `__mp_main__`, as which `multiprocessing` imports it into the processes that it starts.
     """
     module = cls.__module__
-    if module == "__main__":
-        main = sys.modules["__main__"]
+    if module in ("__main__", "__mp_main__"):
+        main = sys.modules[module]
         spec = getattr(main, "__spec__", None)
         file = getattr(main, "__file__", None)
         if spec:
@@ -129,15 +147,32 @@ def import_name(cls: type[Any] | Callable[..., Any]) -> str:
 
 def _record(name: str, code: Code) -> Record:
     """The class that is registered under `name`, which must be one that travels as `code`."""
+    if type(name) is not str:
+        raise ProtocolError(f"a class named {name!r} arrived")
     record = _by_name.get(name)
     if record is None:
-        raise ProtocolError(
-            f"a value of {name} arrived, which is not registered in this process: import the "
-            "module that registers it before joining"
+        raise Unreadable(
+            f"it is a {name}, which is not registered in this process: import the module that "
+            "registers it before joining"
         )
     if record.code != code:
-        raise ProtocolError(f"a value of {name} arrived, which is another kind of class here")
+        raise Unreadable(f"it is a {name}, which is another kind of class here: {_SAME_SOURCE}")
     return record
+
+
+def registered_class(name: str) -> type[Any]:
+    """The class that is registered under that name. Raises Unreadable."""
+    record = _by_name.get(name)
+    return _record(name, record.code if record else Code.DATACLASS).cls
+
+
+def registered_name(cls: object) -> str | None:
+    """The name under which a class is registered; None where it is not."""
+    record = _by_class.get(cls) if isinstance(cls, type) else None
+    return None if record is None else record.name
+
+
+_SAME_SOURCE = "run the same version of the program in all processes"
 
 
 def big_int(value: int) -> bytes:
@@ -165,11 +200,22 @@ def take_apart(value: Any) -> Form:
     return form
 
 
+def elements_of(value: Any) -> tuple[Any, ...]:
+    """What a value is made of that may be unable to travel; raises as `take_apart` does."""
+    if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
+        _array_head(value)
+        return ()
+    _, content = take_apart(value)
+    return content if type(content) is tuple else ()
+
+
 def _registered_form(value: Any, record: Record) -> Form:
     if record.code == Code.FLAG:
         return Code.FLAG, (record.name, value.value)
     if record.code == Code.ENUM:
         return Code.ENUM, (record.name, value.name)
+    if record.code == Code.NAMED_TUPLE:
+        return Code.NAMED_TUPLE, (record.name, record.fingerprint, *value)
     try:
         fields = [getattr(value, field) for field in record.fields]
     except AttributeError as error:
@@ -178,7 +224,10 @@ def _registered_form(value: Any, record: Record) -> Form:
 
 
 _STANDARD_MODULES = frozenset(
-    {"datetime", "decimal", "orcalike.transport.view", "uuid", "zoneinfo"}
+    {
+        *("collections", "datetime", "decimal", "orcalike.transport.view", "pathlib"),
+        *("pathlib._local", "uuid", "zoneinfo"),
+    }
 )
 
 
@@ -201,15 +250,24 @@ def place(value: object, index: int) -> str:
     record = _by_class.get(type(value))
     if record and index >= 2:
         return f".{record.fields[index - 2]}"
-    return ".tzinfo" if hasattr(value, "tzinfo") else ""  # of all others, no element can be wrong
+    if hasattr(value, "tzinfo"):
+        return ".tzinfo"
+    name = type(value).__name__
+    if name == "deque":
+        return f"[{index - 1}]"
+    if name == "OrderedDict":
+        key = [*cast("dict[object, object]", value)][index // 2]
+        return f"[{key!r:.40}]" if index % 2 else f" key {key!r:.40}"
+    return ""  # a dict inside says where; of all others, no element can be wrong
 
 
 def _remedy(value: object) -> str:
     """What to do about a value that cannot travel."""
     import dataclasses  # not at the top: as in `register`
 
-    if isinstance(value, Enum) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        return "register its class with orcalike.runtime.extension_types.register"
+    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    if is_record or isinstance(value, Enum) or _is_named_tuple(type(value)):
+        return "register its class with orcalike.register"
     if isinstance(value, (type, ModuleType)) or callable(value):
         return "pass its name, and let each process look it up"
     for plain in (str, bytes, int, float, tuple, list, dict, set, frozenset, _standard().datetime):
@@ -238,22 +296,36 @@ def rebuild(code: int, elements: tuple[Any, ...]) -> object:
 
 def _rebuild_enum(elements: tuple[Any, ...]) -> object:
     name, member = elements
-    return _record(name, Code.ENUM).cls.__members__[member]
+    members = _record(name, Code.ENUM).cls.__members__
+    if type(member) is not str:
+        raise ProtocolError(f"a member {member!r} of {name} arrived")
+    if member not in members:
+        raise Unreadable(f"it is {name}.{member}, which does not exist here: {_SAME_SOURCE}")
+    return members[member]
 
 
 def _rebuild_flag(elements: tuple[Any, ...]) -> object:
     name, value = elements
-    return _record(name, Code.FLAG).cls(value)
+    cls = _record(name, Code.FLAG).cls
+    if type(value) is not int:
+        raise ProtocolError(f"flags {value!r} of {name} arrived")
+    try:
+        return cls(value)
+    except ValueError as error:
+        raise Unreadable(f"it is a {name} with other flags ({error}): {_SAME_SOURCE}") from None
 
 
-def _rebuild_dataclass(elements: tuple[Any, ...]) -> object:
+def _rebuild_fields(code: Code, elements: tuple[Any, ...]) -> object:
     name, fingerprint, *values = elements
-    record = _record(name, Code.DATACLASS)
-    if fingerprint != record.fingerprint or len(values) != len(record.fields):
-        raise ProtocolError(
-            f"a {name} arrived with other fields than {', '.join(record.fields)}: the processes "
-            "run different versions of the program"
+    record = _record(name, code)
+    if fingerprint != record.fingerprint:
+        raise Unreadable(
+            f"it is a {name} with other fields than {', '.join(record.fields)}: {_SAME_SOURCE}"
         )
+    if record.code == Code.NAMED_TUPLE:
+        if len(values) != len(record.fields):
+            raise ProtocolError(f"a {name} of {len(values)} fields arrived")
+        return tuple.__new__(record.cls, values)
     made = object.__new__(record.cls)
     for field, value in zip(record.fields, values, strict=True):
         object.__setattr__(made, field, value)  # also where the dataclass is frozen
@@ -274,16 +346,19 @@ _REBUILD: dict[int, Callable[[tuple[Any, ...]], object]] = {
     Code.FROZENSET: frozenset,
     Code.ENUM: _rebuild_enum,
     Code.FLAG: _rebuild_flag,
-    Code.DATACLASS: _rebuild_dataclass,
+    Code.DATACLASS: functools.partial(_rebuild_fields, Code.DATACLASS),
+    Code.NAMED_TUPLE: functools.partial(_rebuild_fields, Code.NAMED_TUPLE),
 }
 
 
-# NumPy is never imported for this: a process that has no `numpy` yet has no arrays to send, and
-# one that is sent an array says that it must import it.
+# NumPy is not imported for values of other types: a process without it has no arrays to send. The
+# first array that arrives imports it.
 
-_NUMPY_TYPES = frozenset(
-    ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+_NUMPY_TYPE = re.compile(
+    r"[<>|=](?:(?P<plain>b1|[iu][1248]|f[248]|c8|c16|(?=[mM])[mM]8)"
+    r"(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?|(?P<text>[SU])(?P<length>\d{1,9}))"
 )
+"""Numbers, moments and spans of time, and texts: each item has a fixed size, and refers to nothing."""
 
 
 def _numpy_form(value: Any) -> Form | None:
@@ -300,43 +375,71 @@ def _numpy_form(value: Any) -> Form | None:
 
 
 def _array_head(value: Any) -> bytes:
-    """dtype, dimensions and shape."""
+    """The name of the dtype and the number of dimensions, a byte before them each, and the shape."""
     dtype = value.dtype.str
-    if dtype[1:] not in _NUMPY_TYPES:
+    if not _NUMPY_TYPE.fullmatch(dtype) or value.dtype.names is not None:
         raise NotSerializable(
-            f"NumPy's {value.dtype} cannot travel; convert it to a bool, integer, float or complex "
-            "type of at most 8 bytes a number"
+            f"NumPy's {value.dtype} cannot travel; convert it to a type of numbers of at most 8 "
+            "bytes, or of texts or times of a fixed size"
         )
-    return struct.pack(f">4sB{value.ndim}Q", dtype.encode(), value.ndim, *value.shape)
+    name = dtype.encode()
+    sizes = len(name), value.ndim
+    return struct.pack(f">BB{len(name)}s{value.ndim}Q", *sizes, name, *value.shape)
+
+
+def _head_size(head: bytes) -> int:
+    """How long a head is of which the first two bytes are here."""
+    return 2 + head[0] + 8 * head[1]
 
 
 def _read_head(head: bytes, size: int) -> tuple[str, tuple[int, ...]]:
     """(dtype, shape) of an array whose payload has `size` bytes and begins with this."""
-    if "numpy" not in sys.modules:
-        raise ProtocolError(
-            "a NumPy array arrived in a process without NumPy: import numpy in each of them"
-        )
-    name, dimensions = struct.unpack_from(">4sB", head)
-    shape = struct.unpack_from(f">{dimensions}Q", head, 5)
-    dtype = name.rstrip(b"\0").decode("ascii")
-    if dtype[:1] not in tuple("<>|") or dtype[1:] not in _NUMPY_TYPES:
+    length, dimensions = head[0], head[1]
+    name, *shape = struct.unpack_from(f">{length}s{dimensions}Q", head, 2)
+    dtype = name.decode("ascii")
+    known = _NUMPY_TYPE.fullmatch(dtype)
+    if known is None:
         raise ProtocolError(f"a NumPy array of type {dtype!r} arrived; such arrays do not travel")
-    if prod(shape) * int(dtype[2:]) != size - 5 - 8 * dimensions:
+    if known["text"]:
+        each = int(known["length"]) * (4 if known["text"] == "U" else 1)
+    else:
+        each = int(known["plain"][1:])
+    if prod(shape) * each != size - _head_size(head):
         raise ProtocolError(f"a NumPy array of shape {shape} arrived with other data than that")
-    return dtype, shape
+    return dtype, tuple(shape)
+
+
+def _numpy() -> Any:
+    """NumPy, imported on demand; whether it is there is this process's own matter."""
+    try:
+        return importlib.import_module("numpy")
+    except Exception as error:
+        raise Unreadable(
+            f"it has a NumPy array, and numpy cannot be imported here ({error!r}): install it for "
+            "all processes"
+        ) from error
 
 
 def _numpy_array(payload: bytes) -> Any:
     """A fresh, writable array in C order."""
     dtype, shape = _read_head(payload, len(payload))
-    numpy: Any = sys.modules["numpy"]
-    start = 5 + 8 * len(shape)
+    numpy = _numpy()
+    start = _head_size(payload)
     if start == len(payload):
-        return numpy.empty(shape, dtype)
+        return numpy.zeros(shape, dtype)
     items = numpy.frombuffer(payload, dtype, offset=start).reshape(shape)
     if dtype[1] == "b":  # a byte that is neither 0 nor 1 makes no bool
         return items.view("u1") != 0
-    return items.copy()
+    return _checked(items.copy())
+
+
+def _checked(items: Any) -> Any:
+    """An array that has come. Raises ProtocolError for a text that is none."""
+    if items.dtype.kind == "U":
+        numbers = items.reshape(-1).view(items.dtype.byteorder.replace("|", "=") + "u4")
+        if numbers.size and numbers.max() > sys.maxunicode:
+            raise ProtocolError("a NumPy array of texts arrived that are no Unicode")
+    return items
 
 
 def parts_of_array(value: Any, size: int) -> tuple[int, Iterable[Any]] | None:
@@ -382,11 +485,11 @@ class ArraySink:
     def _begin(self, data: bytes) -> bytes:
         """Read the head, and take address space for the rest; returns what is left of the data."""
         self._head += data
-        end = 5 + 8 * self._head[4] if len(self._head) >= 5 else 5
-        if len(self._head) < max(6, end):
+        end = _head_size(self._head) if len(self._head) >= 2 else 2
+        if len(self._head) < max(3, end):
             return b""
         dtype, shape = _read_head(self._head[:end], self._size)
-        self._array = sys.modules["numpy"].empty(shape, dtype)
+        self._array = _numpy().empty(shape, dtype)
         self._items = memoryview(self._array.reshape(-1).view("u1"))
         return self._head[end:]
 
@@ -397,4 +500,4 @@ class ArraySink:
             raise ProtocolError("a NumPy array arrived that is cut short")
         if array.dtype.kind == "b" and array.size and array.view("u1").max() > 1:
             array.view("u1")[...] = array.view("u1") != 0  # no other byte makes a bool
-        return array
+        return _checked(array)

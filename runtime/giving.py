@@ -154,7 +154,7 @@ class Snapshot:
             for replica in donor.replicas():
                 self._begin(replica)
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
             raise
 
     def _begin(self, replica: Replica) -> None:
@@ -183,7 +183,7 @@ class Snapshot:
             try:
                 part = self._next_part()
             except Exception as error:
-                self._fail(error)
+                self.fail(error)
                 raise
             if part is None:
                 break
@@ -240,10 +240,11 @@ class Snapshot:
         try:
             return share.pack()
         except Exception as error:  # noqa: BLE001 - whatever it is, the giver goes on
-            self._fail(error)
+            self.fail(error)
             return True
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """The state cannot be given."""
         self.failure = error
         self.donor.say(error)
         self.close()
@@ -267,16 +268,27 @@ class Donor:
         self.runtime = runtime
         self.piece_max, self.kept_max = PIECE_MAX, KEPT_MAX
         self.snapshots: set[Snapshot] = set()
+        self.failure: Exception | None = None
+        """Why this replica's state is not the group's."""
         self._said: set[str] = set()
 
+    def fail(self, error: Exception) -> None:
+        """This replica has diverged: its state is for no joiner, not even the rest of it."""
+        self.failure = error
+        for snapshot in list(self.snapshots):
+            snapshot.fail(error)
+
     def give(self) -> Snapshot:
-        """The state as it stands now."""
+        """The state as it stands now. Raises ReplicaDivergence where it is not the group's."""
+        if self.failure is not None:
+            raise self.failure
         snapshot = Snapshot(self)
         self.snapshots.add(snapshot)
         return snapshot
 
     def forget(self) -> None:
         """The member joins again: nobody gets any more, and its objects are set anew."""
+        self.failure = None
         for snapshot in self.snapshots:
             snapshot.held.clear()
         self.snapshots.clear()

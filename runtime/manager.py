@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from orcalike.runtime import classes
+from orcalike.runtime.audit import why_not
 from orcalike.runtime.changes import (
     Drop,
     Fence,
@@ -28,6 +29,7 @@ from orcalike.runtime.errors import (
     NotSerializable,
     ObjectDropped,
     ReplicaDivergence,
+    Unreadable,
 )
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.long_waits import UNSEEN
@@ -41,6 +43,9 @@ from orcalike.transport.view import Member, View
 
 LOCKED, QUEUED, DROPPED, UNDECLARED, STRICT, RECORDED = 1, 2, 32, 64, 256, 512
 
+ATOMIC_HEAD = 3
+"""What comes before the arguments of an atomic function: its name, its digest, and their number."""
+
 VIEW_INDEX = (1 << 32) - 1
 """The index of what happens at a view, whose number is the seqno: no message has it."""
 
@@ -50,8 +55,10 @@ _log = logging.getLogger("orcalike")
 class Manager:
     """Object 0 of one group: the object table, and what belongs to no object."""
 
-    def __init__(self, runtime: Any, *, strict: bool = False) -> None:
+    def __init__(self, runtime: Any, *, strict: bool = False, seed: int = 0) -> None:
         self.runtime = runtime
+        self.seed = seed
+        """What `orcalike.random` begins with: the group's, once its state is here."""
         self.strict = strict
         self._warned_of_seeds = False
         self.names: dict[str, int] = {}
@@ -67,6 +74,8 @@ class Manager:
         """Whom the barrier waits for; empty where nobody has arrived."""
         self.arrived: dict[int, list[int]] = {}
         """Who has arrived at the barrier, and the tickets of the arrivals: a thread's each."""
+        self.refused: dict[int, str] = {}
+        """The objects that were made with a state that cannot travel, by number, and why."""
         self.lost: dict[int, str] = {}
         """The objects that this process can never use, by number, and why."""
         self._size = 0
@@ -107,14 +116,24 @@ class Manager:
             operation = self._operations.get(code)
             if operation is None:
                 raise ProtocolError(f"the group has no operation {code}")
-            operation(member, ticket, invocation, *self.runtime.codec.decode(raw))
-        except (OrcalikeError, TypeError) as error:
+            operation(member, ticket, invocation, *self._decode(code, raw))
+        except (OrcalikeError, TypeError, MemoryError, RecursionError) as error:
             if is_fault(error):
-                self.runtime.diverged("the group", error)
+                self.runtime.diverged("the group", None, error)
             if invocation is not None:
                 invocation.set_error(error)
             elif not isinstance(error, ClassMismatch | ObjectDropped):
                 _log.error("operation %d of the group, from %s, failed: %s", code, member, error)
+
+    def _decode(self, code: int, raw: bytes) -> list[Any]:
+        try:
+            values: list[Any] = self.runtime.codec.decode(raw)
+        except Unreadable as error:
+            if code == Code.ATOMIC and error.argument > ATOMIC_HEAD:
+                error.argument -= ATOMIC_HEAD
+                raise error.of(f"atomic {error.values[0]}") from None
+            raise error.of(f"{Code(code).name.lower()} of the group") from None
+        return values
 
     # Objects.
 
@@ -181,11 +200,18 @@ class Manager:
         def init() -> object:
             try:
                 assert replica.arguments is not None
-                *args, named = self.runtime.codec.decode(replica.arguments)
+                try:
+                    *args, named = self.runtime.codec.decode(replica.arguments)
+                except Unreadable as error:
+                    raise error.of(f"{info.cls.__name__}.__init__", replica.name) from None
                 shared.__init__(*args, **named)
             except Exception as error:
                 failed.append(error)
                 raise
+            why = why_not(self.runtime.codec, replica)
+            if why is not None:  # at its caller; all see it, and it is dropped in the order
+                self.refused[replica.number] = f"{why}; so it cannot be shared"
+                raise NotSerializable(self.refused[replica.number])
             return shared
 
         replica.hold(0)
@@ -203,6 +229,8 @@ class Manager:
         else:
             self._found(replica)
         go_on(replica)
+        if replica.number in self.refused and source == self.runtime.incarnation:
+            self.runtime.post(Code.DROP, (replica.number,), "drop")
 
     def attach(self, replica: Replica, shared: object, info: classes.ClassInfo) -> None:
         """Give a replica its object."""
@@ -227,6 +255,8 @@ class Manager:
         """Hand a replica's object to who asked for it as that class."""
         if replica.number in self.lost:
             invocation.set_error(NotSerializable(self.lost[replica.number]))
+        elif replica.number in self.refused:
+            invocation.set_error(NotSerializable(self.refused[replica.number]))
         elif (replica.class_name, replica.digest) != (class_name, digest) or replica.info is None:
             invocation.set_error(ClassMismatch(self._why_another(replica, class_name)))
         else:
@@ -303,6 +333,7 @@ class Manager:
         else:
             drop.submit_for([replica])
         self.lost.pop(number, None)
+        self.refused.pop(number, None)
 
     def bury(self, replica: Replica) -> None:
         """An object was ended: it leaves the table, and its number keeps its class.
@@ -337,7 +368,7 @@ class Manager:
         class_name, digest = list(self.ended_classes)[kind - 1]
         info = self.lookup(class_name)
         if info is None or info.digest != digest:
-            raise ReplicaDivergence(
+            raise Unreadable(
                 f"an object that was ended is referred to, and {class_name} is not declared here, "
                 "or in another version: import its module before joining"
             )
@@ -372,7 +403,10 @@ class Manager:
         if isinstance(pending, list):
             if replica.object is None:
                 self.attach(replica, info.blank(), info)
-            set_plain_state(replica, decode_pieces(self.runtime.codec, pending, replica.name))
+            try:
+                set_plain_state(replica, decode_pieces(self.runtime.codec, pending, replica.name))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the object has no state here
+                self.runtime.diverged(f"the state of {replica.name!r}", None, error)
             go_on(replica)
         else:
             *place, creator, ticket = pending
@@ -650,6 +684,7 @@ class Manager:
         self.names, self.ended, self.expected, self.arrived = {}, set(), set(), {}
         self.least = 0
         self.lost = {}
+        self.refused = {}
         self._own, self._sought = {}, {}
 
     def snapshot(self) -> tuple[object, ...]:
@@ -657,11 +692,14 @@ class Manager:
         stamp = self.runtime.place_of()[2]
         degree = self.runtime.group_degree
         available = self.runtime.available
-        return (list(self.ended), list(self.expected), self.arrived, stamp, degree, available)
+        return (
+            *(list(self.ended), list(self.expected), self.arrived, stamp, degree),
+            *(available, self.seed),
+        )
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Make it what `snapshot` gave; the names come with the objects."""
-        ended, expected, self.arrived, self.stamp, degree, available = state
+        ended, expected, self.arrived, self.stamp, degree, available, self.seed = state
         self.runtime.available = available
         self.runtime.group_degree = degree
         self.ended, self.expected = set(ended), set(expected)

@@ -1,7 +1,9 @@
-"""Simple values in msgpack's own bytes, written and read inline; and the codec for the rest.
+"""Plain values in msgpack's own bytes, written and read inline; and the codec for the rest.
 
-Simple are: None, bool, float, int from -2**63 to 2**64 - 1, str, bytes, and tuples of up to 15 of
-these or of such tuples (two levels). Only the exact types count: an IntEnum is not an int here.
+Plain are: None, bool, float, int from -2**63 to 2**64 - 1, str, bytes, and tuples, lists and dicts
+of plain values. Only the exact types count: an IntEnum is not an int here. Simple are those of them
+that `stream` takes at once: all but lists and dicts, and tuples of up to 15 simple values in two
+levels.
 """
 
 from cpython.object cimport PyObject
@@ -43,34 +45,103 @@ cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(PyObject*)
     PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t)
     void PyTuple_SET_ITEM(PyObject*, Py_ssize_t, PyObject*)
+    bint PyList_CheckExact(PyObject*)
+    PyObject* PyList_New(Py_ssize_t)
+    Py_ssize_t PyList_GET_SIZE(PyObject*)
+    PyObject* PyList_GET_ITEM(PyObject*, Py_ssize_t)
+    void PyList_SET_ITEM(PyObject*, Py_ssize_t, PyObject*)
+    bint PyDict_CheckExact(PyObject*)
+    PyObject* PyDict_New()
+    Py_ssize_t PyDict_GET_SIZE(PyObject*)
+    int PyDict_Next(PyObject*, Py_ssize_t*, PyObject**, PyObject**)
+    int PyDict_SetItem(PyObject*, PyObject*, PyObject*)
 
 cdef enum:
     SHORT_TUPLE = 15  # the longest tuple that has a one-byte header
+    INLINE = 8        # how deep containers lie in one another that are written and read inline
+    COUNT_MAX = 1024  # how many elements of a container are believed before they are there
+    LIST_TAG = 64     # `extension_types.Code.LIST`
 
 
 cdef inline unsigned char* put(
     unsigned char* p, unsigned char* end, PyObject* value
 ) noexcept:
-    """Write a simple value; the byte after it, or NULL: not simple, or no room before `end`.
+    """Write a plain value; the byte after it, or NULL: not plain, too deep, or no room before `end`.
 
     It sets no exception and runs no Python code. After NULL the bytes from `p` on mean nothing.
     """
-    if not PyTuple_CheckExact(value):
-        return put_scalar(p, end, value)
-    return put_tuple(p, end, value, 2)
+    return put_value(p, end, value, INLINE)
 
 
 cdef inline const unsigned char* get(
     const unsigned char* p, const unsigned char* end, PyObject** out
 ) noexcept:
-    """Read a simple value into `out`, a new reference; the byte after it.
+    """Read a plain value into `out`, a new reference; the byte after it.
 
-    NULL where it is not simple, is cut short or cannot be made: `out` is NULL then too, no
-    exception is set, and `Codec.decode_slow` reads it or says what is wrong.
+    NULL where it is not plain, is large or deep, is cut short or cannot be made: `out` is NULL then
+    too, no exception is set, and `Codec.decode_slow` reads it or says what is wrong.
     """
+    return get_value_at(p, end, out, INLINE, COUNT_MAX)
+
+
+cdef unsigned char* put_items(
+    unsigned char* p, unsigned char* end, PyObject* value, int levels
+) noexcept
+cdef const unsigned char* get_items(
+    const unsigned char* p, const unsigned char* end, PyObject** out, int levels, Py_ssize_t most
+) noexcept
+
+
+cdef inline unsigned char* put_value(
+    unsigned char* p, unsigned char* end, PyObject* value, int levels
+) noexcept:
+    """`put` for containers in so many levels."""
+    if PyTuple_CheckExact(value) or PyList_CheckExact(value) or PyDict_CheckExact(value):
+        return put_items(p, end, value, levels)
+    return put_scalar(p, end, value)
+
+
+cdef inline const unsigned char* get_value_at(
+    const unsigned char* p, const unsigned char* end, PyObject** out, int levels, Py_ssize_t most
+) noexcept:
+    """`get` for containers in so many levels, of up to so many elements."""
+    if p < end and (p[0] & 0xE0 == 0x80 or 0xDC <= p[0] <= 0xDF):
+        return get_items(p, end, out, levels, most)
+    return get_scalar(p, end, out)
+
+
+cdef inline unsigned char* put_simple(
+    unsigned char* p, unsigned char* end, PyObject* value
+) noexcept:
+    """`put` for a simple value."""
+    if not PyTuple_CheckExact(value):
+        return put_scalar(p, end, value)
+    return put_tuple(p, end, value, 2)
+
+
+cdef inline const unsigned char* get_simple(
+    const unsigned char* p, const unsigned char* end, PyObject** out
+) noexcept:
+    """`get` for a simple value."""
     if p < end and p[0] & 0xF0 == 0x90:
         return get_tuple(p, end, out, 2)
     return get_scalar(p, end, out)
+
+
+cdef inline unsigned char* put_count(
+    unsigned char* p, unsigned char* end, unsigned char small, unsigned char tag, Py_ssize_t count
+) noexcept:
+    """The header of an array or a map: in one byte, or behind `tag`."""
+    if count <= 15:
+        if p >= end:
+            return NULL
+        p[0] = <unsigned char>(small | count)
+        return p + 1
+    if count <= 0xFFFF:
+        return put_number(p, end, tag, count, 2)
+    if count <= 0xFFFFFFFFLL:
+        return put_number(p, end, tag + 1, count, 4)
+    return NULL
 
 
 cdef inline unsigned char* put_scalar(

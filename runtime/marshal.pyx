@@ -1,13 +1,12 @@
 """Arguments, results and state as bytes: msgpack, with extension types for what Python passes.
 
-Most values on the hot path are small and simple: `put` and `get` (marshal.pxd) write and read
-those inline, byte for byte as the msgpack library does. The `Codec` does the rest with the
-library, and gives the same bytes for what is simple, so a receiver need not know which wrote it.
+Most values on the hot path are plain: `put` and `get` (marshal.pxd) write and read those inline,
+byte for byte as the msgpack library does. The `Codec` does the rest with the library, and gives the
+same bytes for what is plain, so a receiver need not know which wrote it.
 
 A msgpack array is a *tuple*, since arguments are mostly scalars and short tuples of them: a
 tuple costs one byte and no call. Whatever else is made of elements is a tagged array (see
-`extension_types`), a list too: three bytes and a copy of its references, which is little beside
-the packing of its elements. So each arrives as what it was.
+`extension_types`), a list too: three bytes. So each arrives as what it was.
 
 Encoding has two steps. `flatten` goes through the value and gives it back made of msgpack's own
 types alone, where it had others; it knows the depth and the path, so an error names the place,
@@ -28,15 +27,17 @@ from cpython.ref cimport Py_INCREF as incref
 from cpython.tuple cimport PyTuple_New as new_tuple, PyTuple_SET_ITEM as fill_tuple
 from libc.stdint cimport uint64_t
 
+import sys
+
 from msgpack import ExtType, Packer, unpackb
 
 from orcalike.runtime import extension_types
-from orcalike.runtime.errors import NotSerializable
+from orcalike.runtime.errors import NotSerializable, Unreadable
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
-cdef int LAST_LEAF = extension_types.Code.REFERENCE
-cdef int FIRST_TAG = extension_types.Code.LIST
-cdef int LAST_TAG = max(extension_types.Code)
+cdef int LAST_LEAF = extension_types.LAST_LEAF
+cdef int FIRST_TAG = extension_types.FIRST_TAG
+cdef int LAST_TAG = extension_types.LAST_TAG
 cdef int REFERENCE = extension_types.Code.REFERENCE
 cdef int LIST = extension_types.Code.LIST
 cdef int SET = extension_types.Code.SET
@@ -62,6 +63,228 @@ cdef tuple FAULTS = (
     "is nested too deep",
     "has a type that is not known",
 )
+
+
+cdef unsigned char* put_items(
+    unsigned char* p, unsigned char* end, PyObject* value, int levels
+) noexcept:
+    """Write a tuple, a list or a dict of plain values; see `put`."""
+    cdef Py_ssize_t index = 0
+    cdef Py_ssize_t size
+    cdef PyObject* key
+    cdef PyObject* item
+    if levels == 0:
+        return NULL
+    if PyTuple_CheckExact(value):
+        size = PyTuple_GET_SIZE(value)
+        p = put_count(p, end, 0x90, 0xDC, size)
+        while p is not NULL and index < size:
+            p = put_value(p, end, PyTuple_GET_ITEM(value, index), levels - 1)
+            index += 1
+        return p
+    if PyList_CheckExact(value):
+        size = PyList_GET_SIZE(value)
+        p = put_count(p, end, 0x90, 0xDC, size + 1)
+        if p is NULL or end - p < 3:
+            return NULL
+        p[0], p[1], p[2] = 0xC7, 0, LIST_TAG
+        p += 3
+        while p is not NULL and index < size:
+            p = put_value(p, end, PyList_GET_ITEM(value, index), levels - 1)
+            index += 1
+        return p
+    p = put_count(p, end, 0x80, 0xDE, PyDict_GET_SIZE(value))
+    while p is not NULL and PyDict_Next(value, &index, &key, &item):
+        p = put_value(p, end, key, levels - 1)
+        if p is not NULL:
+            p = put_value(p, end, item, levels - 1)
+    return p
+
+
+cdef const unsigned char* get_items(
+    const unsigned char* p, const unsigned char* end, PyObject** out, int levels, Py_ssize_t most
+) noexcept:
+    """Read an array or a map; see `get`."""
+    cdef unsigned char tag = p[0]
+    cdef Py_ssize_t width = 0
+    cdef Py_ssize_t count = tag & 0x0F
+    out[0] = NULL
+    p += 1
+    if tag >= 0xDC:
+        width = 4 if tag & 1 else 2
+        if end - p < width:
+            return NULL
+        count = <Py_ssize_t>load(p, width)
+        p += width
+    if levels == 0 or count > most or count > end - p:
+        return NULL
+    if tag < 0x90 or tag >= 0xDE:
+        return get_dict(p, end, out, count, levels, most)
+    if count > 0 and end - p >= 3 and p[0] == 0xC7 and p[1] == 0 and p[2] == LIST_TAG:
+        return get_list(p + 3, end, out, count - 1, levels, most)
+    return get_long_tuple(p, end, out, count, levels, most)
+
+
+cdef const unsigned char* get_list(
+    const unsigned char* p, const unsigned char* end, PyObject** out, Py_ssize_t count, int levels,
+    Py_ssize_t most
+) noexcept:
+    cdef Py_ssize_t index
+    cdef PyObject* item
+    cdef PyObject* items = PyList_New(count)
+    if items is NULL:
+        PyErr_Clear()
+        return NULL
+    for index in range(count):
+        p = get_value_at(p, end, &item, levels - 1, most)
+        if p is NULL:
+            Py_DECREF(items)
+            return NULL
+        PyList_SET_ITEM(items, index, item)
+    out[0] = items
+    return p
+
+
+cdef const unsigned char* get_long_tuple(
+    const unsigned char* p, const unsigned char* end, PyObject** out, Py_ssize_t count, int levels,
+    Py_ssize_t most
+) noexcept:
+    cdef Py_ssize_t index
+    cdef PyObject* item
+    cdef PyObject* items = PyTuple_New(count)
+    if items is NULL:
+        PyErr_Clear()
+        return NULL
+    for index in range(count):
+        p = get_value_at(p, end, &item, levels - 1, most)
+        if p is NULL:
+            Py_DECREF(items)
+            return NULL
+        PyTuple_SET_ITEM(items, index, item)
+    out[0] = items
+    return p
+
+
+cdef const unsigned char* get_dict(
+    const unsigned char* p, const unsigned char* end, PyObject** out, Py_ssize_t count, int levels,
+    Py_ssize_t most
+) noexcept:
+    cdef Py_ssize_t index
+    cdef PyObject* key
+    cdef PyObject* item
+    cdef PyObject* items = PyDict_New()
+    cdef int failed
+    if items is NULL:
+        PyErr_Clear()
+        return NULL
+    for index in range(count):
+        p = get_value_at(p, end, &key, levels - 1, most)
+        if p is not NULL:
+            p = get_value_at(p, end, &item, levels - 1, most)
+            if p is NULL:
+                Py_DECREF(key)
+        if p is NULL:
+            Py_DECREF(items)
+            return NULL
+        failed = PyDict_SetItem(items, key, item)   # plain keys: no code of the program's runs
+        Py_DECREF(key)
+        Py_DECREF(item)
+        if failed:
+            PyErr_Clear()
+            Py_DECREF(items)
+            return NULL
+    out[0] = items
+    return p
+
+
+cdef Py_ssize_t measure(PyObject* value, int levels) noexcept:
+    """How many bytes `put` writes for a value; -1 where it is not plain."""
+    cdef Py_ssize_t index = 0
+    cdef Py_ssize_t size, total, part
+    cdef PyObject* key
+    cdef PyObject* item
+    if PyTuple_CheckExact(value):
+        size = PyTuple_GET_SIZE(value)
+        total = header_size(size)
+    elif PyList_CheckExact(value):
+        size = PyList_GET_SIZE(value)
+        total = header_size(size + 1) + 3
+    elif PyDict_CheckExact(value):
+        size = PyDict_GET_SIZE(value)
+        total = header_size(size)
+        if levels == 0 or total < 0:
+            return -1
+        while PyDict_Next(value, &index, &key, &item):
+            part = measure(key, levels - 1)
+            if part < 0:
+                return -1
+            total += part
+            part = measure(item, levels - 1)
+            if part < 0:
+                return -1
+            total += part
+        return total
+    else:
+        return scalar_size(value)
+    if levels == 0 or total < 0:
+        return -1
+    for index in range(size):
+        item = (PyTuple_GET_ITEM(value, index) if PyTuple_CheckExact(value)
+                else PyList_GET_ITEM(value, index))
+        part = measure(item, levels - 1)
+        if part < 0:
+            return -1
+        total += part
+    return total
+
+
+cdef Py_ssize_t header_size(Py_ssize_t count) noexcept:
+    """The bytes of an array's or a map's header; -1 where it can have none."""
+    if count <= 15:
+        return 1
+    if count <= 0xFFFF:
+        return 3
+    return 5 if count <= 0xFFFFFFFFLL else -1000000
+
+
+cdef Py_ssize_t scalar_size(PyObject* value) noexcept:
+    """The same as `measure`, for what is no container."""
+    cdef unsigned char data[16]
+    cdef unsigned char* after
+    cdef Py_ssize_t size
+    if PyUnicode_CheckExact(value):
+        if PyUnicode_AsUTF8AndSize(value, &size) is NULL:
+            PyErr_Clear()
+            return -1
+        if size > 0xFFFFFFFFLL:
+            return -1
+        return size + (1 if size < 32 else 2 if size <= 0xFF else 3 if size <= 0xFFFF else 5)
+    if PyBytes_CheckExact(value):
+        size = PyBytes_GET_SIZE(value)
+        if size > 0xFFFFFFFFLL:
+            return -1
+        return size + (2 if size <= 0xFF else 3 if size <= 0xFFFF else 5)
+    after = put_scalar(data, data + 16, value)
+    return -1 if after is NULL else after - data
+
+
+cdef bytes encode_plain(Codec codec, object value):
+    """The encoding of a plain value of any size; None where it is not plain."""
+    cdef Py_ssize_t size = measure(<PyObject*>value, codec.max_depth)
+    cdef PyObject* made_bytes
+    cdef unsigned char* start
+    cdef object data
+    if size < 0:
+        return None
+    made_bytes = PyBytes_FromStringAndSize(NULL, size)
+    if made_bytes is NULL:
+        raise MemoryError
+    data = <object>made_bytes
+    Py_DECREF(made_bytes)
+    start = <unsigned char*>PyBytes_AS_STRING(made_bytes)
+    if put_value(start, start + size, <PyObject*>value, codec.max_depth) is not start + size:
+        return None                     # another thread has changed it meanwhile
+    return <bytes>data
 
 
 class Misfit(Exception):
@@ -105,8 +328,8 @@ cdef class Codec:
     """
 
     def __init__(self, reference_of, object_of, *, Py_ssize_t max_bytes=1 << 24, int max_depth=32):
-        if max_depth < 2:
-            raise ValueError("max_depth must be at least 2: tuples in tuples are always read")
+        if max_depth < INLINE:
+            raise ValueError(f"max_depth must be at least {<int>INLINE}: so deep is always read")
         self.reference_of = reference_of
         self.object_of = object_of
         self.max_bytes = max_bytes
@@ -134,9 +357,10 @@ cdef class Codec:
     def decode(self, const unsigned char[::1] data):
         """All values in `data`, which must hold whole ones and nothing else.
 
-        Raises ProtocolError for whatever is malformed or over a limit. Only what `object_of` raises
-        of orcalike's own, and MemoryError and RecursionError, which are this process's own faults,
-        pass through.
+        Raises ProtocolError for whatever is malformed or over a limit, for each process alike.
+        What is this process's own matter is a fault of it: Unreadable, with the number of the
+        value, where it lacks a class, a module or a zone; MemoryError; RecursionError. What
+        `object_of` raises of orcalike's own passes through.
         """
         return self.decode_slow(&data[0] if data.shape[0] else NULL, data.shape[0])
 
@@ -169,7 +393,17 @@ cdef class Codec:
                     raise ProtocolError(
                         f"the value at byte {p - data} of {size} {FAULTS[<int>fault]}"
                     )
-                values.append(unpack(self, p, after - p))
+                # All counts are true now: a plain value is made inline, whatever its size.
+                if get_value_at(p, after, &simple, self.max_depth, after - p) is after:
+                    values.append(<object>simple)
+                    Py_DECREF(simple)
+                    p = after
+                    continue
+                try:
+                    values.append(unpack(self, p, after - p))
+                except Unreadable as error:
+                    error.argument, error.values = len(values) + 1, tuple(values)
+                    raise
             p = after
         return values
 
@@ -195,6 +429,9 @@ cdef class Codec:
 
 
 cdef bytes encode_named(Codec codec, object value, str what, bint canonical):
+    cdef bytes data = None if canonical else encode_plain(codec, value)
+    if data is not None:
+        return data
     try:
         return pack(codec, flatten(codec, value, codec.max_depth, canonical))
     except Misfit as misfit:
@@ -337,12 +574,25 @@ cdef object unpack(Codec codec, const unsigned char* data, Py_ssize_t size):
             ext_hook=codec._extension,
             strict_map_key=False,
         )
-    except (OrcalikeError, MemoryError, RecursionError):
+    except (OrcalikeError, Unreadable, MemoryError, RecursionError):
         raise
     except Exception as error:
+        if is_the_programs(error):
+            raise Unreadable(f"it could not be made: {error!r}") from error
         raise ProtocolError(
             f"a value arrived that cannot be read: {type(error).__name__}: {error}"
         ) from error
+
+
+cdef bint is_the_programs(object error):
+    """Whether code of the program raised an exception: a registered class's `__hash__`, say."""
+    traceback = error.__traceback__
+    if traceback is None:
+        return False
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    module = traceback.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+    return module not in sys.stdlib_module_names and module not in ("orcalike", "msgpack", "numpy")
 
 
 cdef const unsigned char* skip(

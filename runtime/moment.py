@@ -1,7 +1,9 @@
 """`now()`, `random()`, `caller()` and `position()`: the same at each replica, inside an operation.
 
-Outside of any operation, as in the unit test of a class that nobody shared, they are the wall clock,
-fresh dice, a member that stands for this process, and 0 (DESIGN, Declaring).
+A read belongs to one process: there the clock is the group's as it is in this moment, and the random
+numbers are the process's own. Outside of any operation, as in the unit test of a class that is not
+shared, they are the wall clock, fresh random numbers, a member that stands for this process, and 0
+(DESIGN, Declaring).
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ _ALONE = Member("", 0, 0)
 
 
 def now() -> float:
-    """Seconds since the epoch: the sequencer's clock at this place in the order, never going back."""
+    """Seconds since the epoch, by the sequencer's clock.
+
+    In a write it is the time at which the write was ordered, which never goes back. In a read it is
+    the time now, as far as this process knows that clock; never less than in any write before it.
+    """
     place = running_place()
     if place is None:
         return time.time()
@@ -25,14 +31,16 @@ def now() -> float:
 
 
 def random() -> Random:
-    """Dice that are seeded by the place in the order; the same ones throughout one operation."""
+    """A generator seeded by the group's seed and the place in the order; one throughout an operation."""
     place = running_place()
     if place is None:
         return Random()
     replica, seqno, index, _ = place
+    if seqno < 0:
+        return replica.dice_of_reads
     key = (seqno, index)
     if replica.dice is None or replica.dice[0] != key:
-        replica.dice = (key, Random(f"{seqno} {index} {replica.number}"))
+        replica.dice = (key, Random(f"{replica.seed} {seqno} {index} {replica.number}"))
     dice: Random = replica.dice[1]
     return dice
 

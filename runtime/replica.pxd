@@ -15,6 +15,7 @@ cdef enum:
     CLOSED = 128        # the group was left
     STRICT = 256        # each read is checked (ORCALIKE_CHECK=strict)
     SIGNALLED = 1024    # a signal's handler waits for the read that the main thread runs
+    FAULTY = 2048       # this process has met a fault of its own: the object serves no more
     RECORDED = 512      # each operation is recorded, so none runs inline (ORCALIKE_HISTORY)
     APPLYING = 2048     # the operation that runs is the message that is dispatched now
 
@@ -57,6 +58,7 @@ cdef class Replica:
     cdef public dict slow           # operation's name -> `budget.Account`; None where none was slow
     cdef readonly bint in_use       # it was there before its member joined again
     cdef public object dice         # (place, Random) of orcalike.random()
+    cdef object audit               # what was looked at of its state (`audit.Audit`); None at first
 
 
     cdef int queue_up(self, task, Py_ssize_t size) except -1

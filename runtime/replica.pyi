@@ -1,3 +1,4 @@
+from random import Random
 from typing import Any
 
 from orcalike.runtime.budget import Account
@@ -25,6 +26,10 @@ class Replica:
         arguments_digest: bytes,
         least: int,
     ) -> None: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def dice_of_reads(self) -> Random: ...
     @property
     def arguments_digest(self) -> bytes: ...
     @property

@@ -192,6 +192,16 @@ cdef class Replica:
         """Have an operation that was promoted run where messages are received again."""
         self.operations[operation.index] = operation.inline
 
+    @property
+    def seed(self):
+        """The seed of its group."""
+        return self.invoker.manager.seed
+
+    @property
+    def dice_of_reads(self):
+        """What `orcalike.random` gives to reads in this process."""
+        return self.invoker.dice_of_reads()
+
     def hold(self, unsigned int why):
         """Lock for good, or until `hand_on`: nothing runs, what comes is queued."""
         self.flags |= LOCKED | why
@@ -314,7 +324,7 @@ cdef class Replica:
 
     def let_go(self):
         """The group was left: the object's life is the program's business from here on."""
-        self.flags = CLOSED
+        self.flags = CLOSED | (self.flags & FAULTY)
         if self.object is not None and not self.release():
             _kept.append(self.object)
             self.object = None

@@ -16,7 +16,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from orcalike.runtime import extension_types
-from orcalike.runtime.errors import NotSerializable
+from orcalike.runtime.errors import NotSerializable, ReplicaDivergence, Unreadable
 from orcalike.runtime.marshal import Misfit
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
@@ -25,10 +25,10 @@ from orcalike.runtime.marshal cimport (
     Py_DECREF,
     PyUnicode_AsUTF8AndSize,
     fits,
-    get,
+    get_simple,
     load,
     path,
-    put,
+    put_simple,
     put_number,
     require,
     shown,
@@ -39,9 +39,9 @@ cdef extern from "Python.h":
     int resize "_PyBytes_Resize"(PyObject**, Py_ssize_t) except -1
     char* start_of "PyBytes_AS_STRING"(PyObject*)
 
-cdef int LAST_LEAF = extension_types.Code.REFERENCE
-cdef int FIRST_TAG = extension_types.Code.LIST
-cdef int LAST_TAG = max(extension_types.Code)
+cdef int LAST_LEAF = extension_types.LAST_LEAF
+cdef int FIRST_TAG = extension_types.FIRST_TAG
+cdef int LAST_TAG = extension_types.LAST_TAG
 cdef int REFERENCE = extension_types.Code.REFERENCE
 cdef int LIST_TAG = extension_types.Code.LIST
 cdef int SET_TAG = extension_types.Code.SET
@@ -221,7 +221,7 @@ cdef class Encoder:
         cdef type kind = type(value)
         cdef unsigned char* after
         if not (kind is str and len(<str>value) > LONG or kind is tuple and has_long(<tuple>value)):
-            after = put(self.data + self.used, self.data + self.size, <PyObject*>value)
+            after = put_simple(self.data + self.used, self.data + self.size, <PyObject*>value)
             if after is not NULL:
                 self.used = after - self.data
                 return 0
@@ -249,7 +249,7 @@ cdef class Encoder:
 
     cdef int write_small(self, object value) except -1:
         """What needs a few bytes, which there are."""
-        cdef unsigned char* after = put(self.data + self.used, self.data + self.size,
+        cdef unsigned char* after = put_simple(self.data + self.used, self.data + self.size,
                                         <PyObject*>value)
         if after is NULL:
             raise SystemError("no room for a number")
@@ -410,8 +410,8 @@ cdef class Decoder:
     def feed(self, const unsigned char[::1] data):
         """Decode what has come. Raises ProtocolError for what is malformed.
 
-        Only what `object_of` raises of orcalike's own, and MemoryError and RecursionError, which are
-        this process's own faults, pass through.
+        What is this process's own matter is a fault of it: ReplicaDivergence where it lacks a
+        class, a module or a zone; MemoryError; RecursionError.
         """
         cdef bytes joined
         cdef const unsigned char* p
@@ -444,7 +444,7 @@ cdef class Decoder:
                 continue
             if self.over:
                 self.refuse("has more bytes than it may")
-            after = get(p, end, &simple)
+            after = get_simple(p, end, &simple)
             if after is not NULL:
                 value = <object>simple
                 Py_DECREF(simple)
@@ -561,6 +561,8 @@ cdef class Decoder:
     cdef int put_array(self, const unsigned char* p, Py_ssize_t count) except -1:
         try:
             self.sink.write(p[:count])
+        except Unreadable as error:
+            raise ReplicaDivergence(f"{self.what} cannot be read here: {error}") from None
         except (OrcalikeError, MemoryError):
             raise
         except Exception as error:
@@ -585,6 +587,8 @@ cdef class Decoder:
                 value = data.decode()
             else:
                 value = self.codec._extension(self.code, data)
+        except Unreadable as error:
+            raise ReplicaDivergence(f"{self.what} cannot be read here: {error}") from None
         except (OrcalikeError, MemoryError, RecursionError):
             raise
         except Exception as error:
@@ -637,6 +641,8 @@ cdef class Decoder:
     cdef object rebuilt(self, int code, tuple items):
         try:
             return rebuild(code, items)
+        except Unreadable as error:
+            raise ReplicaDivergence(f"{self.what} cannot be read here: {error}") from None
         except (OrcalikeError, MemoryError, RecursionError):
             raise
         except Exception as error:
@@ -647,6 +653,13 @@ def encode_whole(Codec codec, value, str what):
     """The encoding of a value of any size, in one. Raises NotSerializable."""
     encoder = Encoder(codec, value, what, 65536)
     return b"".join(iter(encoder.next_piece, None))
+
+
+def encode_nothing(Codec codec, value, str what):
+    """Encode a value, and keep nothing of it. Raises NotSerializable."""
+    encoder = Encoder(codec, value, what, 65536)
+    while encoder.next_piece() is not None:
+        pass
 
 
 def decode_whole(Codec codec, const unsigned char[::1] data, str what):

@@ -14,7 +14,7 @@ from typing import Any
 
 from orcalike.runtime import classes
 from orcalike.runtime.changes import unpack_change
-from orcalike.runtime.errors import ReplicaDivergence
+from orcalike.runtime.errors import ReplicaDivergence, Unreadable
 from orcalike.runtime.giving import (
     DONE,
     END,
@@ -361,6 +361,9 @@ class Taker:
         info = classes.lookup_atomic(name)
         if info is None or info.digest != digest:
             raise ReplicaDivergence(f"atomic {name} waits, and is not declared here as it is there")
-        *args, named = self.runtime.codec.decode(raw)
+        try:
+            *args, named = self.runtime.codec.decode(raw)
+        except Unreadable as error:
+            raise error.of(f"atomic {name}") from None
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
         return call.bind(self.runtime.manager.objects_among((*args, *named.values())))

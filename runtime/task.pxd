@@ -46,6 +46,7 @@ cdef class Call(Task):
     cdef int let_wait(self) except -1
     cdef bint finds_room(self) except -1
     cdef int over(self, object result, object error) except -1
+    cdef object look_at_state(self)
 
 
 cdef int submit(Task task) except -1

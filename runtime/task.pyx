@@ -21,9 +21,11 @@ from orcalike.runtime.errors import (
     ObjectDropped,
     ReplicaDivergence,
     TooManyWaiting,
+    Unreadable,
 )
 from orcalike.runtime.raising import own
 
+from orcalike.runtime.audit cimport refusal
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport POPUP, READ, UNDO, Atomic, Operation
 from orcalike.runtime.receipts cimport Debt
@@ -305,9 +307,11 @@ cdef class Call(Task):
             self.decode()
             if dropped is not None:
                 raise ObjectDropped(f"{dropped.name!r} was ended with group.drop")
-            if self.function.guard is not None and not self.function.guard(
-                    *self.arguments(), **self.named):
-                progress = WAITS
+            if self.function.guard is not None:
+                for replica in self.replicas:
+                    replica.dice = None     # who joined meanwhile has tried the guard less often
+                if not self.function.guard(*self.arguments(), **self.named):
+                    progress = WAITS
             if progress != WAITS:
                 if self.pops_up():
                     progress = KEPT
@@ -411,7 +415,10 @@ cdef class Call(Task):
         if self.function is None:
             self.function = (<Replica>self.replicas[0]).operations[self.code >> 1]
         if self.raw is not None:
-            values = self.runtime.codec.decode(self.raw)
+            try:
+                values = self.runtime.codec.decode(self.raw)
+            except Unreadable as error:
+                raise error.of(self.function.title, (<Replica>self.replicas[0]).name) from None
             self.named = values.pop() if self.code & 1 else {}
             self.args = tuple(values)
             self.raw = None
@@ -473,8 +480,11 @@ cdef class Call(Task):
         cdef Replica replica
         if error is not None:
             if is_fault(error) and self.source is not None:
-                self.runtime.diverged(self.function, error)
+                self.runtime.diverged(self.function, self.replicas[0] if self.replicas else None,
+                                      error)
             error = own(error)
+        elif self.source is not None and self.source == self.runtime.incarnation:
+            error = self.look_at_state()
         if self.source is not None:
             for replica in self.replicas:
                 replica.changed = True
@@ -496,6 +506,27 @@ cdef class Call(Task):
         return 0
 
 
+    cdef object look_at_state(self):
+        """Why the state of one of its objects cannot travel now; None if all can."""
+        cdef void** slot = thread_slot()
+        cdef void* before = slot[0]
+        cdef Replica replica
+        cdef object refused = None
+        if not isinstance(self.function, (Operation, Atomic)):
+            return None
+        for replica in self.replicas:
+            if replica.object is None or refused is not None:
+                continue
+            replica.owner = slot        # its `snapshot` may call its own operations
+            slot[0] = <void*>replica
+            try:
+                refused = refusal(self.runtime.codec, replica, self.function)
+            finally:
+                slot[0] = before
+                replica.owner = NULL
+        return refused
+
+
 cdef object too_many(Replica replica):
     """Why a call may not wait at an object."""
     return TooManyWaiting(f"{replica.name!r}: {len(replica.waiting) or len(replica.readers)} calls wait "
@@ -506,4 +537,4 @@ cdef object too_many(Replica replica):
 cpdef bint is_fault(object error):
     """Whether an exception is a fault of this process, and no result that all replicas share (H10)."""
     return not isinstance(error, Exception) or isinstance(
-        error, (MemoryError, RecursionError, ReplicaDivergence))
+        error, (MemoryError, RecursionError, ImportError, ReplicaDivergence, Unreadable))

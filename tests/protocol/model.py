@@ -48,6 +48,7 @@ class Thing:
     plain: Any
     dropped: bool = False
     dice: object = None
+    seed: int = 0
 
 
 @dataclass(eq=False, slots=True)

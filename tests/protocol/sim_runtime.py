@@ -34,7 +34,7 @@ from tests.protocol.sim_scene import MS, Scene, Spy
 from tests.zoo import Counter, Journal
 
 LIMIT = 60_000 * MS
-LOCKED, QUEUED, DROPPED, UNDECLARED = 1, 2, 32, 64
+LOCKED, QUEUED, DROPPED, UNDECLARED, FAULTY = 1, 2, 32, 64, 2048
 
 
 class Participant:
@@ -296,7 +296,7 @@ class Simulation:
         if self.chains.setdefault(view.number, chain) != chain:
             raise Violation(f"{who.number} has another chain at view {view.number}")
         for replica in who.runtime.replicas:
-            if replica is None or replica.has(LOCKED | QUEUED | DROPPED | UNDECLARED):
+            if replica is None or replica.has(LOCKED | QUEUED | DROPPED | UNDECLARED | FAULTY):
                 continue
             waiting = [(call.source, call.ticket, call.seqno) for call in replica.waits()]
             try:

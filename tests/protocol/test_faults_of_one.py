@@ -29,6 +29,10 @@ class Struck:
     def __init__(self) -> None:
         self.count = 0
 
+    @orca.read
+    def get(self) -> int:
+        return self.count
+
     @orca.write
     def add(self) -> int:
         strike(self)
@@ -72,7 +76,7 @@ def here(who: Participant) -> Any:
     return replica_of(who, "struck").object
 
 
-@pytest.mark.parametrize("fault", [MemoryError, RecursionError, SystemExit])
+@pytest.mark.parametrize("fault", [MemoryError, RecursionError, ImportError, SystemExit])
 @pytest.mark.parametrize("operation", ["add", "add_when", "add_slowly"])
 @pytest.mark.parametrize("caller", [0, 2])
 def test_the_replica_that_meets_a_fault_serves_no_more(
@@ -122,3 +126,27 @@ def test_an_ordinary_exception_is_no_fault(
         call.nowait(*([0] if operation == "add_when" else []))
         stage.settle()
     assert not any(who.faults for who in stage.participants)
+
+
+def test_a_replica_that_met_a_fault_shows_nothing_and_gives_no_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its reads would show a state that only it has, and so would a joiner."""
+    monkeypatch.setattr(f"{__name__}.victim", None)
+    stage = Stage(4)
+    for number in (1, 2):
+        stage.admit(number)
+    stage.share(stage.participants[0], Struck, "struck")
+    odd = stage.participants[0]
+    monkeypatch.setattr(f"{__name__}.victim", (here(odd), MemoryError))
+    here(stage.participants[1]).add.nowait()
+    stage.settle()
+    with pytest.raises(ReplicaDivergence, match=r"Struck\.add of 'struck'"):
+        here(odd).get()
+    assert here(stage.participants[1]).get() == 1
+    with pytest.raises(ReplicaDivergence, match=r"Struck\.add"):
+        odd.runtime.donor.give()
+    monkeypatch.setattr(f"{__name__}.victim", None)
+    joiner = stage.admit(3)
+    stage.settle()
+    assert here(joiner).count == 1

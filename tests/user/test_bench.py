@@ -11,12 +11,20 @@ from pathlib import Path
 import pytest
 
 SECONDS = 280
-ONCE = {"read, one attribute", "read, body of 280 ns", "undecorated method, attribute"}
+ONCE = {
+    "read, one attribute",
+    "read, body of 280 ns",
+    "undecorated method, attribute",
+    "list as an argument, written and read",
+    "dict as an argument, written and read",
+}
 EACH = {
     "write that waits, thread",
     "write that waits, coroutine",
     "write, no wait, (int)",
     "write, no wait, (str, int)",
+    "write, no wait, (list)",
+    "write, no wait, (dict)",
     "write, no wait, (int), uvloop",
     "rate of (str, int)",
     "rate on uvloop",
