@@ -69,6 +69,7 @@ def main() -> None:
     control = int(os.environ["ORCALIKE_CONTROL_FD"])
     os.set_inheritable(control, False)
     os.environ["ORCALIKE_CONTROL_FD"] = f"{control}:{os.getpid()}"  # and no other process's
+    os.environ["ORCALIKE_RANK_PID"] = str(os.getpid())  # what it starts is no rank
     own_key()
     _report_exceptions(report)
     as_module = sys.argv[1] == "-m"
