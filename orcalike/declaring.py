@@ -56,8 +56,19 @@ def _check_atomic(function: FunctionType) -> None:
     if "." in lint.title(function):
         what, remedy = "is a method", "put @atomic on a function of the module"
         _raise([lint.finding(function, lint.title(function), what, remedy)])
+    _raise(lint.check([_atomic_subject(function)]))
+
+
+def _atomic_subject(function: FunctionType) -> lint.Subject:
     who = f"atomic {lint.title(function)}"
-    _raise(lint.check([lint.Subject(function, who, pure=False, owned=frozenset())]))
+    return lint.Subject(function, who, pure=False, owned=frozenset())
+
+
+def check_again(info: ClassInfo | AtomicInfo, notes: dict[str, None]) -> list[str]:
+    """What is wrong with something that was declared, now that all names of its module exist."""
+    if isinstance(info, ClassInfo):
+        return lint.check(Members(info.cls).subjects(), notes)
+    return lint.check([_atomic_subject(info.atomic.function)], notes)
 
 
 def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> AtomicInfo:
@@ -77,7 +88,14 @@ def _declare_guard(declared: Atomic[..., Any], guard: FunctionType) -> None:
     declare(_atomic_info(declared, [function, guard]))
 
 
+collected: list[str] | None = None
+"""Where a program is only checked (`orcalike check`): all problems so far, of which none is raised."""
+
+
 def _raise(problems: Iterable[str]) -> None:
     """Shows all problems at once, one on a line."""
-    if lines := list(problems):
+    lines = list(problems)
+    if collected is not None:
+        collected.extend(lines)
+    elif lines:
         raise DeclarationError("\n".join(lines))

@@ -34,6 +34,13 @@ THREADS = Reason(
     "which operations do not need: no two of an object run at once",
     "leave it out, or use a guard to wait",
 )
+HASH = Reason(
+    "which differs at each replica where it is a text's or an object's",
+    "use zlib.crc32 of its bytes, or hashlib",
+)
+UNSEEN = Reason("which runs or looks up what no check can see", "write it out")
+ZONE = Reason("which goes by the time zone of each process", "pass a time zone")
+MEMORY = Reason("which holds whatever was in the memory of each process", "use numpy.zeros")
 IDENTITY = Reason("which differs at each replica", "give the object a number of its own")
 
 _RULES: dict[str, Reason | None] = {
@@ -84,6 +91,21 @@ _RULES: dict[str, Reason | None] = {
     "builtins.print": PRINTS,
     "builtins.breakpoint": WAITS,
     "builtins.id": IDENTITY,
+    "builtins.hash": HASH,
+    **dict.fromkeys(
+        (
+            *("builtins.eval", "builtins.exec", "builtins.compile", "builtins.__import__"),
+            *("builtins.globals", "builtins.locals", "importlib", "runpy", "inspect", "ctypes"),
+        ),
+        UNSEEN,
+    ),
+    **dict.fromkeys(
+        ("gc", "weakref", "sys._getframe", "sys.getrefcount", "sys.getsizeof"), IDENTITY
+    ),
+    **dict.fromkeys(("sys.path", "sys.modules", "locale", "resource", "pwd", "mmap"), OUTSIDE),
+    "datetime.datetime.fromtimestamp": ZONE,
+    "numpy.empty": MEMORY,
+    "numpy.empty_like": MEMORY,
     **dict.fromkeys(("threading", "multiprocessing", "concurrent.futures", "queue"), THREADS),
     **dict.fromkeys(("asyncio", "select", "selectors", "signal"), WAITS),
     **dict.fromkeys(
@@ -98,6 +120,9 @@ _RULES: dict[str, Reason | None] = {
 
 SEEDED = frozenset({"random.Random", "numpy.random.default_rng"})
 """Generators that are the same at each replica when they are given a seed."""
+
+WITH_ZONE = "datetime.datetime.fromtimestamp"
+"""It is the same at each replica when it is given a time zone."""
 
 # Where C keeps what Python shows under another name.
 _HOMES = {

@@ -6,8 +6,10 @@ system cannot undo a clock that was read, so what can be recognised is refused w
 declared, with file, line and the remedy. Names are resolved through the function's own globals
 and closure: `from time import time as t` is recognised, a variable called `time` is not mistaken.
 
-What an operation calls is checked with it: helpers of its class, and functions of its module.
-What has no source (a prompt, `exec`) is let through; replicas that differ are found later.
+What an operation calls is checked with it: helpers of its class, functions and classes of the
+program's own modules. Other code is known by name alone (`forbidden`). What has no source (a
+prompt, `exec`) is let through, and so is what is reached through an argument or a container. A line
+with the comment `# orca: unchecked` is the programmer's own business.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -22,19 +25,20 @@ from dataclasses import dataclass, replace
 from types import FunctionType, ModuleType
 from typing import Any
 
-from orcalike.forbidden import SEEDED, canonical_name, is_harmless, reason_against
+from orcalike.aliases import assignments, is_part, parts_of
+from orcalike.forbidden import SEEDED, WITH_ZONE, canonical_name, is_harmless, reason_against
+from orcalike.outside import (
+    CHANGING_METHODS,
+    definition,
+    is_the_programs,
+    unwrapped,
+    why_it_changes,
+)
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.source import FunctionSyntax, syntax
 from orcalike.scopes import bound, parameters, root
+from orcalike.sets import Sets, attributes_assigned
 
-MUTATORS = frozenset(
-    {
-        *("add", "append", "appendleft", "clear", "difference_update", "discard", "extend"),
-        *("extendleft", "insert", "intersection_update", "move_to_end", "pop", "popitem"),
-        *("popleft", "remove", "reverse", "rotate", "setdefault", "sort"),
-        *("symmetric_difference_update", "update"),
-    }
-)
 CHANGE_FIRST_ARGUMENT = frozenset(
     {
         *(f"_heapq.{name}" for name in ("heapify", "heappop", "heappush", "heappushpop")),
@@ -44,6 +48,7 @@ CHANGE_FIRST_ARGUMENT = frozenset(
 )
 _CONTAINERS = (list, dict, set, bytearray, deque)
 _MISSING = object()
+_UNCHECKED = "# orca: unchecked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +77,20 @@ def method(
     return Subject(function, who, pure, frozenset(function.__code__.co_varnames[:1]), cls, origin)
 
 
-def check(subjects: Iterable[Subject]) -> list[str]:
-    """All that is wrong with some functions and what they call, one line for each finding."""
+def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> list[str]:
+    """All that is wrong with some functions and what they call, one line for each finding.
+
+    What cannot be known goes into `notes`, likewise.
+    """
     queue = deque(subjects)
-    seen: set[tuple[FunctionType, bool]] = set()
+    seen: set[tuple[FunctionType, bool, frozenset[str]]] = set()
     found: dict[str, None] = {}
     while queue:
         subject = queue.popleft()
-        if (subject.function, subject.pure) in seen:
+        key = subject.function, subject.pure, subject.owned
+        if key in seen:
             continue
-        seen.add((subject.function, subject.pure))
+        seen.add(key)
         found.update(dict.fromkeys(_shape(subject)))
         node = syntax(subject.function)
         if node is not None:
@@ -89,6 +98,8 @@ def check(subjects: Iterable[Subject]) -> list[str]:
             visitor.visit_function(node)
             found.update(dict.fromkeys(visitor.findings))
             queue.extend(visitor.called)
+            if notes is not None:
+                notes.update(dict.fromkeys(visitor.notes))
     return list(found)
 
 
@@ -105,7 +116,17 @@ def title(thing: type[Any] | FunctionType) -> str:
 
 def _shape(subject: Subject) -> Iterator[str]:
     """What the compiled code alone tells."""
-    flags = subject.function.__code__.co_flags
+    function = subject.function
+    flags = function.__code__.co_flags
+    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    for default in defaults:
+        if isinstance(default, _CONTAINERS):
+            yield finding(
+                function,
+                subject.who,
+                f"has the default {default!r:.40}, which all calls of one process share",
+                "use None, and make a new one in the body",
+            )
     if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         yield finding(
             subject.function,
@@ -128,16 +149,32 @@ class _Visitor(ast.NodeVisitor):
     def __init__(self, subject: Subject, node: FunctionSyntax) -> None:
         self.subject = subject
         self.findings: list[str] = []
+        self.notes: list[str] = []
         self.called: list[Subject] = []
         self.scopes: list[set[str]] = []
         self.imports: dict[str, str] = {}
         # A method that rebinds `self` is looked at no further in that respect.
         body = node.body if isinstance(node.body, list) else [node.body]
         self.owned = subject.owned - set(bound(body))
+        self.assigned = assignments(node)
+        self.parts = parts_of(self.assigned, self.owned.__contains__)
+        self.sets = Sets(subject.cls, self.owned, self.assigned)
+        self.orderless: set[ast.AST] = set()
+        self.resolving: set[str] = set()
 
     def report(self, node: ast.AST, what: str, remedy: str) -> None:
         line = getattr(node, "lineno", 0)
-        self.findings.append(finding(self.subject.function, self.subject.who, what, remedy, line))
+        file = self.subject.function.__code__.co_filename
+        if _UNCHECKED not in linecache.getline(file, line):
+            self.findings.append(
+                finding(self.subject.function, self.subject.who, what, remedy, line)
+            )
+
+    def note(self, node: ast.AST, what: str) -> None:
+        """What the check cannot know."""
+        line = getattr(node, "lineno", 0)
+        file = self.subject.function.__code__.co_filename
+        self.notes.append(f"{file}:{line}: {self.subject.who} {what}, which is not checked")
 
     # Scopes.
 
@@ -187,14 +224,41 @@ class _Visitor(ast.NodeVisitor):
         if isinstance(node, ast.Name):
             if any(node.id in scope for scope in self.scopes):
                 path = self.imports.get(node.id)
-                return None if path is None else (path, sys.modules.get(path, _MISSING))
+                if path is None:
+                    return self.resolve_alias(node.id)
+                return path, sys.modules.get(path, _MISSING)
             value = _outer(self.subject.function, node.id)
             return None if value is _MISSING else (canonical_name(value), value)
         if isinstance(node, ast.Attribute) and (base := self.resolve(node.value)) is not None:
             path, owner = base
-            known = isinstance(owner, ModuleType | type)
-            return f"{path}.{node.attr}", getattr(owner, node.attr, _MISSING) if known else _MISSING
+            if isinstance(owner, ModuleType | type):
+                return f"{path}.{node.attr}", getattr(owner, node.attr, _MISSING)
+            of_class = _MISSING if owner is _MISSING else vars(type(owner)).get(node.attr, _MISSING)
+            method = of_class if isinstance(of_class, FunctionType) else _MISSING
+            return f"{path}.{node.attr}", method
         return None
+
+    def resolve_alias(self, name: str) -> tuple[str, object] | None:
+        """What a local name stands for that is assigned once, from a name or an attribute."""
+        values = self.assigned.get(name, [])
+        if len(values) != 1 or name in self.resolving:
+            return None
+        (value,) = values
+        if not isinstance(value, ast.Name | ast.Attribute):
+            return None
+        self.resolving.add(name)
+        try:
+            return self.resolve(value)
+        finally:
+            self.resolving.discard(name)
+
+    def is_alias(self, node: ast.expr) -> bool:
+        """Whether a name is the function's own, and stands for something else."""
+        return (
+            isinstance(node, ast.Name)
+            and node.id not in self.imports
+            and any(node.id in scope for scope in self.scopes)
+        )
 
     def check_use(self, node: ast.expr) -> bool:
         """Reports what may not be used; False when the name is the function's own."""
@@ -204,21 +268,95 @@ class _Visitor(ast.NodeVisitor):
         path, value = target
         known = value is not _MISSING
         if known and is_harmless(value):
+            if isinstance(node, ast.Name):
+                self.check_global(node, value)
             return True
         reason = reason_against(path)
         if reason is None and known:
             reason = reason_against(canonical_name(value))
         if isinstance(value, ModuleType) and isinstance(node, ast.Name):
             reason = None  # what matters is which of its functions is used
+        if self.is_alias(node):
+            return True  # it is told where it is assigned
+        if path == "builtins.hash" and self.subject.function.__name__ == "__hash__":
+            reason = None
         if reason is not None:
             text, name = ast.unparse(node), _name_of(path, value)
             if text.rpartition(".")[2] != name.rpartition(".")[2]:
                 text = f"{text} ({name})"
             self.report(node, f"uses {text}, {reason.why}", reason.remedy)
-        elif isinstance(value, FunctionType) and value.__module__ == self._module:
-            who = f"{title(value)}, which {self._who} calls,"
-            self.called.append(Subject(value, who, pure=False, owned=frozenset(), helper=True))
+        else:
+            self.follow(node, path, unwrapped(value))
+            if isinstance(node, ast.Name):
+                self.check_global(node, value)
         return True
+
+    def follow(self, node: ast.expr, path: str, value: object) -> None:
+        """Check what is called, or may be, with the function that names it."""
+        if isinstance(value, FunctionType):
+            if value.__module__ == self._module or is_the_programs(value.__code__.co_filename):
+                self.call_helper(value, title(value), frozenset())
+            elif not _is_known(value.__module__):
+                self.note(node, f"uses {path}")
+        elif isinstance(value, type) and not hasattr(value, "__orcalike_info__"):
+            for name in ("__init__", "__post_init__", "__call__"):
+                method = vars(value).get(name)
+                if isinstance(method, FunctionType) and (
+                    is_the_programs(method.__code__.co_filename)
+                ):
+                    self.call_helper(method, f"{title(value)}.{name}", frozenset())
+        elif callable(value) and not _is_known(getattr(value, "__module__", None) or "builtins"):
+            self.note(node, f"uses {path}")
+
+    def call_helper(self, function: FunctionType, name: str, owned: frozenset[str]) -> None:
+        who = f"{name}, which {self._who} calls,"
+        pure = self.subject.pure
+        self.called.append(Subject(function, who, pure=pure, owned=owned, helper=True))
+
+    def check_global(self, node: ast.Name, value: object) -> None:
+        """A global that is not the same in each process, or changes there."""
+        function = self.subject.function
+        if isinstance(value, ModuleType | FunctionType | type) or (
+            function.__globals__.get(node.id, _MISSING) is not value
+        ):
+            return
+        remedy = "pass it as an argument, or keep it in an attribute of the object"
+        for expression in definition(function, node.id):
+            reason = self.reason_in(expression)
+            if reason is not None:
+                what = f"uses {node.id}, which is {ast.unparse(expression):.60} in each process"
+                self.report(node, what, remedy)
+                return
+        why = why_it_changes(function, node.id)
+        if why is not None:
+            self.report(node, f"uses {node.id}, which each process changes: {why}", remedy)
+        elif hasattr(type(value), "__next__"):
+            what = f"uses {node.id}, an iterator that each process goes through by itself"
+            self.report(node, what, remedy)
+
+    def reason_in(self, expression: ast.expr) -> object:
+        """Why what a global is made from may not be used; None if it may."""
+        scopes, self.scopes = self.scopes, []
+        try:
+            for node in ast.walk(expression):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+                    target = self.resolve(node.func)
+                elif isinstance(node, ast.Attribute):
+                    target = self.resolve(node)
+                    if target is not None and is_harmless(target[1]):
+                        continue
+                else:
+                    continue
+                if target is None or _name_of(*target) in SEEDED:
+                    continue
+                reason = reason_against(target[0])
+                if reason is None and target[1] is not _MISSING:
+                    reason = reason_against(canonical_name(target[1]))
+                if reason is not None:
+                    return reason
+        finally:
+            self.scopes = scopes
+        return None
 
     @property
     def _module(self) -> str:
@@ -317,36 +455,157 @@ class _Visitor(ast.NodeVisitor):
             if isinstance(base, ast.Call) and _calls(base, "type"):
                 self.report(node, f"{what}, which belongs to the class", _KEEP)
         elif self.is_owned(base.id):
-            if "__class__" in through:
+            if "__class__" in through or self.is_of_class(node, through):
                 self.report(node, f"{what}, which belongs to the class", _KEEP)
             elif self.subject.pure:
                 self.report(node, f"{what}, {_LOOKS}", _WRITE)
-        elif not any(base.id in scope for scope in self.scopes):
+        elif base.id in self.parts:
+            if self.subject.pure:
+                self.report(node, f"{what}, which lies in the object, {_LOOKS}", _WRITE)
+        elif not any(base.id in scope for scope in self.scopes) or (
+            isinstance((self.resolve_alias(base.id) or ("", None))[1], _CONTAINERS)
+        ):
             self.report(node, f"{what}, which does not belong to the object", _KEEP)
+
+    def is_of_class(self, node: ast.expr, through: list[str]) -> bool:
+        """Whether what changes is a container that all objects of the class have in common."""
+        cls = self.subject.cls
+        if cls is None or not through or through[-1] in attributes_assigned(cls):
+            return False
+        assigned = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
+        if assigned and len(through) == 1:
+            return False  # an attribute of its own from here on
+        for owner in cls.__mro__:
+            if through[-1] in vars(owner):
+                return isinstance(vars(owner)[through[-1]], _CONTAINERS)
+        return False
 
     def visit_Call(self, node: ast.Call) -> None:
         function = node.func
         target = self.resolve(function)
         name = "" if target is None else _name_of(*target)
-        if name in SEEDED and (node.args or node.keywords):
+        with_zone = name == WITH_ZONE and len(node.args) + len(node.keywords) > 1
+        if (name in SEEDED and (node.args or node.keywords)) or with_zone:
             for child in [*node.args, *(keyword.value for keyword in node.keywords)]:
                 self.visit(child)
             return
         if name in CHANGE_FIRST_ARGUMENT and node.args:
             self.check_change(node.args[0], f"calls {ast.unparse(node)}")
-        elif isinstance(function, ast.Attribute) and function.attr in MUTATORS:
+        elif name == "builtins.getattr" and len(node.args) > 1:
+            self._check_getattr(node)
+        elif isinstance(function, ast.Attribute) and function.attr in CHANGING_METHODS:
             self._check_mutator(function)
+        self._check_stored(function)
+        self._check_passed(node, target)
+        self._check_order(node, name)
+        self.generic_visit(node)
+
+    def _check_getattr(self, node: ast.Call) -> None:
+        """`getattr(time, "time")` is `time.time`."""
+        match node.args[1]:
+            case ast.Constant(value=str(name)) if name.isidentifier():
+                attribute = ast.Attribute(value=node.args[0], attr=name, ctx=ast.Load())
+                self.check_use(ast.copy_location(attribute, node))
+            case _:
+                found = self.resolve(node.args[0])
+                if found is not None and isinstance(found[1], ModuleType):
+                    self.note(node, f"uses {ast.unparse(node)}")
+
+    def _check_stored(self, function: ast.expr) -> None:
+        """`self.key(...)` where the class has no such method."""
+        if (
+            isinstance(function, ast.Attribute)
+            and isinstance(function.value, ast.Name)
+            and self.is_owned(function.value.id)
+            and self.subject.cls is not None
+            and self.subject.origin is not None
+            and not hasattr(self.subject.cls, "__getattr__")
+            and self.member(function) is None
+            and function.attr in attributes_assigned(self.subject.cls)
+        ):
+            what = f"calls {ast.unparse(function)}, which is kept in the object and cannot travel"
+            self.report(function, what, "write a method, and keep which one as a text")
+
+    def _check_passed(self, node: ast.Call, target: tuple[str, object] | None) -> None:
+        """A helper that gets a part of the object may not change it in a read."""
+        function = None if target is None else unwrapped(target[1])
+        if not self.subject.pure or not isinstance(function, FunctionType):
+            return
+        if not is_the_programs(function.__code__.co_filename):
+            return
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        given = {*zip(names, node.args, strict=False)}
+        given |= {(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg}
+        owned = {n for n, value in given if is_part(value, self.parts, self.is_owned)}
+        if owned:
+            self.call_helper(function, title(function), frozenset(owned))
+
+    # The order of sets.
+
+    def _check_order(self, node: ast.Call, name: str) -> None:
+        if name in _ORDERLESS:
+            self.orderless.update(node.args)
+        elif name in _IN_ORDER or (
+            isinstance(node.func, ast.Attribute) and node.func.attr == "join"
+        ):
+            for arg in node.args[:1]:
+                self.check_iteration(node, arg)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "pop" and not node.args:
+            self.check_iteration(node, node.func.value)
+
+    def check_iteration(self, node: ast.AST, over: ast.expr) -> None:
+        """What a write comes to may not depend on the order of a set."""
+        if not self.subject.pure and node not in self.orderless and self.sets.is_set(over):
+            self.report(
+                over,
+                f"goes through the set {ast.unparse(over)}, whose order differs at each replica",
+                "go through sorted(...) of it, or keep a dict",
+            )
+
+    def visit_For(self, node: ast.For) -> None:
+        self.check_iteration(node, node.iter)
+        self.generic_visit(node)
+
+    def visit_Starred(self, node: ast.Starred) -> None:
+        self.check_iteration(node, node.value)
+        self.generic_visit(node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> None:
+        self._comprehension(node, node.generators)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
+        self._comprehension(node, node.generators)
+
+    def visit_DictComp(self, node: ast.DictComp) -> None:
+        self._comprehension(node, node.generators)
+
+    def _comprehension(self, node: ast.expr, generators: list[ast.comprehension]) -> None:
+        for generator in generators:
+            self.check_iteration(node, generator.iter)
         self.generic_visit(node)
 
     def _check_mutator(self, function: ast.Attribute) -> None:
         base, through = root(function.value)
+        if isinstance(base, ast.Call) and _calls(base, "type"):
+            self.check_change(function.value, f"calls {ast.unparse(function)}()")
         if not isinstance(base, ast.Name):
             return
-        if self.is_owned(base.id) and not through:
+        passed = self.subject.helper and self.subject.cls is None
+        if self.is_owned(base.id) and not through and not passed:
             return  # a method of the class itself
         target = self.resolve(function.value)
-        if self.is_owned(base.id) or (target is not None and isinstance(target[1], _CONTAINERS)):
+        is_here = self.is_owned(base.id) or base.id in self.parts or self.is_the_class(base.id)
+        if is_here or (target is not None and isinstance(target[1], _CONTAINERS)):
             self.check_change(function.value, f"calls {ast.unparse(function)}()")
+
+    def is_the_class(self, name: str) -> bool:
+        """Whether a name is that of the class itself, which does not exist yet."""
+        cls = self.subject.cls
+        return (
+            cls is not None
+            and name == cls.__name__
+            and not any(name in scope for scope in self.scopes)
+        )
 
     def visit_Return(self, node: ast.Return) -> None:
         own = len(self.scopes) == 1 and not self.subject.helper
@@ -354,6 +613,27 @@ class _Visitor(ast.NodeVisitor):
             what = "returns a generator, which would go on after the operation has ended"
             self.report(node, what, "return a list")
         self.generic_visit(node)
+
+
+_ORDERLESS = frozenset(
+    {
+        *(f"builtins.{name}" for name in ("all", "any", "frozenset", "len", "max", "min")),
+        *("builtins.set", "builtins.sorted", "builtins.sum", "collections.Counter"),
+    }
+)
+"""What comes to the same whatever the order of the elements is."""
+_IN_ORDER = frozenset(
+    {
+        *(f"builtins.{name}" for name in ("enumerate", "iter", "list", "map", "tuple", "zip")),
+        *("collections.deque", "collections.OrderedDict"),
+    }
+)
+
+
+def _is_known(module: str) -> bool:
+    """Whether a module's functions are known by name: the standard library's, and orcalike's."""
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names or top == "orcalike" or top == "__main__"
 
 
 _KEEP = "keep it in an attribute of the object, or pass it as an argument"

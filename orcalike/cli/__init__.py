@@ -9,7 +9,7 @@ import click
 from orcalike._version import __version__
 
 #: Verb by verb: the module that has a command of the same name.
-VERBS = ("run", "chaos", "examples", "stacks", "doctor", "simulate", "bench")
+VERBS = ("run", "check", "chaos", "examples", "stacks", "doctor", "simulate", "bench")
 
 
 class Verbs(click.Group):
@@ -48,6 +48,7 @@ def cli() -> None:
 
     \b
     orcalike run -n 4 prog.py          run a program on 4 processes
+    orcalike check prog.py             look at its shared classes before anything runs
     orcalike examples run tsp -n 4     see it work
     orcalike doctor                    look at what this machine offers
     """

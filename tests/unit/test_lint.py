@@ -124,7 +124,7 @@ def test_clock_randomness_and_io_are_refused(
         "try: pass\n        except socket.timeout: pass",
         "LOG.info('did %s', item)",
         "return double(item) + LIMITS[0]",
-        "return sum(x for x in item), sorted(item), hash(item)",
+        "return sum(x for x in item), sorted(item), max(item)",
         "found = []; found.append(item); found[0] = 1; return found",
         "CACHE = {}; CACHE['x'] = item",
     ],
