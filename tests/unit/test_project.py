@@ -29,7 +29,7 @@ NOT_EXPORTED = {"Joining", "make_plan"}
 
 #: Bytes from elsewhere become objects in `runtime.marshal` alone. These run text, none of it
 #: from the network: the binder of arguments writes its own, the launcher runs the program.
-RUNS_TEXT = {"runtime/arguments.py", "orcalike/launch/rank.py"}
+RUNS_TEXT = {"runtime/arguments.py", "orcalike/launch/rank.py", "orcalike/checking.py"}
 NO_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "_pickle"}
 NO_CALLS = {"eval", "exec", "__import__"}
 
