@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import msgpack
 
-from orcalike.errors import NotSerializable
+from orcalike.errors import NotSerializable, ReplicaDivergence
+from orcalike.runtime.errors import Unreadable
 from orcalike.runtime.marshal import Codec, get_value, put_bytes
 from orcalike.runtime.stream import Decoder, Encoder, decode_whole
 from orcalike.transport.errors import ProtocolError
@@ -64,7 +65,7 @@ class Marshal(Values):
     def one(self, dice: Dice) -> int:
         """One input."""
         data = self.damaged(dice)
-        with contextlib.suppress(ProtocolError, NotSerializable):
+        with contextlib.suppress(ProtocolError, NotSerializable, Unreadable):
             for value in self.codec.decode(exactly(data)):
                 again = self.codec.encode_value(value, "it")
                 self.codec.decode(again)
@@ -83,11 +84,11 @@ class Stream(Values):
         data = self.damaged(dice)
         decoder = Decoder(self.codec, "it")
         for part in cut(data, dice):
-            with contextlib.suppress(ProtocolError):
+            with contextlib.suppress(ProtocolError, ReplicaDivergence):
                 decoder.feed(exactly(part))
-        with contextlib.suppress(ProtocolError):
+        with contextlib.suppress(ProtocolError, ReplicaDivergence):
             decoder.result()
-        with contextlib.suppress(ProtocolError):
+        with contextlib.suppress(ProtocolError, ReplicaDivergence):
             decode_whole(self.codec, exactly(data), "it")
         return 1
 
