@@ -229,7 +229,7 @@ class Manager:
         else:
             self._found(replica)
         go_on(replica)
-        if replica.number in self.refused and source == self.runtime.incarnation:
+        if replica.number in self.refused and creator.incarnation == self.runtime.incarnation:
             self.runtime.post(Code.DROP, (replica.number,), "drop")
 
     def attach(self, replica: Replica, shared: object, info: classes.ClassInfo) -> None:
