@@ -27,7 +27,6 @@ cdef class Runtime(Caller):
     cdef public object budget           # told of operations that took too long
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef readonly bint barred           # `failure` ends with the next view
-    cdef void* applying                 # the replica whose write runs without a task of its own
     cdef int64_t ahead                  # of this process's clock: the sequencer's, at the least
     cdef bint ahead_is_old              # it is from the view before
     cdef uint64_t shown                 # the latest time that a read has seen

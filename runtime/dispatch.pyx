@@ -158,9 +158,8 @@ cdef class Runtime(Caller):
         slot = thread_slot()
         replica.flags = LOCKED | APPLYING
         replica.owner = slot
-        slot[0] = self.applying = <void*>replica
+        slot[0] = <void*>replica
         result = operation.call(<PyObject*>operation.function, argv, count, NULL)
-        self.applying = NULL
         for i in range(1, count):
             Py_DECREF(<object>argv[i])
         if message.source == self.place and result is not NULL:
@@ -623,7 +622,7 @@ cdef class Runtime(Caller):
         task = replica.task
         if task is not None and not (isinstance(task, Call) and (<Call>task).source is None):
             return replica, task.seqno, task.index, task.stamp
-        if task is None and self.applying is <void*>replica:
+        if task is None and replica.flags & APPLYING:
             return (replica, *self.place_of())
         return replica, -1, 0, self.group_clock()
 

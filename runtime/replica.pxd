@@ -15,7 +15,7 @@ cdef enum:
     CLOSED = 128        # the group was left
     STRICT = 256        # each read is checked (ORCALIKE_CHECK=strict)
     SIGNALLED = 1024    # a signal's handler waits for the read that the main thread runs
-    FAULTY = 2048       # this process has met a fault of its own: the object serves no more
+    FAULTY = 4096       # this process has met a fault of its own: the object serves no more
     RECORDED = 512      # each operation is recorded, so none runs inline (ORCALIKE_HISTORY)
     APPLYING = 2048     # the operation that runs is the message that is dispatched now
 

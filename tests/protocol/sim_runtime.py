@@ -34,7 +34,7 @@ from tests.protocol.sim_scene import MS, Scene, Spy
 from tests.zoo import Counter, Journal
 
 LIMIT = 60_000 * MS
-LOCKED, QUEUED, DROPPED, UNDECLARED, FAULTY = 1, 2, 32, 64, 2048
+LOCKED, QUEUED, DROPPED, UNDECLARED, FAULTY = 1, 2, 32, 64, 4096
 
 
 class Participant:
