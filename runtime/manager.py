@@ -481,7 +481,14 @@ class Manager:
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, *calls: Any
     ) -> None:
         """All threads of a member wait for these calls."""
-        self.runtime.long_waits.said_idle(member, [(number, text) for number, text in calls])
+        said: list[tuple[int, str]] = []
+        for call in calls:
+            match call:
+                case (int(number), str(text)):
+                    said.append((number, text))
+                case _:
+                    raise ProtocolError(f"{member} waits for what is no call")
+        self.runtime.long_waits.said_idle(member, said)
 
     def waits_of_own(self) -> list[tuple[int, str]]:
         """The number of each of this member's finds and arrivals that wait, and its name."""

@@ -1,0 +1,58 @@
+"""What members say of calls that wait for each other: what is believed, and what is named."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import orcalike as orca
+from orcalike.runtime.codes import Code
+
+
+@orca.shared
+class Lock:
+    """One that nobody opens."""
+
+    def __init__(self) -> None:
+        self.opened = False
+
+    @orca.write
+    def enter(self) -> None:
+        pass
+
+    @enter.when
+    def _(self) -> bool:
+        return self.opened
+
+
+@pytest.mark.parametrize("said", [(7,), ([1],), ([1, 2],), ([1, "a", 3],), ("text",)])
+def test_what_is_no_call_is_refused(
+    said: tuple[object, ...], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A member that lies harms none: the group goes on."""
+    with orca.join(listen=f"unix:{tmp_path}/group") as group:
+        group._runtime.post(Code.IDLE, said, "a lie", 0)
+        group.fence()
+        assert group._runtime.long_waits.idle == {}
+    assert "waits for what is no call" in caplog.text
+
+
+def test_a_call_that_nothing_can_let_go_on_is_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with orca.join(listen=f"unix:{tmp_path}/group") as group:
+        lock = group.share(Lock, "lock")
+        caplog.set_level(logging.WARNING, "orcalike")
+        waits = lock.enter.nowait()
+        group.fence()
+        for _ in range(2):
+            group._runtime.post(Code.IDLE, ([waits.ticket, "Lock.enter of 'lock'"],), "idle", 0)
+            group.fence()
+        named = [text for text in caplog.messages if "wait for each other" in text]
+        assert len(named) == 1
+        assert "Lock.enter of 'lock'; nothing can let them go on" in named[0]
+        waits.cancel()
+        with pytest.raises(orca.InvocationCancelled):
+            waits.result()
