@@ -82,11 +82,16 @@ cdef class Invocation(Waitable):
         `timeout`, in seconds or as "500ms", only ends the waiting (TimeoutError): the invocation
         goes on.
         """
+        cdef Invoker invoker
+        cdef int64_t limit
         if not self.finished:
-            if self.invoker is None:
-                raise RuntimeError("this invocation is nobody's")
             refuse_loop(self.operation)
-            return self.invoker.await_outcome(self, nanoseconds(timeout), False)
+            limit = nanoseconds(timeout)    # Python code: the outcome may come meanwhile
+            invoker = self.invoker          # which the outcome takes away
+            if invoker is not None:
+                return invoker.await_outcome(self, limit, False)
+            if self.outcome == UNDER_WAY:
+                raise RuntimeError("this invocation is nobody's")
         return self.take()
 
     def exception(self):

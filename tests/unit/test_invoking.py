@@ -365,3 +365,12 @@ def test_a_loop_that_is_closed_by_then_is_not_told() -> None:
     assert invocation.done()
     assert not waiting.done()
     waiting.get_coro().close()
+
+
+def test_the_outcome_comes_while_the_limit_is_read(counter: Counter) -> None:
+    class Limit(float):
+        def __ge__(self, other: float) -> bool:
+            counter.add()  # as another thread may, between any two instructions of Python code
+            return super().__ge__(other)
+
+    assert counter.above.nowait(0).result(Limit(100.0)) == 1
