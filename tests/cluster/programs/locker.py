@@ -14,17 +14,20 @@ from orcalike.objects import Election, Lock, Queue, Semaphore
 with orca.join() as group:
     lock, semaphore = group.share(Lock, "lock"), group.share(Semaphore, "semaphore")
     queue, election = group.share(Queue[int], "queue"), group.share(Election, "election")
-    held = group.share(Queue[int], "held")
+    held, ready = group.share(Queue[int], "held"), group.share(Queue[int], "ready")
     if group.rank == 0:
         assert semaphore.acquire()
         with election as term, lock as token:
             held.put(token)
+            for _ in range(group.size - 1):
+                ready.get()
             tell(rank=0, pid=os.getpid(), token=token, term=term)
             time.sleep(PATIENCE)  # killed meanwhile
             sys.exit("it was not killed")
     first = held.get()
     held.put(first)
     assert not semaphore.acquire(blocking=False)
+    ready.put(group.rank)  # the holder is killed when all have come so far
     with lock as token:
         taken = queue.qsize()
         queue.put(token)
