@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from orcalike.objects.topics import Subscription, Topic
     from orcalike.objects.value import Value
 
+# Now, and not in the first operation that asks for its caller: to import it takes long.
+importlib.import_module("orcalike.runtime.moment")
+
 _MODULES = {
     "Array": "arrays",
     "Barrier": "barriers",
