@@ -632,6 +632,8 @@ class Endpoint:
 
     def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
         """No primary view can be formed without these members, by this rule."""
+        if self._blocked == (missing, rule):
+            return  # said again, by a link that was made anew
         self._blocked = missing, rule
         text = f"the group {self.plan.name!r} is blocked: {self._say_blocked()}"
         _log.warning("%s", text)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from orcalike.transport.degree import Resilience
 from orcalike.transport.layers.total import Total
 from orcalike.transport.stack import Stack
-from orcalike.transport.view import BALLOT_BITS, Member, View
+from orcalike.transport.view import Member, View, resets_of
 
 
 class Blocked(NamedTuple):
@@ -62,7 +62,7 @@ class GroupInfo:
     @property
     def lineage(self) -> int:
         """How often the group was begun: 1, and 1 more for each `reset`, which may lose data."""
-        return (self.view.lineage >> BALLOT_BITS) + 1
+        return resets_of(self.view.lineage) + 1
 
 
 def next_seqno_of(stack: Stack) -> int:

@@ -9,6 +9,7 @@ lineage is 1; each `reset` begins a higher one, which no other reset begins (`ne
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,12 @@ PLACE_BITS = 10
 
 BALLOT_BITS = 24
 """Of a ballot, and the part of a lineage that says which ballot began it."""
+
+ORIGIN_BITS = 32
+"""Of a lineage: which view it goes on from."""
+
+LINEAGE_BITS = BALLOT_BITS + ORIGIN_BITS
+"""Of a lineage, below the count of resets."""
 
 BALLOT_MAX = (1 << BALLOT_BITS) - 1
 NUMBER_MAX = (1 << 32) - 1
@@ -34,12 +41,26 @@ def is_address(text: str) -> bool:
     return len(text) <= ADDRESS_MAX and text.isprintable() and ":" in text
 
 
-def next_lineage(lineage: int, ballot: int) -> int:
-    """The lineage that a reset under `ballot` begins; raises OverflowError past the last one."""
-    count = (lineage >> BALLOT_BITS) + 1
+def next_lineage(before: tuple[int, int, int], ballot: int) -> int:
+    """The lineage that a reset of the view with the identity `before` begins under `ballot`.
+
+    One ballot is one reset's, but only in its view: a group and a member that it went on without
+    may each be reset, from views of their own. So a lineage has a digest of that view, too.
+
+    Raises:
+        OverflowError: it would be past the last one.
+    """
+    count = resets_of(before[0]) + 1
     if count >= LINEAGES_MAX:
         raise OverflowError(f"{LINEAGES_MAX} lineages are over: make a new group")
-    return count << BALLOT_BITS | ballot
+    text = b"%d %d %d" % before
+    origin = int.from_bytes(hashlib.blake2b(text, digest_size=ORIGIN_BITS // 8).digest())
+    return count << LINEAGE_BITS | ballot << ORIGIN_BITS | origin
+
+
+def resets_of(lineage: int) -> int:
+    """How many resets have led to a lineage."""
+    return lineage >> LINEAGE_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +116,12 @@ class View:
         return (self.lineage, self.number, self.ballot)
 
     @property
+    def mark(self) -> int:
+        """24 bits in which it differs from any other view of that number: ballot and lineage."""
+        lineage = self.lineage >> ORIGIN_BITS ^ self.lineage >> ORIGIN_BITS - BALLOT_BITS
+        return (self.ballot ^ lineage) & BALLOT_MAX
+
+    @property
     def sequencer(self) -> Member:
         """The member that orders."""
         return self.members[0]
@@ -135,7 +162,7 @@ class View:
                 [int(before), int(last), int(round_)],
             ]:
                 small = 0 <= ballot <= BALLOT_MAX and 0 < number <= NUMBER_MAX
-                known = 0 < lineage < LINEAGES_MAX << BALLOT_BITS
+                known = 0 < lineage < LINEAGES_MAX << LINEAGE_BITS
                 follows = before, last, round_
                 if small and known and len(members) <= MEMBERS_MAX and _precedes(follows):
                     listed = tuple(Member.unpack(member) for member in members)
@@ -151,7 +178,7 @@ def _precedes(identity: tuple[int, int, int]) -> bool:
     """Whether another view can follow one of this identity."""
     lineage, number, ballot = identity
     return (
-        0 <= lineage < LINEAGES_MAX << BALLOT_BITS
+        0 <= lineage < LINEAGES_MAX << LINEAGE_BITS
         and 0 <= number < NUMBER_MAX
         and 0 <= ballot <= BALLOT_MAX
     )

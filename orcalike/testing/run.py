@@ -20,9 +20,10 @@ from orcalike.testing.judge import Judge
 from orcalike.testing.scenario import MS, Event, Scenario
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.sim import Node, Stream, World
+from orcalike.transport.membership.agreement import UNDER_WAY
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
-from orcalike.transport.view import Member, View
+from orcalike.transport.view import Member, View, resets_of
 
 EVENTS_MAX = 2_000_000
 """More events than that are a group that never comes to rest."""
@@ -261,10 +262,11 @@ class Run:
         self._reset()
         return False
 
-    def _settles(self) -> bool:
+    def _settles(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
         """Let time pass until the group has come right, for 10 D and what delays add to that.
 
         A small window makes each packet a round trip of its own, so what waits counts too.
+        `meanwhile` is called each D/4.
         """
         scenario, world, delays = self.scenario, self.world, self.scenario.delays
         turns = 20 + 8 * self._backlog()
@@ -275,6 +277,7 @@ class Run:
                 raise Violation("I28", f"more than {EVENTS_MAX} events after the faults")
             if self.trouble() is None:
                 return True
+            meanwhile()
         return False
 
     def _backlog(self) -> int:
@@ -310,18 +313,27 @@ class Run:
         return self._pending(newest)
 
     def _is_stranded(self, who: Application) -> bool:
-        """Whether it says that it is blocked, and nobody is left whom it could ask.
+        """Whether it is blocked, or was reset, and nobody is left whom it could ask.
 
-        The others of its view are gone, and no process that is in the group runs where one of them
-        ran: nothing tells it where the group is, nor the group that it is there.
+        Blocked, it asks those of its view: they are gone, and no process that is in the group runs
+        where one of them ran. Reset, it seeks all those that it was ever in a view with.
         """
-        if who.entered is None or who.blocked is None:
+        if who.entered is None:
             return False
-        others = [self.applications[each.incarnation] for each in who.entered.members]
-        return not any(
-            each is not who and self.current[each.process].inside and self.node(each.process).alive
-            for each in others
-        )
+        if who.blocked is not None:
+            members = [self.applications[each.incarnation] for each in who.entered.members]
+            others = [self.current[each.process] for each in members if each is not who]
+        elif resets_of(who.entered.lineage):
+            others = [each for each in self._acquaintances(who) if each.entered != who.entered]
+        else:
+            return False
+        return not any(each is not who and each.inside and each.node.alive for each in others)
+
+    def _acquaintances(self, who: Application) -> list[Application]:
+        """All that were ever in a view with it."""
+        facts = self.judge.facts
+        views = [facts.views[view] for view, at in facts.installed.items() if who.me in at]
+        return [self.applications[each] for each in {me for view in views for me in view.members}]
 
     def _pending(self, view: View) -> str | None:
         """What is still to be delivered."""
@@ -421,9 +433,21 @@ class Run:
         living = self._present(newest)
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):
             return
-        least = len(living)
-        living[0].node.call(partial(living[0].stack.reset, least))
-        if not self._settles():
+        least, asker = len(living), living[0]
+
+        asked_at = -self.scenario.detection
+
+        def ask() -> None:
+            """As `group.reset()` does: again, if a change of view was under way, or nothing came."""
+            nonlocal asked_at
+            late = self.world.now - asked_at >= self.scenario.detection
+            if asker.inside and (asker.failed == UNDER_WAY or (asker.failed is None and late)):
+                asked_at, asker.failed = self.world.now, None
+                asker.node.call(partial(asker.stack.reset, least))
+
+        asker.failed = None
+        ask()
+        if not self._settles(ask):
             raise Violation("I28", f"a reset of {newest} did not help: {self.trouble()}")
         self.judge.finish(self._finished(), blocked=self._is_short())
 

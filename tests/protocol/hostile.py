@@ -30,7 +30,7 @@ from orcalike.transport.membership import early
 from orcalike.transport.membership.attribution import BELIEVED
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
-from orcalike.transport.view import Member, View
+from orcalike.transport.view import Member, View, resets_of
 
 if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
@@ -176,7 +176,7 @@ class Grammar:
     def __init__(self, dice: Random, view: View) -> None:
         self.dice = dice
         self.view = view
-        self.key = view.lineage >> 24 << 56 | view.number << 24 | view.ballot
+        self.key = resets_of(view.lineage) << 56 | view.number << 24 | view.mark
         self.counter = 5
         self.seqno = 5
 

@@ -13,6 +13,7 @@ import pytest
 
 from orcalike.testing.run import Run
 from orcalike.testing.scenario import MS, Event, Scenario
+from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.layers.mbrship import Mbrship
 from tests.protocol.test_schedules import START, D, cuts, scenario
 
@@ -87,6 +88,19 @@ def test_none_of_the_oldest_is_there_and_the_next_has_gone_on() -> None:
     run = Run(scenario(7, events))
     assert not run.run().blocked
     first = next(each for each in run.applications.values() if each.process == "6")
+    assert (first.exited or "").startswith("expelled")
+
+
+def test_a_member_is_left_out_that_saw_no_silence_and_has_nothing_to_say() -> None:
+    """0 goes on without 2 while the two cannot reach each other; all that 2 hears is answers."""
+    events = [
+        Event("half", START, "0", "2"),
+        Event("cut", START, "0", "2", span=D // 3),
+        Event("cut", START, "2", "0", span=D // 3),
+    ]
+    run = Run(replace(scenario(3, events), delays=Delays(timeout=MS)))
+    assert not run.run().blocked
+    first = next(each for each in run.applications.values() if each.process == "2")
     assert (first.exited or "").startswith("expelled")
 
 

@@ -52,6 +52,9 @@ class Port:
     def contact_with(self, address: str, message: list[Any]) -> None:
         self.contacted.append((address, message))
 
+    def left_out(self, member: Member) -> None:
+        pass
+
     def freeze(self) -> None:
         self.agreement.report(bytes([self.held]))
 
@@ -385,6 +388,37 @@ def test_leaders_fail_one_after_the_other() -> None:
     assert len({port.views[0] for port in group.live()}) == 1
 
 
+def test_a_view_of_an_earlier_ballot_is_told_to_members_that_did_not_report_in_this_one() -> None:
+    """They may be all of it that live: whoever else decided it is out of the group."""
+    group = Group(A, B, C)
+    group.suspect("a", "b")
+    group.pass_on("a", "c")
+    group.pass_on("c", "a")  # a has accepted a view of itself and c
+    group["a"].told.clear()
+    group["a"].agreement.suspect({C.incarnation})
+    group["a"].agreement.receive(1, ["PROMISED", 3 * ROUND | 1])
+    group.pass_on("a", "b")
+    group.pass_on("b", "a")
+    group.pass_on("a", "b")
+    group.pass_on("b", "a")
+    (view,) = group["a"].views
+    assert view.members == (A, C)
+    assert (2, "INSTALL") in [(place, message[0]) for place, message in group["a"].told]
+
+
+def test_a_member_that_was_overdue_and_leads_again_is_not_led_against() -> None:
+    group = Group(A, B, C)
+    group.suspect("b", "a")
+    agreement = group["b"].agreement
+    agreement.suspect(())
+    agreement.expel_awaited()  # neither a nor c has answered
+    assert agreement.leader == 1
+    assert agreement.attempt is not None
+    agreement.receive(0, ["FLUSH", agreement.attempt.ballot + ROUND & -ROUND, b"\x01", []])
+    assert agreement.leader == 0
+    assert agreement.attempt is None
+
+
 # Too few, and reset.
 
 
@@ -404,6 +438,17 @@ def test_all_who_promised_are_told_that_the_group_is_blocked() -> None:
     group.settle()
     rule = "with resilience 1, 3 of 4 members must be there"
     assert [port.blocks for port in group.live()] == [[((C, D), rule)]] * 2
+
+
+def test_a_member_whose_link_broke_is_told_once_more_that_the_group_is_blocked() -> None:
+    group = Group(A, B, C, D, degree=1)
+    group.crash("c", "d")
+    group.suspect("ab", "c", "d")
+    group.settle()
+    (said,) = group["b"].blocks
+    group["a"].agreement.again(B.incarnation)
+    group.settle()
+    assert group["b"].blocks == [said, said]
 
 
 def test_a_blocked_group_goes_on_when_somebody_comes_back() -> None:

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import (
-    BALLOT_BITS,
     BALLOT_MAX,
+    LINEAGE_BITS,
     LINEAGES_MAX,
     Member,
     View,
     next_lineage,
+    resets_of,
 )
 
 A = Member("unix:/a", 1, None, witness=True)
@@ -71,7 +72,7 @@ BAD_VIEWS: list[Any] = [
     [1, 2**32, 0, [], True, BEFORE],
     [-1, 2, 0, [], True, BEFORE],
     [0, 2, 0, [], True, BEFORE],
-    [LINEAGES_MAX << BALLOT_BITS, 2, 0, [], True, BEFORE],
+    [LINEAGES_MAX << LINEAGE_BITS, 2, 0, [], True, BEFORE],
     [1, 2, BALLOT_MAX + 1, [], True, BEFORE],
     [1, 2, -1, [], True, BEFORE],
     [1, 2, 0, [], 1, BEFORE],
@@ -79,7 +80,7 @@ BAD_VIEWS: list[Any] = [
     [1, 2, 0, [], True, [1, -1, 0]],
     [1, 2, 0, [], True, [1, 2**32, 0]],
     [1, 2, 0, [], True, [1, 1, BALLOT_MAX + 1]],
-    [1, 2, 0, [], True, [LINEAGES_MAX << BALLOT_BITS, 1, 0]],
+    [1, 2, 0, [], True, [LINEAGES_MAX << LINEAGE_BITS, 1, 0]],
     [1, 2, 0, [A.pack(), A.pack()], True, BEFORE],
     [1, 2, 0, [Member("x", i).pack() for i in range(MEMBERS_MAX + 1)], True, BEFORE],
 ]
@@ -97,15 +98,21 @@ def test_a_view_of_what_is_no_member_is_refused() -> None:
 
 
 def test_each_reset_begins_a_lineage_of_its_own() -> None:
-    one, other = next_lineage(1, 1025), next_lineage(1, 1026)
-    assert 1 < one < other < next_lineage(one, 0)
+    one, other = next_lineage((1, 2, 0), 1025), next_lineage((1, 2, 0), 1026)
+    assert 1 < one < other < next_lineage((one, 3, 1025), 0)
+    assert [resets_of(lineage) for lineage in (1, one, other)] == [0, 1, 1]
     for lineage in (one, other):
         assert View.unpack(View(lineage, 2, 0, ()).pack()).lineage == lineage
 
 
+def test_resets_of_two_views_under_one_ballot_begin_two_lineages() -> None:
+    """A member that the group went on without, and the group, each by a first ballot of theirs."""
+    assert next_lineage((1, 2, 1024), 2049) != next_lineage((1, 4, 1024), 2049)
+
+
 def test_lineages_come_to_an_end() -> None:
     with pytest.raises(OverflowError, match="make a new group"):
-        next_lineage(LINEAGES_MAX - 1 << BALLOT_BITS, 0)
+        next_lineage((LINEAGES_MAX - 1 << LINEAGE_BITS, 2, 0), 0)
 
 
 values = st.recursive(

@@ -38,7 +38,9 @@ cdef class Com(Layer):
     cdef object installed               # the view that they follow, or None
     cdef dict whys                      # why links of non-members are refused, for the driver
     cdef readonly dict counters         # what was dropped, by reason
+    cdef tuple sought                   # members outside of the view that a link is to stand to
     cdef int64_t pause                  # ns until links that are missing are tried again
+    cdef int64_t pause_max              # the longest such pause
     cpdef link_up(self, int link, str address)
     cpdef link_down(self, int link, str why)
     cpdef receive(self, int link, Message frame)

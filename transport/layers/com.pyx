@@ -10,7 +10,7 @@ addresses that one is wanted to. What is sent to a peer whose link is not up yet
 within a bound. Of two links to one peer, the first that greets carries all that is sent there, and
 is tried when the second greets: the peer may have lost it.
 A link to a member of the view that went down is made again, with growing pauses; what was under
-way on it is lost, and the layers above are told.
+way on it is lost, and the layers above are told. So is one to an endpoint that MBRSHIP seeks.
 
 A frame is  length of the rest (4) | magic | version | kind | 0 | body.  Nothing of it is believed
 before length, magic, version and kind are checked, and nothing but a greeting from a stranger.
@@ -38,7 +38,7 @@ cdef enum:
     LINKS_MAX = 4096
     PAUSE_LEAST = 10000000      # ns
     PAUSE_OLDER = 100000000     # before the older of two members makes their link
-    PAUSE_MOST = 1000000000
+    PAUSE_MOST = 1000000000     # or 2 D, where that is less
 
 
 cdef class Peer:
@@ -96,7 +96,9 @@ cdef class Com(Layer):
         self.places = []
         self.counters = {}
         self.whys = {}
+        self.sought = ()
         self.pause = PAUSE_LEAST
+        self.pause_max = min(PAUSE_MOST, 2 * config.detection)
 
     # What the driver tells.
 
@@ -135,7 +137,7 @@ cdef class Com(Layer):
             del self.peers[peer.address]    # it greets again when it comes back, or is contacted now
         if greeted or peer.address:
             self.above.up_problem(peer, why)
-        if peer.link < 0 and peer.place >= 0:
+        if peer.link < 0 and (peer.place >= 0 or self.sought):
             self.retry()
 
     def other_link(self, Peer peer):
@@ -149,7 +151,7 @@ cdef class Com(Layer):
         """Try again, after a pause, to link with who is in the view."""
         if self.deadline == NEVER:
             self.deadline = self.core.now + self.pause
-            self.pause = min(2 * self.pause, PAUSE_MOST)
+            self.pause = min(2 * self.pause, self.pause_max)
 
     cpdef expire(self):
         cdef Peer peer
@@ -159,10 +161,28 @@ cdef class Com(Layer):
             if peer is not None and peer.link < 0 and peer.place >= 0 and not peer.replaced:
                 missing = True
                 self.want(peer)
+        for member in self.sought:
+            if not self.is_found(member):
+                missing = True
+                self.want(self.peer(member.address))
         if missing:
             self.retry()
         else:
             self.pause = PAUSE_LEAST
+
+    def seek(self, tuple members):
+        """Make links to these endpoints outside of the view, and no others, until they stand."""
+        if members != self.sought:
+            self.sought = members
+            self.retry()
+
+    def is_found(self, member):
+        """Whether a link to a sought endpoint stands, or to another one that has its address."""
+        for link, peer in enumerate(self.links):
+            if peer is not None and self.greetings[link] and (
+                    peer.incarnation == member.incarnation or peer.address == member.address):
+                return True
+        return False
 
     def connect_failed(self, str address, str why):
         """No link to `address` could be made."""
@@ -175,7 +195,7 @@ cdef class Com(Layer):
             if peer.place < 0:
                 self.peers.pop(address, None)
             self.above.up_problem(peer, why)
-            if peer.place >= 0:
+            if peer.place >= 0 or self.sought:
                 self.retry()
 
     cpdef receive(self, int link, Message frame):

@@ -15,10 +15,12 @@ cdef class Mbrship(Layer):
     cdef uint64_t key               # identity of the view, as data headers carry it
     cdef object early               # data of views that are not installed here yet
     cdef object pending             # a value that was decided, and whose cut is not all here
+    cdef object outcome             # the value by which this member is out of the group
     cdef dict answered              # when those who speak of another view were told about this one
     cdef set asked                  # who was asked for what the pending value lacks
     cdef set passed_on              # joiners whose requests the leader was told of in this view
     cdef dict questioned            # addresses that were asked anything since the view began
+    cdef dict left_behind           # (member that a view went on without, until when it is sought)
     cdef dict former                # incarnations of earlier views, the last ones at the end
     cdef readonly str seed          # whom a join goes through
     cdef readonly int stale         # how many messages of other views were dropped
@@ -39,7 +41,7 @@ cdef class Mbrship(Layer):
     cdef behind(self, Message message)
     cdef ahead(self, Message message, tuple identity, bytes held)
     cdef gone(self, Message message)
-    cdef told_expelled(self, object view)
+    cdef told_expelled(self, Message message, object view)
     cdef correct(self, Message message, object view)
     cdef decided(self, object view, bytes cut)
     cdef suspicions(self)

@@ -34,7 +34,7 @@ from orcalike.transport.membership.detector import Detector
 from orcalike.transport.membership.early import Early, Entry
 from orcalike.transport.membership.leader import LeaderWatch
 from orcalike.transport.membership.lease import Leases
-from orcalike.transport.view import BALLOT_BITS, Member, View
+from orcalike.transport.view import Member, View, resets_of
 from orcalike.transport.wire.control import shown, unpack
 
 from libc.stdint cimport uint64_t
@@ -49,6 +49,7 @@ cdef enum:
     ASK_AGAIN = 1000000000          # ns until a join is asked for again
     JOINERS_MAX = 1024              # that are known to have been passed on to the leader
     ANSWER_AGAIN = 10000000         # ns until a member of another view is told again
+    SOUGHT = 4                      # times D for which a member that was left out is sought
     NOTED_MAX = 4096                # endpoints outside of the view that are remembered
     ALL_WATCHED = 8                 # in a view of so many all beat to all, so each has all leases
 
@@ -56,9 +57,9 @@ cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the v
 
 
 cdef uint64_t key_of(object view):
-    """Count of the lineage (7 bits), number (32), ballot (24): in the order of views."""
-    return (<uint64_t>(view.lineage >> BALLOT_BITS) << 56 | <uint64_t>view.number << 24
-            | <uint64_t>view.ballot)
+    """Count of resets (7 bits), number (32), ballot and lineage (24): grows with each view."""
+    return (<uint64_t>resets_of(view.lineage) << 56 | <uint64_t>view.number << 24
+            | <uint64_t>view.mark)
 
 
 cdef bint is_after(object view, object other) except -1:
@@ -87,7 +88,7 @@ cdef class Mbrship(Layer):
         self.early = Early()
         self.answered = {}
         self.asked, self.passed_on = set(), set()
-        self.questioned, self.former = {}, {}
+        self.questioned, self.former, self.left_behind = {}, {}, {}
         self.ask_at = self.frozen_at = self.lease_at = NEVER
 
     # Downcalls.
@@ -202,6 +203,7 @@ cdef class Mbrship(Layer):
 
     def died(self, incarnation, lease, age):
         """The process of a member was seen to end (H13), `age` ns after its last `lease` was sent."""
+        self.forget_left_behind(incarnation)
         if self.view is None or self.view.place(incarnation) < 0:
             return
         vouched = bool(lease) and lease == self.key and 0 <= age < self.leases.span
@@ -227,11 +229,16 @@ cdef class Mbrship(Layer):
                 self.suspicions()
                 for incarnation in back:
                     self.say_again(incarnation)
+                    if self.view.place(incarnation) >= 0:
+                        # It may have gone on without this member, whose link may be a dead one.
+                        self.tell(self.view.place(incarnation), ["HERE"])
             self.agreement.ask_again()
             self.ask_strangers()
         if now >= self.lease_at:
             self.lease_at = NEVER
             self.core.again(self)
+        if self.left_behind:
+            self.seek()
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:
@@ -325,6 +332,8 @@ cdef class Mbrship(Layer):
             least = min(least, self.frozen_at + self.slow)
         if self.leader.deadline is not None:
             least = min(least, self.leader.deadline)
+        for _, until in self.left_behind.values():
+            least = min(least, until)
         self.deadline = least
 
     # Upcalls.
@@ -364,7 +373,7 @@ cdef class Mbrship(Layer):
             self.stale += 1
             if self.view is not None and (message.source < 0 or key & CONTROL):
                 self.behind(message)
-            elif self.over and not self.leaves and key & CONTROL:
+            elif self.over and key & CONTROL:
                 self.say_gone(message)          # that view counts on this endpoint
             return
         peer = self.below.focus("COM").peer_at(message.link)
@@ -435,7 +444,10 @@ cdef class Mbrship(Layer):
     cdef gone(self, Message message):
         """GONE: the peer is out of the group for good, and answers for its member no more."""
         cdef Peer peer = self.peer_of(message)
-        if self.view is not None and peer is not None and self.view.place(peer.incarnation) >= 0:
+        if self.view is None or peer is None:
+            return
+        self.forget_left_behind(peer.incarnation)
+        if self.view.place(peer.incarnation) >= 0:
             self.agreement.died(peer.incarnation, vouched=False)
             self.suspicions()
 
@@ -472,6 +484,11 @@ cdef class Mbrship(Layer):
         cdef Peer peer = member
         if self.view is None:
             return
+        for member, _ in list(self.left_behind.values()):
+            if member.incarnation == peer.incarnation:
+                self.tell_expelled(peer.address, peer.incarnation)
+            elif member.address == peer.address:
+                self.forget_left_behind(member.incarnation)     # a later endpoint has its place
         if peer.place < 0 and self.agreement.frozen and peer.address:
             self.ask_what_is_missing(peer.address)  # blocked here, and perhaps long gone on there
         if self.unlinked.pop(peer.incarnation, None) is None:
@@ -516,7 +533,7 @@ cdef class Mbrship(Layer):
                 self.correct(message, View.unpack(packed))
             case ["EXPELLED", [*packed], int(incarnation)]:
                 if incarnation == self.me.incarnation:  # not one that had this address before
-                    self.told_expelled(View.unpack(packed))
+                    self.told_expelled(message, View.unpack(packed))
                 self.correct(message, View.unpack(packed))
             case ["BEHIND", [int(lineage), int(number), int(ballot)], bytes(held)]:
                 self.ahead(message, (lineage, number, ballot), held)
@@ -611,7 +628,7 @@ cdef class Mbrship(Layer):
         """Tell the endpoint at an address that the group went on without this incarnation of it."""
         self.contact_with(address, ["EXPELLED", self.view.pack(), incarnation])
 
-    cdef told_expelled(self, object view):
+    cdef told_expelled(self, Message message, object view):
         """The group has gone on without this member: it can never have its old writes accepted."""
         if view.place(self.me.incarnation) >= 0:
             return
@@ -619,7 +636,16 @@ cdef class Mbrship(Layer):
             self.exit("expelled: the group had let this member in, and went on without it")
         elif is_after(view, self.view):
             self.tell_gone([each for each in self.view.members if view.place(each.incarnation) < 0])
+            if view.lineage > self.view.lineage:
+                self.pass_on_expelled(view)
             self.exit(f"expelled: {view} went on without this member")
+            self.say_gone(message)
+
+    def pass_on_expelled(self, view):
+        """A group was reset without this member: it may not know the address of others of this view."""
+        for place, member in enumerate(self.view.members):
+            if place != self.place and view.place(member.incarnation) < 0:
+                self.tell(place, ["EXPELLED", view.pack(), member.incarnation])
 
     cdef tell_gone(self, members):
         """These may be in a view with this member, and must not wait for it: it answers no more."""
@@ -633,9 +659,17 @@ cdef class Mbrship(Layer):
             self.behind(message)
 
     def say_gone(self, Message message):
-        """A group that counts on this endpoint learns that it was expelled."""
+        """A group that counts on this endpoint, or seeks it, learns that it is out.
+
+        A member that missed the view without this one may have nobody else to ask for it.
+        """
         cdef Peer peer = self.peer_of(message)
-        if peer is not None and self.may_answer(peer.incarnation):
+        if peer is None or not self.may_answer(peer.incarnation):
+            return
+        if self.outcome is not None and self.outcome.view.place(peer.incarnation) >= 0:
+            view, cut = self.outcome
+            self.contact_with(peer.address, ["INSTALL", view.pack(), cut])
+        elif not self.leaves:
             self.contact_with(peer.address, ["GONE"])
 
     # The agreement's port.
@@ -715,10 +749,13 @@ cdef class Mbrship(Layer):
         """`view` is the view from here on."""
         cdef bint gone = view.place(self.me.incarnation) < 0
         if gone:
+            self.outcome = Value(view, cut)
             self.above.up_view(view, cut)       # so that it has all that came before
             self.exit("left" if self.leaves else f"expelled: {view} goes on without this member")
             return
         if self.view is not None:
+            if view.lineage != self.view.lineage:
+                self.leave_behind(view)
             for member in self.view.members:
                 self.former[member.incarnation] = True
             for incarnation in list(self.former)[:-NOTED_MAX]:
@@ -740,6 +777,7 @@ cdef class Mbrship(Layer):
         self.agreement.installed(Value(view, cut))
         self.grant(True)
         self.below.view(view)
+        self.seek()
         self.watch()
         self.suspicions()
         self.mark("V9")
@@ -752,6 +790,40 @@ cdef class Mbrship(Layer):
         if self.leaves and self.view is not None and self.above.up_may_leave():
             self.leave()                        # who was asked is gone, or did not hear
         self.core.again(self)                   # who asked meanwhile is served now
+
+    def left_out(self, member):
+        """A view goes on without a member that may live, which this one leads.
+
+        If it cannot be reached for D it suspects this member, and asks when that is heard again;
+        until then it may notice nothing, so it is sought.
+        """
+        self.left_behind[member.incarnation] = member, self.core.now + SOUGHT * self.detector.detection
+
+    def leave_behind(self, view):
+        """A reset goes on without some who may live, and may have gone on without this member.
+
+        In one lineage only one side goes on, and the other looks for it. After a reset both may
+        have, so neither waits for the other any more: this one seeks those it has left.
+        """
+        for member in self.view.members:
+            if view.place(member.incarnation) < 0 and member.incarnation not in self.agreement.dead:
+                self.left_behind[member.incarnation] = member, <int64_t>NEVER
+
+    def seek(self):
+        """Look for those that were left behind, until they have been told so, or for long enough.
+
+        Those of a reset the oldest looks for, that all know.
+        """
+        now, found = self.core.now, self.left_behind
+        self.left_behind = {each: found[each] for each in found if found[each][1] > now}
+        self.below.focus("COM").seek(tuple([
+            member for member, until in self.left_behind.values()
+            if self.place == 0 or self.place > 0 and until != <int64_t>NEVER]))
+
+    def forget_left_behind(self, incarnation):
+        """An endpoint is out, and knows it, or dead."""
+        if self.left_behind.pop(incarnation, None) is not None and self.view is not None:
+            self.seek()
 
     cdef replay(self, object entry):
         """A message that has waited for its view; its link may lead to another peer by now."""
@@ -784,6 +856,8 @@ cdef class Mbrship(Layer):
         self.ask_at = self.frozen_at = self.lease_at = NEVER
         self.leader.clear()
         self.early.clear()
+        self.left_behind.clear()
+        self.seek()
         self.agreement.view = None
         self.grant(False)
         self.watch()

@@ -52,6 +52,9 @@ class Port(Protocol):
     def contact_with(self, address: str, message: list[Any]) -> None:
         """Send a control message to an endpoint outside the view."""
 
+    def left_out(self, member: Member) -> None:
+        """This member may live, and must be told so that a view goes on without it."""
+
     def freeze(self) -> None:
         """Freeze the view; `report` is called with what is held."""
 
@@ -315,8 +318,11 @@ class Agreement:
                     self.port.tell(place, ["ACCEPT", self.promised])
         elif place not in attempt.reports:
             self._ask(place)
-        elif attempt.value is not None and place not in attempt.accepts:
-            self._propose_to(place)
+        else:
+            if attempt.value is not None and place not in attempt.accepts:
+                self._propose_to(place)
+            if attempt.said is not None:
+                self._tell_blocked(place, attempt.said)
 
     def _go_on(self) -> None:
         """Propose when all have reported who will, decide when enough have accepted."""
@@ -364,11 +370,14 @@ class Agreement:
             return
         self.attempt.said = ruling
         self.joining = {}  # who lives asks again, and who dies meanwhile does not count later
-        missing = [member.incarnation for member in ruling.missing]
         for place in self.attempt.reports:
             if place != self.place:
-                self.port.tell(place, ["BLOCKED", missing, ruling.rule])
+                self._tell_blocked(place, ruling)
         self.port.blocked(ruling.missing, ruling.rule)
+
+    def _tell_blocked(self, place: int, ruling: Ruling) -> None:
+        missing = [member.incarnation for member in ruling.missing]
+        self.port.tell(place, ["BLOCKED", missing, ruling.rule])
 
     def _propose(self) -> None:
         attempt = self.attempt
@@ -437,7 +446,7 @@ class Agreement:
                 self.joining[member.incarnation] = member  # when its predecessor is out
                 continue
             members.append(member)
-        lineage = next_lineage(view.lineage, attempt.ballot) if attempt.reset else view.lineage
+        lineage = next_lineage(view.identity, attempt.ballot) if attempt.reset else view.lineage
         return View(lineage, view.number + 1, attempt.ballot, tuple(members), follows=view.identity)
 
     def _last_with_state(self, attempt: Attempt, *, loses: bool) -> set[int]:
@@ -488,6 +497,7 @@ class Agreement:
                 self.port.contact_with(
                     member.address, ["EXPELLED", view.pack(), member.incarnation]
                 )
+                self.port.left_out(member)
 
     def tell_joiners(self, before: View, value: Value) -> None:
         """Tell those who are new in a view what they are in."""
@@ -663,12 +673,15 @@ class Agreement:
         attempt = self.attempt
         if attempt is None or attempt.ballot != ballot:
             return
+        first, said = place not in attempt.reports, attempt.said
         attempt.note(place, report)
         self.hung.discard(attempt.view.members[place].incarnation)
         self.port.mark("V4")
         if attempt.value is not None and place not in attempt.accepts:
             self._propose_to(place)
         self._go_on()
+        if first and said is not None and self.attempt is attempt and attempt.said is said:
+            self._tell_blocked(place, said)
 
     def _note_dead(self, dead: list[Any]) -> None:
         if self.view is not None:

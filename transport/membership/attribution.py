@@ -42,7 +42,7 @@ BELIEVED: dict[str, Standing] = {
         Standing.PLACE | Standing.MEMBER | Standing.FORMER | Standing.ASKED | Standing.STATED
     ),
     "SHIP": Standing.PLACE | Standing.MEMBER | Standing.ASKED,
-    "GONE": Standing.MEMBER,
+    "GONE": Standing.MEMBER | Standing.FORMER,
     "LEAVE": Standing.PLACE,
     "HERE": Standing.PLACE,
     "WAITS": Standing.PLACE,

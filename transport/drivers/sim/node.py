@@ -36,6 +36,8 @@ class Node:
         """Between two beats, ns."""
         self.silent = Spans()
         """When it sent and heard no beats."""
+        self.mute = Spans()
+        """When it beat to nobody, after it was in a group: it answers no beats then."""
         self.starved = Spans()
         """When it ran, and its beats did not."""
         self.known: dict[int, Node] = {}
@@ -223,6 +225,10 @@ class Node:
         """Beat to those that the stack names, from now on."""
         self._beats_version = self.stack.beats_version
         wanted = {member.incarnation for member in self.stack.beats}
+        if wanted:
+            self.mute.end(self.world.now)
+        else:
+            self.mute.begin(self.world.now)
         for incarnation, (_, spans) in self.beating.items():
             if incarnation not in wanted:
                 spans.begin(self.world.now)

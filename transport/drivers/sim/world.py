@@ -192,11 +192,11 @@ class World:
     def contact(self, node: Node, incarnation: int, dice: Stream) -> int | None:
         """When the last beat came to `node` that says that its own had arrived; None for never."""
         other = self.members.get(incarnation)
-        if other is None or node.incarnation not in other.beating:
+        if other is None:
             return None
-        since, beating = other.beating[node.incarnation]
-        when = self._reached(node, other, self._drawn(node, other, dice), beating)
-        return when if when >= since else None
+        # A beat from one that it does not beat to is answered, too: by all that beat, or join.
+        when = self._reached(node, other, self._drawn(node, other, dice), other.mute)
+        return when if when >= other.born else None
 
     def leased(self, node: Node, incarnation: int, dice: Stream) -> tuple[int, int]:
         """(key, when) of the last lease that came to `node` from a process; (0, 0) for none.
