@@ -200,6 +200,18 @@ def test_a_half_open_link_is_found_when_something_is_sent() -> None:
     assert pair.b.frames == []
 
 
+def test_after_the_faults_what_was_late_and_is_lost_holds_up_nothing() -> None:
+    pair = Pair()
+    pair.world.clog("a", "b", pair.world.now + 1_000 * MS)
+    pair.send(b"x")
+    pair.world.break_links("b", "a", one_end=True)
+    pair.world.heal_all()
+    pair.run()
+    pair.send(b"y")
+    pair.run()
+    assert pair.a.inputs == [("down", 0)]
+
+
 def test_the_dead_are_heard_out_and_then_their_links_are_down() -> None:
     pair = Pair()
     pair.send(b"1", b"2")
@@ -286,6 +298,7 @@ def test_an_overdue_alarm_comes_anywhere_among_what_was_queued() -> None:
     places = set()
     for seed in range(100):
         pair = Pair(seed=seed)
+        pair.beats_to_a()
         pair.b.deadline = pair.world.now + MS
         pair.node_b.drain()
         pair.world.pause(pair.node_b, pair.world.now + 5 * MS)
@@ -374,7 +387,15 @@ def test_the_kernel_of_a_host_says_which_of_its_processes_live() -> None:
     assert not lives(Pair())
 
 
-def test_who_does_not_beat_back_is_not_heard() -> None:
+def test_a_beat_from_one_that_is_not_beaten_to_is_answered() -> None:
+    pair = Pair()
+    pair.beats_to_a(3)
+    when = heard(pair, 10 * D)
+    assert when is not None
+    assert when > 9 * D
+
+
+def test_who_beats_to_nobody_is_not_heard() -> None:
     pair = Pair()
     pair.run(5 * D)
     since = pair.world.now

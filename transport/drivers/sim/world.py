@@ -330,6 +330,8 @@ class World:
             for end in node.links:
                 if end.queue:
                     end.hurry()
+                else:
+                    end.due = self.now  # what was to come, and is lost, holds up nothing
 
     def clog(self, source: str, target: str, until: int) -> None:
         """What is sent from now on arrives after `until`."""
