@@ -318,11 +318,10 @@ class Agreement:
                     self.port.tell(place, ["ACCEPT", self.promised])
         elif place not in attempt.reports:
             self._ask(place)
-        else:
-            if attempt.value is not None and place not in attempt.accepts:
-                self._propose_to(place)
-            if attempt.said is not None:
-                self._tell_blocked(place, attempt.said)
+        elif attempt.value is not None and place not in attempt.accepts:
+            self._propose_to(place)
+        if attempt is not None and attempt.said is not None and place in attempt.reports:
+            self._tell_blocked(place, attempt.said)
 
     def _go_on(self) -> None:
         """Propose when all have reported who will, decide when enough have accepted."""
