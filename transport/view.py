@@ -10,7 +10,7 @@ lineage is 1; each `reset` begins a higher one, which no other reset begins (`ne
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orcalike.transport.degree import MEMBERS_MAX
@@ -110,6 +110,12 @@ class View:
     follows: tuple[int, int, int] = (0, 0, 0)
     """The identity of the view before it; zeros for the first of a group."""
 
+    @classmethod
+    def first(cls, member: Member) -> View:
+        """The first view of a group that `member` makes."""
+        rank = 0 if member.rank is None and not member.witness else member.rank
+        return cls(1, 1, 0, (replace(member, rank=rank),))
+
     @property
     def identity(self) -> tuple[int, int, int]:
         """(lineage, number, ballot)."""
@@ -120,6 +126,15 @@ class View:
         """24 bits in which it differs from any other view of that number: ballot and lineage."""
         lineage = self.lineage >> ORIGIN_BITS ^ self.lineage >> ORIGIN_BITS - BALLOT_BITS
         return (self.ballot ^ lineage) & BALLOT_MAX
+
+    @property
+    def key(self) -> int:
+        """Count of resets (7 bits), number (32), ballot and lineage (24): it grows with each view."""
+        return resets_of(self.lineage) << 56 | self.number << BALLOT_BITS | self.mark
+
+    def is_after(self, other: View) -> bool:
+        """Whether this is of a later lineage, or has a higher number in the same one."""
+        return (self.lineage, self.number) > (other.lineage, other.number)
 
     @property
     def sequencer(self) -> Member:

@@ -20,7 +20,7 @@ cdef class Mbrship(Layer):
     cdef set asked                  # who was asked for what the pending value lacks
     cdef set passed_on              # joiners whose requests the leader was told of in this view
     cdef dict questioned            # addresses that were asked anything since the view began
-    cdef dict left_behind           # (member that a view went on without, until when it is sought)
+    cdef object left_behind         # members that a view went on without, and that are sought
     cdef dict former                # incarnations of earlier views, the last ones at the end
     cdef readonly str seed          # whom a join goes through
     cdef readonly int stale         # how many messages of other views were dropped
@@ -46,12 +46,10 @@ cdef class Mbrship(Layer):
     cdef decided(self, object view, bytes cut)
     cdef suspicions(self)
     cdef settle(self)
-    cdef watch(self)
-    cdef watch_all(self)
+    cdef watch(self, bint is_all=*)
     cdef ask_strangers(self)
     cdef plan(self)
     cdef replay(self, object entry)
     cdef say_here(self)
-    cdef tell_gone(self, members)
     cdef exit(self, str why)
 

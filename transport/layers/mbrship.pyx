@@ -34,7 +34,8 @@ from orcalike.transport.membership.detector import Detector
 from orcalike.transport.membership.early import Early, Entry
 from orcalike.transport.membership.leader import LeaderWatch
 from orcalike.transport.membership.lease import Leases
-from orcalike.transport.view import Member, View, resets_of
+from orcalike.transport.membership.left_behind import LeftBehind
+from orcalike.transport.view import Member, View
 from orcalike.transport.wire.control import shown, unpack
 
 from libc.stdint cimport uint64_t
@@ -49,22 +50,10 @@ cdef enum:
     ASK_AGAIN = 1000000000          # ns until a join is asked for again
     JOINERS_MAX = 1024              # that are known to have been passed on to the leader
     ANSWER_AGAIN = 10000000         # ns until a member of another view is told again
-    SOUGHT = 4                      # times D for which a member that was left out is sought
     NOTED_MAX = 4096                # endpoints outside of the view that are remembered
     ALL_WATCHED = 8                 # in a view of so many all beat to all, so each has all leases
 
 cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the view, 0 for strangers
-
-
-cdef uint64_t key_of(object view):
-    """Count of resets (7 bits), number (32), ballot and lineage (24): grows with each view."""
-    return (<uint64_t>resets_of(view.lineage) << 56 | <uint64_t>view.number << 24
-            | <uint64_t>view.mark)
-
-
-cdef bint is_after(object view, object other) except -1:
-    """Whether a view is of a later lineage, or has a higher number in the same one."""
-    return (view.lineage, view.number) > (other.lineage, other.number)
 
 
 cdef class Mbrship(Layer):
@@ -88,7 +77,8 @@ cdef class Mbrship(Layer):
         self.early = Early()
         self.answered = {}
         self.asked, self.passed_on = set(), set()
-        self.questioned, self.former, self.left_behind = {}, {}, {}
+        self.questioned, self.former = {}, {}
+        self.left_behind = LeftBehind(self, config.detection)
         self.ask_at = self.frozen_at = self.lease_at = NEVER
 
     # Downcalls.
@@ -103,15 +93,10 @@ cdef class Mbrship(Layer):
                 self.ask_what_is_missing(address)
             return
         if not address:
-            self.install(View(1, 1, 0, (self.first(),)), b"")
+            self.install(View.first(self.me), b"")
             return
         self.seed = address
         self.ask()
-
-    def first(self):
-        """This member, as the first of a group."""
-        rank = self.me.rank if self.me.rank is not None or self.me.witness else 0
-        return Member(self.me.address, self.me.incarnation, rank, self.me.witness)
 
     def ask(self):
         """Ask to be let in, and again later."""
@@ -203,7 +188,7 @@ cdef class Mbrship(Layer):
 
     def died(self, incarnation, lease, age):
         """The process of a member was seen to end (H13), `age` ns after its last `lease` was sent."""
-        self.forget_left_behind(incarnation)
+        self.left_behind.forget(incarnation, self.place, self.core.now)
         if self.view is None or self.view.place(incarnation) < 0:
             return
         vouched = bool(lease) and lease == self.key and 0 <= age < self.leases.span
@@ -237,8 +222,8 @@ cdef class Mbrship(Layer):
         if now >= self.lease_at:
             self.lease_at = NEVER
             self.core.again(self)
-        if self.left_behind:
-            self.seek()
+        if self.left_behind.deadline is not None:
+            self.left_behind.seek(self.place, now)
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:
@@ -255,7 +240,7 @@ cdef class Mbrship(Layer):
         """Tell the agreement who is suspected now."""
         self.agreement.suspect(self.detector.silent | self.unlinked.keys())
         if self.view is not None and OLDEST_WATCHED <= min(self.place, self.agreement.leader):
-            self.watch_all()
+            self.watch(is_all=True)
         self.core.again(self)
 
     def suspected(self, incarnation, str why):
@@ -288,26 +273,22 @@ cdef class Mbrship(Layer):
         self.leader.ask(self.core.now)
         self.plan()
 
-    cdef watch(self):
-        """Beat to the oldest, or to all where this is one of them; and hear them."""
+    cdef watch(self, bint is_all=False):
+        """Beat to the oldest, or to all where this is one of them, and hear them.
+
+        `is_all`: none of the oldest is there, as seen here, so who leads now is watched like them.
+        """
         members = self.view.members if self.view is not None else ()
-        if self.place >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
+        if not is_all and self.place >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
             members = members[:OLDEST_WATCHED]
         beats = tuple([m for m in members if m.incarnation != self.me.incarnation])
         if beats != self.core.beats:
             self.core.beats = beats
             self.core.beats_version += 1
-        self.detector.watch([member.incarnation for member in beats], self.core.now)
-        self.plan()
-
-    cdef watch_all(self):
-        """None of the oldest is there, as seen here: who leads now is watched like them."""
-        beats = tuple([m for m in self.view.members if m.incarnation != self.me.incarnation])
-        if beats == self.core.beats:
+        elif is_all:
             return
-        self.core.beats = beats
-        self.core.beats_version += 1
-        self.detector.watch_too([member.incarnation for member in beats], self.core.now)
+        listen = self.detector.watch_too if is_all else self.detector.watch
+        listen([member.incarnation for member in beats], self.core.now)
         self.plan()
 
     cdef ask_strangers(self):
@@ -325,16 +306,10 @@ cdef class Mbrship(Layer):
 
     cdef plan(self):
         """The deadline: the detector's, the next question, or the end of patience."""
-        cdef object least = min(self.ask_at, self.lease_at)
-        if self.detector.deadline is not None:
-            least = min(least, self.detector.deadline)
-        if self.frozen_at != NEVER:
-            least = min(least, self.frozen_at + self.slow)
-        if self.leader.deadline is not None:
-            least = min(least, self.leader.deadline)
-        for _, until in self.left_behind.values():
-            least = min(least, until)
-        self.deadline = least
+        frozen_until = NEVER if self.frozen_at == NEVER else self.frozen_at + self.slow
+        times = (self.ask_at, self.lease_at, frozen_until, self.detector.deadline,
+                 self.leader.deadline, self.left_behind.deadline)
+        self.deadline = min([each for each in times if each is not None])
 
     # Upcalls.
 
@@ -446,7 +421,7 @@ cdef class Mbrship(Layer):
         cdef Peer peer = self.peer_of(message)
         if self.view is None or peer is None:
             return
-        self.forget_left_behind(peer.incarnation)
+        self.left_behind.forget(peer.incarnation, self.place, self.core.now)
         if self.view.place(peer.incarnation) >= 0:
             self.agreement.died(peer.incarnation, vouched=False)
             self.suspicions()
@@ -484,11 +459,8 @@ cdef class Mbrship(Layer):
         cdef Peer peer = member
         if self.view is None:
             return
-        for member, _ in list(self.left_behind.values()):
-            if member.incarnation == peer.incarnation:
-                self.tell_expelled(peer.address, peer.incarnation)
-            elif member.address == peer.address:
-                self.forget_left_behind(member.incarnation)     # a later endpoint has its place
+        if self.left_behind.found(peer.address, peer.incarnation, self.place, self.core.now):
+            self.tell_expelled(peer.address, peer.incarnation)
         if peer.place < 0 and self.agreement.frozen and peer.address:
             self.ask_what_is_missing(peer.address)  # blocked here, and perhaps long gone on there
         if self.unlinked.pop(peer.incarnation, None) is None:
@@ -552,19 +524,15 @@ cdef class Mbrship(Layer):
                 # A link was made again, and only the other end may know that one was broken.
                 self.say_again(self.view.members[message.source].incarnation)
             case ["RESET", int(minimum)] if self.view is not None and message.source >= 0:
-                self.reset_for(message.source, minimum)
+                why = self.agreement.reset(minimum)
+                if why is not None:
+                    self.tell(message.source, ["RESET_FAILED", why])
             case ["RESET_FAILED", str(why)] if self.view is not None and message.source >= 0:
                 self.above.up_reset_failed(shown(why))
             case list() if self.view is not None and message.source >= 0:
                 self.agreement.receive(message.source, fields)
             case _:
                 raise ProtocolError(f"{kind_of(fields)} out of place")
-
-    def reset_for(self, place, minimum):
-        """RESET, of a member that does not lead."""
-        why = self.agreement.reset(minimum)
-        if why is not None:
-            self.tell(place, ["RESET_FAILED", why])
 
     cdef asked_to_join(self, Message message, object member, object options):
         """JOIN, from the joiner, in its own name; or passed on by the member that it knew."""
@@ -607,8 +575,9 @@ cdef class Mbrship(Layer):
                 self.install(view, cut)
         elif view.follows != self.view.identity and not (
                 self.is_broken("install-any-number") and view != self.view):
-            if view.place(self.me.incarnation) >= 0 and is_after(view, self.view):
-                self.tell_gone(dict.fromkeys((*view.members, *self.view.members)))
+            if view.place(self.me.incarnation) >= 0 and view.is_after(self.view):
+                others = dict.fromkeys((*view.members, *self.view.members))
+                self.left_behind.say_gone(others, self.me.incarnation)
                 self.exit(f"expelled: {view} does not follow this member's {self.view}")
             else:
                 self.stale += 1
@@ -634,24 +603,13 @@ cdef class Mbrship(Layer):
             return
         if self.view is None:
             self.exit("expelled: the group had let this member in, and went on without it")
-        elif is_after(view, self.view):
-            self.tell_gone([each for each in self.view.members if view.place(each.incarnation) < 0])
+        elif view.is_after(self.view):
+            others = [each for each in self.view.members if view.place(each.incarnation) < 0]
+            self.left_behind.say_gone(others, self.me.incarnation)
             if view.lineage > self.view.lineage:
-                self.pass_on_expelled(view)
+                self.left_behind.pass_on(view, self.view, self.me.incarnation)
             self.exit(f"expelled: {view} went on without this member")
             self.say_gone(message)
-
-    def pass_on_expelled(self, view):
-        """A group was reset without this member: it may not know the address of others of this view."""
-        for place, member in enumerate(self.view.members):
-            if place != self.place and view.place(member.incarnation) < 0:
-                self.tell(place, ["EXPELLED", view.pack(), member.incarnation])
-
-    cdef tell_gone(self, members):
-        """These may be in a view with this member, and must not wait for it: it answers no more."""
-        for member in members:
-            if member.incarnation != self.me.incarnation:
-                self.contact_with(member.address, ["GONE"])
 
     cdef correct(self, Message message, object view):
         """A member of an older lineage speaks of its view as the newest: tell it the present one."""
@@ -755,13 +713,13 @@ cdef class Mbrship(Layer):
             return
         if self.view is not None:
             if view.lineage != self.view.lineage:
-                self.leave_behind(view)
+                self.left_behind.reset(self.view, view, self.agreement.dead)
             for member in self.view.members:
                 self.former[member.incarnation] = True
             for incarnation in list(self.former)[:-NOTED_MAX]:
                 del self.former[incarnation]
         self.view = view
-        self.key = key_of(view)
+        self.key = view.key
         self.place = view.place(self.me.incarnation)
         self.me = view.members[self.place]
         self.awaited = view.members[0].incarnation
@@ -777,7 +735,7 @@ cdef class Mbrship(Layer):
         self.agreement.installed(Value(view, cut))
         self.grant(True)
         self.below.view(view)
-        self.seek()
+        self.left_behind.seek(self.place, self.core.now)
         self.watch()
         self.suspicions()
         self.mark("V9")
@@ -792,38 +750,12 @@ cdef class Mbrship(Layer):
         self.core.again(self)                   # who asked meanwhile is served now
 
     def left_out(self, member):
-        """A view goes on without a member that may live, which this one leads.
+        """A view goes on without a member that may live, which this one leads."""
+        self.left_behind.left_out(member, self.core.now)
 
-        If it cannot be reached for D it suspects this member, and asks when that is heard again;
-        until then it may notice nothing, so it is sought.
-        """
-        self.left_behind[member.incarnation] = member, self.core.now + SOUGHT * self.detector.detection
-
-    def leave_behind(self, view):
-        """A reset goes on without some who may live, and may have gone on without this member.
-
-        In one lineage only one side goes on, and the other looks for it. After a reset both may
-        have, so neither waits for the other any more: this one seeks those it has left.
-        """
-        for member in self.view.members:
-            if view.place(member.incarnation) < 0 and member.incarnation not in self.agreement.dead:
-                self.left_behind[member.incarnation] = member, <int64_t>NEVER
-
-    def seek(self):
-        """Look for those that were left behind, until they have been told so, or for long enough.
-
-        Those of a reset the oldest looks for, that all know.
-        """
-        now, found = self.core.now, self.left_behind
-        self.left_behind = {each: found[each] for each in found if found[each][1] > now}
-        self.below.focus("COM").seek(tuple([
-            member for member, until in self.left_behind.values()
-            if self.place == 0 or self.place > 0 and until != <int64_t>NEVER]))
-
-    def forget_left_behind(self, incarnation):
-        """An endpoint is out, and knows it, or dead."""
-        if self.left_behind.pop(incarnation, None) is not None and self.view is not None:
-            self.seek()
+    def seek(self, members):
+        """Have links made to these, which are not in the view."""
+        self.below.focus("COM").seek(members)
 
     cdef replay(self, object entry):
         """A message that has waited for its view; its link may lead to another peer by now."""
@@ -857,7 +789,6 @@ cdef class Mbrship(Layer):
         self.leader.clear()
         self.early.clear()
         self.left_behind.clear()
-        self.seek()
         self.agreement.view = None
         self.grant(False)
         self.watch()

@@ -1,0 +1,105 @@
+"""Members that a view went on without, and that may live: they are sought, and told.
+
+In one lineage only one side goes on. A member that is left out and lives suspects the others when it
+does not hear them for the detection time D, and asks them as soon as it does; until then it may
+notice nothing. So the member that leads seeks it for some D.
+
+After a reset both sides may have gone on, so neither waits for the other any more. Those that were
+left behind are sought until they are out or dead: by the oldest member, that all of them know.
+
+The clock is the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Any, Protocol
+
+from orcalike.transport.view import Member, View
+
+SOUGHT = 4
+"""Times D for which a member that was left out is sought."""
+
+
+class Port(Protocol):
+    """What this needs of the layer that it works for."""
+
+    def seek(self, members: tuple[Member, ...]) -> None:
+        """Make a link to each of these again and again, and to no others that are outside."""
+
+    def tell(self, place: int, message: list[Any]) -> None:
+        """Send a control message to the member at `place`."""
+
+    def contact_with(self, address: str, message: list[Any]) -> None:
+        """Send a control message to the endpoint at an address."""
+
+
+class LeftBehind:
+    """Whom this member seeks: members of earlier views."""
+
+    def __init__(self, port: Port, detection: int) -> None:
+        """`detection` is D, in ns."""
+        self._port = port
+        self._sought_for = SOUGHT * detection
+        self._members: dict[int, tuple[Member, int | None]] = {}
+        """By incarnation; with the time until which it is sought, in ns, or None after a reset."""
+
+    @property
+    def deadline(self) -> int | None:
+        """When to `seek` again, in ns; None where there is nothing to be ended."""
+        times = [until for _, until in self._members.values() if until is not None]
+        return min(times, default=None)
+
+    def left_out(self, member: Member, now: int) -> None:
+        """This member leads a view without `member`, which may live."""
+        self._members[member.incarnation] = member, now + self._sought_for
+
+    def reset(self, before: View, view: View, dead: Container[int]) -> None:
+        """`view` goes on by a reset without some of `before`."""
+        for member in before.members:
+            if view.place(member.incarnation) < 0 and member.incarnation not in dead:
+                self._members[member.incarnation] = member, None
+
+    def seek(self, place: int, now: int) -> None:
+        """Seek those whose time is not over; `place` is this member's, -1 outside of the group."""
+        self._members = {
+            incarnation: (member, until)
+            for incarnation, (member, until) in self._members.items()
+            if until is None or until > now
+        }
+        self._port.seek(
+            tuple(
+                member
+                for member, until in self._members.values()
+                if place == 0 or (place > 0 and until is not None)
+            )
+        )
+
+    def forget(self, incarnation: int, place: int, now: int) -> None:
+        """An endpoint is out and knows it, or is dead."""
+        if self._members.pop(incarnation, None) is not None and place >= 0:
+            self.seek(place, now)
+
+    def found(self, address: str, incarnation: int, place: int, now: int) -> bool:
+        """Whether the endpoint that a link leads to is one of these; a later one has its address."""
+        for member, _ in list(self._members.values()):
+            if member.address == address and member.incarnation != incarnation:
+                self.forget(member.incarnation, place, now)
+        return incarnation in self._members
+
+    def clear(self) -> None:
+        """This member is out of the group."""
+        self._members.clear()
+        self.seek(-1, 0)
+
+    def pass_on(self, view: View, before: View, me: int) -> None:
+        """A group was reset without this member, and may not know others of this one's last view."""
+        for place, member in enumerate(before.members):
+            if member.incarnation != me and view.place(member.incarnation) < 0:
+                self._port.tell(place, ["EXPELLED", view.pack(), member.incarnation])
+
+    def say_gone(self, members: Iterable[Member], me: int) -> None:
+        """These may count on this member, and must not wait for it: it answers no more."""
+        for member in members:
+            if member.incarnation != me:
+                self._port.contact_with(member.address, ["GONE"])
