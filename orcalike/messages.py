@@ -52,7 +52,7 @@ from orcalike.transport.errors import NotEnoughMembers
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.pack import Pack
 from orcalike.transport.stack import Stack
-from orcalike.transport.view import BALLOT_BITS, Member, View
+from orcalike.transport.view import Member, View, resets_of
 from orcalike.transport.wire.message import Message
 from orcalike.watch import SAY_EVERY
 
@@ -196,7 +196,7 @@ class Inbox(Layer):
     def too_few(self) -> str | None:
         """Why messages wait for more members; None where they do not."""
         view, degree = self.installed, self.group_degree
-        if view is None or self.available or view.lineage >> BALLOT_BITS:
+        if view is None or self.available or resets_of(view.lineage):
             return None
         if degree > NUMBER_MAX or len(view.replicas) > degree:
             return None

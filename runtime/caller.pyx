@@ -30,7 +30,7 @@ from orcalike.runtime.raising import fresh, own
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import NUMBER_MAX
 from orcalike.transport.errors import NotEnoughMembers, StackError
-from orcalike.transport.view import BALLOT_BITS
+from orcalike.transport.view import resets_of
 
 from orcalike.runtime.invocation cimport (
     UNDER_WAY,
@@ -255,7 +255,7 @@ cdef class Caller(Invoker):
         """Whether what is of this degree waits until the view has more members (H2)."""
         view = (<object>self).view
         return (degree <= NUMBER_MAX and len(view.replicas) <= degree
-                and not self.available and view.lineage >> BALLOT_BITS == 0)
+                and not self.available and not resets_of(view.lineage))
 
     def too_few(self):
         """Why writes of a degree in use wait for more members; None where none has to."""

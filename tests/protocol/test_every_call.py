@@ -21,7 +21,7 @@ from tests.protocol.hands import Hands
 
 ROOT = Path(__file__).parents[2]
 MEANT = re.compile(
-    r"TypeError: (Argument .* has incorrect type|Cannot convert Member to .*Peer"
+    r"TypeError: (Argument .* has incorrect type|Cannot convert (Member|NoneType) to .*Peer"
     r"|'(NoneType|View)' object is not (callable|iterable))"
     r"|AttributeError: 'NoneType' object has no attribute 'place'"
     r"|IndexError: list index out of range|AssertionError: "

@@ -428,7 +428,7 @@ cdef class Mbrship(Layer):
 
     cpdef up_problem(self, object member, str why):
         """A link went down. It is a loss only where the peer belongs to the view."""
-        cdef Peer peer = member
+        cdef Peer peer = <Peer?>member    # not None either
         self.early.forget(peer)                 # with the link more of it is lost
         if self.view is None:
             if peer.address == self.seed:
@@ -456,7 +456,7 @@ cdef class Mbrship(Layer):
 
     cpdef up_linked(self, object member):
         """A link stands again."""
-        cdef Peer peer = member
+        cdef Peer peer = <Peer?>member    # not None either
         if self.view is None:
             return
         if self.left_behind.found(peer.address, peer.incarnation, self.place, self.core.now):

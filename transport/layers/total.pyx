@@ -32,7 +32,7 @@ members of the new view hold it (H12).
 from orcalike.transport.degree import NUMBER_MAX, number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.cut import Cut, Piece, Report
-from orcalike.transport.view import BALLOT_BITS
+from orcalike.transport.view import resets_of
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -197,7 +197,7 @@ cdef class Total(Layer):
     cdef int count_whole(self) except -1:
         """Whose word counts: members whose state is complete (H3, H9)."""
         cdef bint whole
-        self.was_reset = self.view.lineage >> BALLOT_BITS > 0
+        self.was_reset = resets_of(self.view.lineage) > 0
         self.replicas = 0
         for place, member in enumerate(self.view.members):
             whole = (member.incarnation not in self.lacking
