@@ -71,7 +71,7 @@ class Application(Layer):
             return  # the view without this member
         members = tuple(member.incarnation for member in view.members)
         witnesses = frozenset(each.incarnation for each in view.members if each.witness)
-        seen = Installed(view.identity, members, witnesses)
+        seen = Installed(view.identity, members, witnesses, self.run.whole(view))
         steps = self.run.world.steps
         if self.entered is None and not self.creates:
             self._joined_at = steps

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from orcalike.transport.view import resets_of
+
 Key = tuple[int, int]
 """(seqno, index): a place in the total order of one lineage."""
 Identity = tuple[int, int, int]
@@ -38,6 +40,8 @@ class Installed:
     members: tuple[int, ...]
     """All of them, oldest first."""
     witnesses: frozenset[int] = frozenset()
+    whole: int | None = field(default=None, compare=False)
+    """How many members with replicas had complete state as it began; None where nobody has counted."""
 
     @property
     def lineage(self) -> int:
@@ -112,10 +116,18 @@ class Facts:
     """The last place in a view at which a cast of degree 1 or more was delivered anywhere."""
 
     def degree_in(self, degree: int, view: Installed) -> int:
-        """How many others must hold a cast of that degree in that view (H2)."""
+        """How many others must hold a cast of that degree in that view (H2).
+
+        After a reset no more than there are, with complete state (Amoeba 3.1).
+        """
         if degree == MAJORITY:
             return len(view.members) // 2
-        return len(view.members) - 1 if degree == ALL else degree
+        if degree == ALL:
+            return len(view.members) - 1
+        whole = self.views.get(view.identity, view).whole
+        if whole is not None and resets_of(view.lineage):
+            return min(degree, max(whole - 1, 0))
+        return degree
 
     def is_pinned(self, view: Identity, key: Key) -> bool:
         """Whether what was delivered there must stay: it, or something behind it, has a degree."""

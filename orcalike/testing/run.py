@@ -171,6 +171,11 @@ class Run:
                 count += 1
         return count
 
+    def whole(self, view: View) -> int:
+        """How many members of a view have replicas with complete state."""
+        found = [self.applications[member.incarnation] for member in view.replicas]
+        return sum(each.transfer is None or each.transfer.complete for each in found)
+
     def _pass(self, application: Application, step: str) -> None:
         """A stack passes a step of the protocol."""
         if step in ("V2", "V3") and application.membership.view is not None:
@@ -354,7 +359,10 @@ class Run:
 
     def _is_short(self) -> bool:
         """Whether something waits for more members with replicas than there are (H2)."""
-        living = self.living(self._newest_living())
+        newest = self._newest_living()
+        if newest is not None and resets_of(newest.lineage):
+            return False  # no degree takes more than there are
+        living = self.living(newest)
         replicas = sum(not each.stack.me.witness for each in living)
         sources = [self.judge.seen(each.me).sources for each in living if not each.stack.me.witness]
         return any(
