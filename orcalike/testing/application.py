@@ -46,6 +46,8 @@ class Application(Layer):
         self._joined_at = -1
         """The step in which its first view came: with it comes what was buffered since."""
         self._taken: list[list[Any]] = []
+        self._count = 0
+        """Of casts in the view that its state is as of."""
 
     @property
     def inside(self) -> bool:
@@ -71,7 +73,8 @@ class Application(Layer):
             return  # the view without this member
         members = tuple(member.incarnation for member in view.members)
         witnesses = frozenset(each.incarnation for each in view.members if each.witness)
-        seen = Installed(view.identity, members, witnesses, self.run.whole(view))
+        whole = self.total.replicas if self.total is not None else None
+        seen = Installed(view.identity, members, witnesses, whole)
         steps = self.run.world.steps
         if self.entered is None and not self.creates:
             self._joined_at = steps
@@ -83,14 +86,21 @@ class Application(Layer):
         held = self.total.held if here and self.total is not None else None
         judge = self.run.judge
         judge.view(self.me, seen, start, held)
-        if not self.stack.me.witness:
+        if not here and self._begins_later(view):
+            judge.seen(self.me).count = self._count
+        elif not self.stack.me.witness:
             judge.state(self.me, seen, self.digest)
         self.run.viewed(self)
+
+    def _begins_later(self, view: View) -> bool:
+        """Whether its state is as of a cast in that view: it had to ask for the state again."""
+        transfer = self.transfer
+        return transfer is not None and transfer.start != 0 and transfer.epoch == view.number
 
     def _begin(self) -> None:
         """Take the state that was given, if any was."""
         if self._taken:
-            digest, last, pairs = self._taken.pop(0)
+            digest, last, pairs, self._count = self._taken.pop(0)
             for more in self._taken:
                 pairs = [*pairs, *more]
             self.digest = digest
@@ -100,7 +110,7 @@ class Application(Layer):
         seen = self.run.judge.seen(self.me)
         pairs = list(seen.sources.items())
         piece = self.run.scenario.piece
-        head = [self.digest, seen.last, pairs[:piece]]
+        head = [self.digest, seen.last, pairs[:piece], seen.count]
         return iter(
             [
                 msgpack.packb(head),

@@ -41,7 +41,7 @@ class Installed:
     """All of them, oldest first."""
     witnesses: frozenset[int] = frozenset()
     whole: int | None = field(default=None, compare=False)
-    """How many members with replicas had complete state as it began; None where nobody has counted."""
+    """How many members with replicas were known to have complete state as it began."""
 
     @property
     def lineage(self) -> int:

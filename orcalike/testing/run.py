@@ -171,11 +171,6 @@ class Run:
                 count += 1
         return count
 
-    def whole(self, view: View) -> int:
-        """How many members of a view have replicas with complete state."""
-        found = [self.applications[member.incarnation] for member in view.replicas]
-        return sum(each.transfer is None or each.transfer.complete for each in found)
-
     def _pass(self, application: Application, step: str) -> None:
         """A stack passes a step of the protocol."""
         if step in ("V2", "V3") and application.membership.view is not None:

@@ -41,7 +41,7 @@ cdef class Total(Layer):
     cdef uint64_t cut               # up to here packets must be held; 0 where nobody asks
     cdef readonly uint64_t stamp    # the latest of the packets that were ever held here
     cdef frozenset lacking          # incarnations whose state is not complete
-    cdef int replicas               # members with replicas whose word counts for resilience
+    cdef readonly int replicas               # members with replicas whose word counts for resilience
     cdef int mode                   # AVAILABLE where the group asks for that, else 0
     cdef bint was_reset             # the view's lineage began with a reset: AVAILABLE is the rule
     cdef int least                  # R as the layers above have told it

@@ -5,4 +5,6 @@ from orcalike.transport.view import Member
 class Xfer(Layer):
     silent: bool
     complete: bool
+    epoch: int
+    start: int
     def __init__(self, core: Core, config: StackConfig, me: Member) -> None: ...
