@@ -6,5 +6,4 @@ class Xfer(Layer):
     silent: bool
     complete: bool
     epoch: int
-    start: int
     def __init__(self, core: Core, config: StackConfig, me: Member) -> None: ...
