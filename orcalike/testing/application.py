@@ -94,8 +94,10 @@ class Application(Layer):
 
     def _begins_later(self, view: View) -> bool:
         """Whether its state is as of a cast in that view: it had to ask for the state again."""
-        transfer = self.transfer
-        return transfer is not None and transfer.start != 0 and transfer.epoch == view.number
+        if self.transfer is None:
+            return False
+        state = self.transfer.dump()
+        return state["start"] != 0 and bool(state["epoch"] == view.number)
 
     def _begin(self) -> None:
         """Take the state that was given, if any was."""

@@ -9,6 +9,7 @@ class Total(Layer):
     place: int
     frozen: bool
     next: int
+    replicas: int
     counter: int
     stable_mark: int
     stamp: int

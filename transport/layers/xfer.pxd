@@ -29,8 +29,8 @@ cdef class Xfer(Layer):
     cdef list kept                  # casts that wait until the state is complete
     cdef bint leaves                # the application left while gifts are under way
     # Joining.
-    cdef readonly uint32_t epoch    # number of the view whose state is awaited, or ...
-    cdef readonly uint32_t start    # ... the end of the seqno of this member's AGAIN
+    cdef uint32_t epoch             # number of the view whose state is awaited, or ...
+    cdef uint32_t start             # ... the end of the seqno of this member's AGAIN
     cdef uint32_t wanted            # number of the next piece
     cdef object giver               # the incarnation that they come from; None as long as none came
     cdef bint begun                 # a piece of it came

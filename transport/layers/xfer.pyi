@@ -5,5 +5,4 @@ from orcalike.transport.view import Member
 class Xfer(Layer):
     silent: bool
     complete: bool
-    epoch: int
     def __init__(self, core: Core, config: StackConfig, me: Member) -> None: ...

@@ -515,7 +515,8 @@ cdef class Xfer(Layer):
     cpdef dict dump(self):
         return {"complete": self.complete, "waiting": len(self.donors),
                 "giving": len(self.gifts), "buffered": len(self.buffered),
-                "tried": len(self.tried), "reason": self.reason}
+                "tried": len(self.tried), "reason": self.reason,
+                "epoch": self.epoch, "start": self.start}
 
 
 cdef dict unpack_waiting(bytes waiting):
