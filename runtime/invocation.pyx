@@ -30,7 +30,8 @@ cdef object patient_loop = None         # an event loop on whose thread calls ma
 cdef class Invocation(Waitable):
     """One call of an operation, on its way: wait for it, await it, withdraw it, or let it go."""
 
-    def __dealloc__(self):
+    def __del__(self):
+        # While it is whole: `__dealloc__` comes when a collector of cycles has emptied it.
         if not self.finished:
             if self.invoker is not None:
                 self.invoker.forget(self)
@@ -141,6 +142,8 @@ cdef class Invocation(Waitable):
 
 def name_of(operation):
     """The name of an operation, or of what the group does, for people."""
+    if operation is None:
+        return "an invocation"
     return operation if isinstance(operation, str) else operation.title
 
 

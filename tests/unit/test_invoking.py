@@ -7,6 +7,7 @@ import gc
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -131,6 +132,42 @@ def test_an_interrupted_wait_withdraws(counter: Counter, monkeypatch: pytest.Mon
 
 
 # What nobody waits for.
+
+
+class Holding(Exception):
+    """Refers to what ended with it."""
+
+    def __init__(self, invocation: Invocation[Any]) -> None:
+        super().__init__("in a cycle")
+        self.invocation = invocation
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(Invocation, "an invocation"), (lambda: Counter().add.nowait(1), "add")],
+    ids=["no operation", "an operation"],
+)
+def test_a_failure_in_a_cycle_of_references_is_logged(
+    make: Callable[[], Invocation[Any]], name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What collects cycles empties the objects, in any order."""
+    invocation = make()
+    invocation.set_error(Holding(invocation))
+    assert repr(invocation)
+    del invocation
+    with caplog.at_level(logging.WARNING, "orcalike"):
+        gc.collect()
+    assert f"{name} failed, and nobody asked: Holding('in a cycle')" in caplog.text
+
+
+def test_a_call_in_a_cycle_of_references_runs_though_nothing_holds_it(counter: Counter) -> None:
+    holder: list[object] = [counter.take.nowait(3)]
+    holder.append(holder)
+    del holder
+    gc.collect()
+    counter.add(3)
+    counter.add(1)
+    assert counter.get() == 1
 
 
 def test_a_withdrawn_invocation_that_nobody_holds_is_not_logged(
