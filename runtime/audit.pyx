@@ -21,8 +21,20 @@ from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport Replica
 
+cdef extern from *:
+    """
+    static int orcalike_traverse(PyObject *object, visitproc visit, void *arg) {
+        traverseproc traverse = Py_TYPE(object)->tp_traverse;
+        return traverse ? traverse(object, visit, arg) : 0;
+    }
+    """
+    ctypedef int (*visitproc)(PyObject*, void*) except -1
+    int orcalike_traverse(PyObject*, visitproc, void*) except -1
+
 cdef extern from "Python.h":
-    object PyObject_GenericGetDict(object, void*)
+    void* Py_TYPE(PyObject*)
+    bint PyUnicode_CheckExact(PyObject*)
+    bint PyUnicode_CHECK_INTERNED(PyObject*)
     Py_ssize_t PyDict_GET_SIZE(PyObject*)
     int PyDict_Next(PyObject*, Py_ssize_t*, PyObject**, PyObject**)
     Py_ssize_t PyList_GET_SIZE(PyObject*)
@@ -32,8 +44,11 @@ cdef enum:
     LOOKED_AT = 65536       # values in one look
     NEWEST = 8              # entries of a dict that are tried for the newest
     DEEP = 5                # levels in which the newest is looked at
+    ATTRIBUTES = 256        # entries of a dict that are looked at if it may be the object's own
     ATOMIC = 63             # the bit that stands for atomic functions, and for operations past it
 
+cdef type none_type = type(None)
+cdef void* NONE = <void*>none_type
 cdef object elements_of = extension_types.elements_of
 cdef set accepted = set()   # types, beside the plain ones, of which a value could travel
 
@@ -44,27 +59,64 @@ cdef class Audit:
     cdef uint64_t operations    # a bit for each operation that was called
     cdef uint64_t writes        # of this member
     cdef uint64_t due           # when all is to be looked at again
-    cdef bint has_dict
+    cdef type kind              # of the object
+    cdef bint snaps             # its class has a `snapshot`
+    cdef list doubtful          # values of types that were not met before
+
+
+cdef struct Look:
+    void* kind                  # the object's class
+    bint met                    # the object's reference to it was met
+    void* audit                 # whose `doubtful` is filled
 
 
 cdef object refusal(Codec codec, Replica replica, object operation):
     """Why the state of an object cannot travel, after a write of this member; None if it can."""
-    cdef Audit audit = replica.audit
     cdef int bit = ATOMIC
-    cdef uint64_t flag
-    if audit is None:
-        audit = replica.audit = Audit.__new__(Audit)
-        audit.has_dict = type(replica.object).__dictoffset__ != 0
-    if isinstance(operation, Operation):
-        bit = min(max((<Operation>operation).index, 0), <int>ATOMIC)
-    flag = <uint64_t>1 << bit
-    audit.writes += 1
-    if audit.operations & flag and audit.writes < audit.due and look_at_newest(audit, replica):
+    if replica.audit is None or (<Audit>replica.audit).kind is not type(replica.object):
+        begin_audit(replica)
+    if isinstance(operation, Operation) and 0 <= (<Operation>operation).index < ATOMIC:
+        bit = (<Operation>operation).index
+    if looks_well(<Audit>replica.audit, <PyObject*>replica.object, <uint64_t>1 << bit):
         return None
+    return refusal_after_all(codec, replica, operation, <uint64_t>1 << bit)
+
+
+cdef int begin_audit(Replica replica) except -1:
+    cdef Audit audit = Audit.__new__(Audit)
+    audit.kind = type(replica.object)
+    audit.snaps = "snapshot" in replica.info.hooks
+    replica.audit = audit
+    return 0
+
+
+cdef bint looks_well(Audit audit, PyObject* shared, uint64_t flag) except -1:
+    """Count a write; whether it is no time to look at all, and only types that travel were met."""
+    cdef Look look
+    audit.writes += 1
+    if not audit.operations & flag or audit.writes >= audit.due:
+        return False
+    if audit.snaps:
+        return True
+    look.kind = <void*>audit.kind
+    look.met = False
+    look.audit = <void*>audit
+    orcalike_traverse(shared, look_at_attribute, &look)
+    return audit.doubtful is None
+
+
+cdef object refusal_after_all(Codec codec, Replica replica, object operation, uint64_t flag):
+    """Look at all if it is time, else at what is doubtful."""
+    cdef Audit audit = replica.audit
+    cdef Py_ssize_t left = LOOKED_AT
+    cdef object text = None
+    doubtful, audit.doubtful = audit.doubtful, None
     if not audit.operations & flag or audit.writes >= audit.due:
         audit.due = 2 * audit.writes
-    audit.operations |= flag
-    text = why_not(codec, replica)
+        audit.operations |= flag
+        text = why_not(codec, replica)
+    elif not all([travels(codec, value, &left, codec.max_depth - 1) for value in doubtful or ()]):
+        text = refused_by_encoding(codec, replica)
     if text is None:
         return None
     return NotSerializable(
@@ -75,14 +127,24 @@ cpdef object why_not(Codec codec, Replica replica):
     """Why the state of an object cannot travel, as far as one look goes; None if it can."""
     cdef Py_ssize_t left = LOOKED_AT
     try:
-        state = plain_state(replica)
-    except Exception as error:
-        return f"{what(replica.name)}: its snapshot raised {error!r}"
-    try:
-        if travels(codec, state, &left, codec.max_depth):
+        if "snapshot" in replica.info.hooks:
+            if travels(codec, plain_state(replica), &left, codec.max_depth):
+                return None
+        elif values_travel(codec, replica.object, &left):
             return None
     except RuntimeError:                # a local method changes it meanwhile
         return None
+    except Exception as error:
+        return f"{what(replica.name)}: its snapshot raised {error!r}"
+    return refused_by_encoding(codec, replica)
+
+
+cdef object refused_by_encoding(Codec codec, Replica replica):
+    """Why the state cannot be encoded, with the place in it; None if it can."""
+    try:
+        state = plain_state(replica)
+    except Exception as error:
+        return f"{what(replica.name)}: its snapshot raised {error!r}"
     try:
         encode_nothing(codec, state, what(replica.name))
     except NotSerializable as error:
@@ -90,11 +152,32 @@ cpdef object why_not(Codec codec, Replica replica):
     return None
 
 
+# An object's values are visited as the garbage collector does it: to ask for its `__dict__` would
+# make one, and CPython reads attributes that have no dict faster.
+
+cdef bint values_travel(Codec codec, object shared, Py_ssize_t* left) except *:
+    """Whether all that an object refers to looks as if it could travel."""
+    cdef list values = []
+    cdef bint met = False
+    orcalike_traverse(<PyObject*>shared, collect, <void*>values)
+    for value in values:
+        if value is type(shared) and not met:
+            met = True                  # an object's reference to its class is none of its values
+        elif not travels(codec, value, left, codec.max_depth - 1):
+            return False
+    return True
+
+
+cdef int collect(PyObject* value, void* values) except -1:
+    (<list>values).append(<object>value)
+    return 0
+
+
 cdef bint travels(Codec codec, object value, Py_ssize_t* left, int room) except *:
     """Whether a value looks as if it could travel."""
     cdef type kind = type(value)
     left[0] -= 1
-    if left[0] < 0 or is_scalar(kind):
+    if left[0] < 0 or is_scalar_type(<void*>kind):
         return True
     if room == 0:
         return False
@@ -124,55 +207,73 @@ cdef bint travels(Codec codec, object value, Py_ssize_t* left, int room) except 
     return True
 
 
-cdef inline bint is_scalar(type kind) noexcept:
-    return (kind is int or kind is str or kind is float or kind is bool or kind is bytes
-            or kind is type(None))
-
-
-cdef bint look_at_newest(Audit audit, Replica replica) except *:
-    """Whether attributes, and what was put last into them, are of types that travel."""
+cdef int look_at_attribute(PyObject* value, void* looking) except -1:
+    """Look at the value of an attribute, or at the dict of all."""
+    cdef Look* look = <Look*>looking
     cdef Py_ssize_t index = 0
     cdef PyObject* key
     cdef PyObject* item
-    if not audit.has_dict or "snapshot" in replica.info.hooks:
-        return True
-    attributes = PyObject_GenericGetDict(replica.object, NULL)
-    if type(attributes) is not dict:
-        return True
-    while PyDict_Next(<PyObject*>attributes, &index, &key, &item):
-        if not newest_travels(item, DEEP):
-            return False
-    return True
+    cdef void* kind = Py_TYPE(value)
+    if is_scalar_type(kind):
+        return 0
+    if <void*>value is look.kind and not look.met:
+        look.met = True
+        return 0
+    # The keys of the object's own dict are interned; a dict that only seems to be it costs more.
+    if (kind is <void*>dict and PyDict_Next(value, &index, &key, &item)
+            and PyUnicode_CheckExact(key) and PyUnicode_CHECK_INTERNED(key)):
+        look_at_entries(look, value, 0, ATTRIBUTES, DEEP)
+    return look_at_newest(look, value, kind, DEEP)
 
 
-cdef bint newest_travels(PyObject* value, int room) except *:
-    cdef type kind = type(<object>value)
-    cdef Py_ssize_t index, count
+cdef int look_at_entries(Look* look, PyObject* value, Py_ssize_t index, int most,
+                         int room) except -1:
+    """Look at so many entries of a dict, from the place `index` on."""
     cdef PyObject* key
     cdef PyObject* item
-    if is_scalar(kind):
-        return True
-    if kind is list:
+    while most > 0 and PyDict_Next(value, &index, &key, &item):
+        if not is_scalar_type(Py_TYPE(item)):
+            look_at_newest(look, item, Py_TYPE(item), room)
+        most -= 1
+    return 0
+
+
+cdef int look_at_newest(Look* look, PyObject* value, void* kind, int room) except -1:
+    """Look at what was put last into a value that is no scalar; note it if its type is new."""
+    cdef Py_ssize_t count
+    if kind is <void*>list:
         count = PyList_GET_SIZE(value)
-        return room == 0 or count == 0 or newest_travels(PyList_GET_ITEM(value, count - 1), room - 1)
-    if kind is dict:
-        count = PyDict_GET_SIZE(value)
-        if room == 0 or count == 0:
-            return True
+        if room > 0 and count > 0:
+            value = PyList_GET_ITEM(value, count - 1)
+            if not is_scalar_type(Py_TYPE(value)):
+                look_at_newest(look, value, Py_TYPE(value), room - 1)
+    elif kind is <void*>dict:
         # Entries are in the order in which they came; where some are gone, there are more places.
-        index = count - 1
-        for _ in range(NEWEST):
-            if not PyDict_Next(value, &index, &key, &item):
-                break
-            if not newest_travels(item, room - 1):
-                return False
-        return True
-    if kind is tuple or kind is set or kind is frozenset:
-        return True
-    if kind is deque:
-        items = <object>value
-        if not items or room == 0:
-            return True
-        last = items[len(items) - 1]
-        return newest_travels(<PyObject*>last, room - 1)
-    return kind in accepted
+        count = PyDict_GET_SIZE(value)
+        if room > 0 and count > 0:
+            look_at_entries(look, value, count - 1, NEWEST, room - 1)
+    elif kind is <void*>tuple or kind is <void*>set or kind is <void*>frozenset:
+        return 0
+    else:
+        look_at_other(look, <object>value, room)
+    return 0
+
+
+cdef int look_at_other(Look* look, object value, int room) except -1:
+    """The same for what is met less often."""
+    cdef Audit audit = <Audit>look.audit
+    if type(value) is deque:
+        if room > 0 and value:
+            last = value[len(value) - 1]
+            if not is_scalar_type(Py_TYPE(<PyObject*>last)):
+                look_at_newest(look, <PyObject*>last, Py_TYPE(<PyObject*>last), room - 1)
+    elif type(value) not in accepted:
+        if audit.doubtful is None:
+            audit.doubtful = []
+        audit.doubtful.append(value)
+    return 0
+
+
+cdef inline bint is_scalar_type(void* kind) noexcept:
+    return (kind is <void*>int or kind is <void*>str or kind is NONE or kind is <void*>float
+            or kind is <void*>bool or kind is <void*>bytes)
