@@ -2,9 +2,9 @@
 
 A value that cannot travel comes into a state in one way: an operation makes it, since arguments have
 travelled. So the member that calls a write looks at the object when it has run: at all of the state
-with the first call of each operation and each time the number of its writes has doubled, and with
-each call at the attributes and at what was put last into lists, dicts and deques. A look goes through
-LOOKED_AT values at the most.
+with the first call of each operation and each time the number of its writes has doubled; and with
+each of its first writes, and one in some later, at the attributes and at what was put last into
+lists, dicts and deques. A look goes through LOOKED_AT values at the most.
 """
 
 from collections import deque
@@ -42,6 +42,8 @@ cdef extern from "Python.h":
 
 cdef enum:
     LOOKED_AT = 65536       # values in one look
+    FIRST = 64              # writes of this member that are looked after one by one
+    ONE_IN = 64             # of those that follow; a power of 2
     NEWEST = 8              # entries of a dict that are tried for the newest
     DEEP = 5                # levels in which the newest is looked at
     ATTRIBUTES = 256        # entries of a dict that are looked at if it may be the object's own
@@ -96,7 +98,7 @@ cdef bint looks_well(Audit audit, PyObject* shared, uint64_t flag) except -1:
     audit.writes += 1
     if not audit.operations & flag or audit.writes >= audit.due:
         return False
-    if audit.snaps:
+    if audit.snaps or audit.writes > FIRST and audit.writes & (ONE_IN - 1):
         return True
     look.kind = <void*>audit.kind
     look.met = False
@@ -119,8 +121,10 @@ cdef object refusal_after_all(Codec codec, Replica replica, object operation, ui
         text = refused_by_encoding(codec, replica)
     if text is None:
         return None
-    return NotSerializable(
-        f"{text} ({operation.title} has run; nobody can join the group while the state is so)")
+    ran = f"{operation.title} has run"
+    if audit.writes > FIRST:
+        ran = f"{ran}, perhaps an earlier call made it so"
+    return NotSerializable(f"{text} ({ran}; nobody can join the group while the state is so)")
 
 
 cpdef object why_not(Codec codec, Replica replica):

@@ -221,3 +221,15 @@ def test_references_to_shared_objects_are_no_trouble(group: orca.Group) -> None:
         keeper.enqueue("reference")
     finally:
         del MAKERS["reference"]
+
+
+def test_what_a_later_write_makes_is_found_by_one_of_the_next(group: orca.Group) -> None:
+    """After the first writes of a member only one in some is looked at: none waits for a joiner."""
+    keeper = group.share(Keeper, "keeper")
+    for _ in range(200):
+        keeper.assign("plain")
+    calls = [keeper.assign.nowait("function") for _ in range(128)]
+    group.fence()
+    refused = [str(call.exception()) for call in calls if call.exception() is not None]
+    assert refused
+    assert "perhaps an earlier call made it so" in refused[0]
