@@ -51,7 +51,7 @@ class Writing:
         """Write, now and then several at once, until it is enough."""
         while not called("stop"):
             if self.paused.is_set():
-                self.paused.wait(0.01)
+                time.sleep(0.01)
                 continue
             try:
                 self.write()
