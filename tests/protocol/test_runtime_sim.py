@@ -21,7 +21,7 @@ from orcalike.transport.view import View
 from tests.protocol.checkers import Violation
 from tests.protocol.model import Cast, Model
 from tests.protocol.sim_programs import Late
-from tests.protocol.sim_runtime import UNDECLARED, Participant, Simulation, run
+from tests.protocol.sim_runtime import LIMIT, UNDECLARED, Participant, Simulation, run
 from tests.protocol.sim_scene import Scene
 from tests.zoo import Counter, Journal, transfer_when
 
@@ -232,7 +232,7 @@ def test_joiners_of_two_views_that_wait_for_one_busy_object() -> None:
 def played() -> Simulation:
     simulation = Simulation(Scene.draw(2))
     simulation._schedule()
-    simulation.world.run()
+    simulation.world.run(lambda: simulation.world.now > LIMIT)
     simulation._finish()
     return simulation
 
