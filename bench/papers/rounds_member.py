@@ -75,6 +75,9 @@ class Counter(Layer):
         """Out of the group."""
         self.endpoint.exited(why)
 
+    def too_few(self) -> None:
+        """Nothing that it casts has a degree that the view has too few members for."""
+
     def up_join_failed(self, why: str) -> None:
         """The address that was tried does not answer."""
         self.endpoint.join_failed(why)
