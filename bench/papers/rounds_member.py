@@ -40,6 +40,9 @@ class Counter(Layer):
     notice: Exception | None = None
     group_degree = 0
 
+    available = False
+    """Its degree is never lowered to what there is."""
+
     def __init__(self, stack: Stack, endpoint: Endpoint) -> None:
         super().__init__(stack)
         self.endpoint = endpoint
