@@ -9,7 +9,7 @@ and closure: `from time import time as t` is recognised, a variable called `time
 What an operation calls is checked with it: helpers of its class, functions and classes of the
 program's own modules. Other code is known by name alone (`forbidden`). What has no source (a
 prompt, `exec`) is let through, and so is what is reached through an argument or a container. A line
-with the comment `# orca: unchecked` is the programmer's own business.
+with the comment `# orca: unchecked`, and what it calls, is the programmer's own business.
 """
 
 from __future__ import annotations
@@ -163,18 +163,22 @@ class _Visitor(ast.NodeVisitor):
         self.resolving: set[str] = set()
 
     def report(self, node: ast.AST, what: str, remedy: str) -> None:
-        line = getattr(node, "lineno", 0)
-        file = self.subject.function.__code__.co_filename
-        if _UNCHECKED not in linecache.getline(file, line):
+        if not self.is_unchecked(node):
+            line = getattr(node, "lineno", 0)
             self.findings.append(
                 finding(self.subject.function, self.subject.who, what, remedy, line)
             )
 
     def note(self, node: ast.AST, what: str) -> None:
         """What the check cannot know."""
-        line = getattr(node, "lineno", 0)
+        if not self.is_unchecked(node):
+            line = getattr(node, "lineno", 0)
+            file = self.subject.function.__code__.co_filename
+            self.notes.append(f"{file}:{line}: {self.subject.who} {what}, which is not checked")
+
+    def is_unchecked(self, node: ast.AST) -> bool:
         file = self.subject.function.__code__.co_filename
-        self.notes.append(f"{file}:{line}: {self.subject.who} {what}, which is not checked")
+        return _UNCHECKED in linecache.getline(file, getattr(node, "lineno", 0))
 
     # Scopes.
 
@@ -295,7 +299,7 @@ class _Visitor(ast.NodeVisitor):
         """Check what is called, or may be, with the function that names it."""
         if isinstance(value, FunctionType):
             if value.__module__ == self._module or is_the_programs(value.__code__.co_filename):
-                self.call_helper(value, title(value), frozenset())
+                self.call_helper(node, value, title(value))
             elif not _is_known(value.__module__):
                 self.note(node, f"uses {path}")
         elif isinstance(value, type) and not hasattr(value, "__orcalike_info__"):
@@ -304,14 +308,25 @@ class _Visitor(ast.NodeVisitor):
                 if isinstance(method, FunctionType) and (
                     is_the_programs(method.__code__.co_filename)
                 ):
-                    self.call_helper(method, f"{title(value)}.{name}", frozenset())
+                    self.call_helper(node, method, f"{title(value)}.{name}")
         elif callable(value) and not _is_known(getattr(value, "__module__", None) or "builtins"):
             self.note(node, f"uses {path}")
 
-    def call_helper(self, function: FunctionType, name: str, owned: frozenset[str]) -> None:
+    def call_helper(
+        self,
+        node: ast.expr,
+        function: FunctionType,
+        name: str,
+        owned: frozenset[str] = frozenset(),
+    ) -> None:
         who = f"{name}, which {self._who} calls,"
         pure = self.subject.pure
-        self.called.append(Subject(function, who, pure=pure, owned=owned, helper=True))
+        self.check_too(node, Subject(function, who, pure=pure, owned=owned))
+
+    def check_too(self, node: ast.AST, called: Subject) -> None:
+        """A line that is unchecked answers for what it calls as well."""
+        if not self.is_unchecked(node):
+            self.called.append(replace(called, helper=True))
 
     def check_global(self, node: ast.Name, value: object) -> None:
         """A global that is not the same in each process, or changes there."""
@@ -433,7 +448,7 @@ class _Visitor(ast.NodeVisitor):
         who = f"{title(origin)}.{node.attr}, which {self._who} calls,"
         subject = method(self.subject.cls, origin, function, who, pure=pure)
         owned = subject.owned if owned is None else owned
-        self.called.append(replace(subject, owned=owned, helper=True))
+        self.check_too(node, replace(subject, owned=owned))
 
     # Changes.
 
@@ -538,7 +553,7 @@ class _Visitor(ast.NodeVisitor):
         given |= {(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg}
         owned = {n for n, value in given if is_part(value, self.parts, self.is_owned)}
         if owned:
-            self.call_helper(function, title(function), frozenset(owned))
+            self.call_helper(node, function, title(function), frozenset(owned))
 
     # The order of sets.
 

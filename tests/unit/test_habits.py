@@ -108,6 +108,9 @@ class Jobs:
 
     def _helper(self):
         self.last = 1
+
+    def _stamped(self):
+        self.last = time.time()
 """
 
 WRITES = {
@@ -210,6 +213,9 @@ HARMLESS_IN_WRITES = [
     "time = item; self.last = time.time()",
     "t = time; t = item; self.last = t.time()",
     "self.last = time.time()  # orca: unchecked",
+    "self.last = helpers.stamp()  # orca: unchecked",
+    "self.last = helpers.deep()  # orca: unchecked",
+    "self._stamped()  # orca: unchecked",
     "self.items.pop()",
     "s = set(item); s = sorted(s); self.items = [*s]",
 ]

@@ -92,6 +92,8 @@ def test_the_verb_does_without_a_compiler(tmp_path: Path) -> None:
         "read, body of 280 ns",
         "undecorated method, attribute",
         "write that waits, coroutine",
+        "dict as an argument, written and read",
+        "list as an argument, written and read",
     }
     assert {row["members"] for row in rows} == {2}
 

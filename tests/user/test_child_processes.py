@@ -109,8 +109,8 @@ CHILD = """
                         print("forked", own.size, own.rank, flush=True)
                     os._exit(0)
                 os.waitpid(pid, 0)
-            group.barrier()
             print("rank", group.size)
+            group.barrier()
 """
 
 

@@ -160,7 +160,7 @@ def threads() -> None:
         queue.put("one")  # error: arg-type
         queue.put()  # error: call-arg
         queue.put.nowait(1, hurry=True)  # error: call-arg
-        queue.put.options(timeout="2")(1)  # error: arg-type
+        queue.put.options(timeout=b"2")(1)  # error: arg-type
         queue.put.options(stable="2")(1)  # error: arg-type
         queue.get().bit_count()  # error: union-attr
         queue.get.later()  # error: attr-defined

@@ -26,7 +26,7 @@ class Ledger:
     @orca.write(popup=True)
     def enter(self, number: int) -> int:
         """Make an entry."""
-        make_entry(number)
+        make_entry(number)  # orca: unchecked
         self.entries.append(number)
         return len(self.entries)
 
