@@ -41,14 +41,14 @@ def write_waits() -> None:
     rank = os.environ.get("ORCALIKE_RANK")
     name = f"rank {rank} (pid {os.getpid()})" if rank else f"pid {os.getpid()}"
     lines = waits.report() or ["no thread waits for orcalike"]
-    text = "\n".join([f"{name}:", *(f"  {line}" for line in lines + _tasks()), ""])
+    text = "\n".join([f"{name}:", *(f"  {line}" for line in lines + tasks()), ""])
     data = text.encode(errors="backslashreplace")
     while data:
         data = data[os.write(2, data) :]
 
 
-def _tasks() -> list[str]:
-    """One line for each task of the loop that the main thread runs."""
+def tasks() -> list[str]:
+    """One line for each task of the loop that this thread runs."""
     if "asyncio" not in sys.modules:
         return []
     import asyncio

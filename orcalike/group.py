@@ -57,6 +57,20 @@ def _abandon_groups() -> None:
 os.register_at_fork(after_in_child=_abandon_groups)
 
 
+def reasons_of_waits(within: float) -> list[str]:
+    """A line for each call of this process that waits: which it is, and why it waits.
+
+    A group in which an operation runs for longer than `within` seconds shows none.
+    """
+    found: list[str] = []
+    for group in list(_groups):
+        if not group._closed:
+            runtime = group._runtime
+            look = runtime.long_waits.reasons
+            group._endpoint.pump.call_within(within, lambda now, look=look: found.extend(look()))
+    return found
+
+
 class Group:
     """A set of processes that share objects. `join` makes it; leaving its block ends it."""
 

@@ -42,6 +42,8 @@ class LongWaits:
         self._runtime = runtime
         self._looks: list[list[Invocation[Any]]] = [[], []]
         """What coroutines waited for at the last two looks."""
+        self._threads: dict[int, Invocation[Any]] = {}
+        """What threads wait for, by identity."""
         self._told: set[int] = set()
         """The identities of invocations whose reason has been logged, while they wait."""
         self._lacking: set[int] = set()
@@ -58,6 +60,7 @@ class LongWaits:
 
     def began(self, invocation: Invocation[Any]) -> None:
         """A thread's wait begins to be long."""
+        self._threads[id(invocation)] = invocation
         self._note_lacking(invocation)
 
     def still_waiting(self, invocation: Invocation[Any]) -> None:
@@ -69,6 +72,7 @@ class LongWaits:
 
     def over(self, invocation: Invocation[Any]) -> None:
         """It has ended, however it did."""
+        self._threads.pop(id(invocation), None)
         self._told.discard(id(invocation))
         self._lacks_no_more({id(invocation)})
 
@@ -104,6 +108,24 @@ class LongWaits:
 
     # Why.
 
+    def reasons(self) -> list[str]:
+        """A line for each call that waits, with its reason; only where nothing is dispatched."""
+        awaited = [*list(self._threads.values()), *self._runtime.awaited()]
+        calls = {id(invocation): invocation for invocation in awaited}.values()
+        return [
+            f"{_call(invocation)} waits: {self._stuck(invocation) or self._why(invocation)}"
+            for invocation in calls
+            if not invocation.done()
+        ]
+
+    def _stuck(self, invocation: Invocation[Any]) -> str | None:
+        """Why the group cannot let a call go on; None where it can."""
+        stuck: str | None = self._runtime.events.why_stuck()
+        needed = self._runtime.members_needed(invocation)
+        if stuck is None and needed and not invocation.done():
+            stuck = self._runtime.say_too_few(needed - 1)
+        return stuck
+
     def _note_lacking(self, invocation: Invocation[Any]) -> None:
         """Tell the launcher of a call that waits for more members."""
         needed = self._runtime.members_needed(invocation)
@@ -119,22 +141,16 @@ class LongWaits:
 
     def _say_why(self, invocation: Invocation[Any]) -> None:
         """Log why a call waits: once, but each time where the group is what it waits for."""
-        stuck = self._runtime.events.why_stuck()
-        needed = self._runtime.members_needed(invocation)
-        if stuck is None and needed and not invocation.done():
-            stuck = self._runtime.say_too_few(needed - 1)
+        stuck = self._stuck(invocation)
         if stuck is None and id(invocation) in self._told:
             return
         self._told.add(id(invocation))
-        name = name_of(invocation.operation)
-        if invocation.replica is not None:
-            name += f" of {invocation.replica.name!r}"
         # To wait for a guard for long may be what a program does all day.
         quiet = stuck is None and self._is_guarded(invocation)
         _log.log(
             logging.INFO if quiet else logging.WARNING,
             "%s waits: %s",
-            name,
+            _call(invocation),
             stuck or self._why(invocation),
         )
 
@@ -246,6 +262,12 @@ class LongWaits:
         if others:
             rest = f"only {' and '.join(others)} can let them go on"
         _log.warning("calls wait for each other: %s; %s", named, rest)
+
+
+def _call(invocation: Invocation[Any]) -> str:
+    """`JobQueue.get of 'jobs'`, of a call of this process."""
+    name = name_of(invocation.operation)
+    return name if invocation.replica is None else f"{name} of {invocation.replica.name!r}"
 
 
 def _title(call: Any) -> str:

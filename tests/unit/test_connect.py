@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
 import orcalike as orca
+from orcalike.objects import Queue
 from tests.zoo import Counter
 
 
@@ -19,6 +23,32 @@ def test_a_group_without_a_block() -> None:
     with pytest.raises(orca.GroupClosed):
         counter.add(1)
     group.close()
+
+
+def test_leaving_while_another_thread_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That thread receives for the group; it lets go, and so does the member's own."""
+    monkeypatch.setattr("orcalike.endpoint.LEAVE_WITHIN", 1000.0)
+    first = orca.connect(listen=f"unix:{tmp_path}/group")
+    second = orca.connect(seeds=first.address)
+    jobs = second.share(Queue[int], "jobs")
+
+    def wait() -> None:
+        with pytest.raises(orca.GroupClosed):
+            jobs.get()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    while not second._runtime.long_waits.reasons():
+        time.sleep(0.01)
+    leaving = threading.Thread(target=second.close)
+    leaving.start()
+    leaving.join(60)
+    assert not leaving.is_alive()
+    waiting.join(60)
+    assert not waiting.is_alive()
+    first.close()
 
 
 def test_it_is_left_when_the_interpreter_ends() -> None:

@@ -362,13 +362,16 @@ cdef class Pump(Links):
             self.show(0, EPOLL_CTL_MOD)
             try:
                 self.kick()
-                while not waitable.finished and self.now < until and not interrupted():
+                while (not waitable.finished and self.now < until and not self.stopped
+                       and not interrupted()):
                     self.poll()
             finally:
                 self.polled = False
                 self.waits_until = NEVER
                 waitable.roused = None
                 self.show(EPOLLIN, EPOLL_CTL_MOD)
+                if self.stopped:
+                    self.ring()         # for the pump's own thread, which ends
                 drop_later()
             if self.now >= until:
                 break

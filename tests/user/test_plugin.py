@@ -1,0 +1,206 @@
+"""The pytest plugin as the tests of a user's program have it: in a run of pytest of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+OBJECTS = """
+import threading
+
+import pytest
+
+import orcalike as orca
+
+
+@orca.shared
+class Votes:
+    def __init__(self) -> None:
+        self.votes: dict[str, int] = {}
+
+    @orca.write
+    def vote(self, name: str) -> int:
+        self.votes[name] = self.votes.get(name, 0) + 1
+        return self.votes[name]
+
+    @orca.write
+    def close(self, least: int) -> str:
+        return max(self.votes, key=lambda name: self.votes[name])
+
+    @close.when
+    def _(self, least: int) -> bool:
+        return sum(self.votes.values()) >= least
+
+    @orca.read
+    def count(self) -> dict[str, int]:
+        return dict(self.votes)
+
+
+def vote(group, name):
+    return group.share(Votes, "votes").vote(name)
+
+
+def close(group):
+    group.share(Votes, "votes").close(3)
+"""
+
+WELL = """
+def test_members_in_one_process(orcalike_group):
+    members = orcalike_group(3)
+    assert [member.rank for member in members] == [0, 1, 2]
+    votes = members.share(Votes, "votes")
+    for each in votes:
+        each.vote("tea")
+    members.fence()
+    assert [each.count() for each in votes] == [{"tea": 3}] * 3
+    members.leave(0)
+    assert votes[1].vote("tea") == 4
+
+
+async def test_members_in_coroutines(orcalike_group):
+    one, other = orcalike_group(2)
+    mine, theirs = await one.share.aio(Votes, "votes"), await other.find.aio(Votes, "votes")
+    await mine.vote.aio("tea")
+    await theirs.vote.aio("tea")
+    assert theirs.count() == {"tea": 2}
+
+
+def test_two_groups(orcalike_group):
+    (one,), (other,) = orcalike_group(1), orcalike_group(1)
+    assert one.share(Votes, "votes").vote("tea") == other.share(Votes, "votes").vote("tea") == 1
+
+
+def fail(group):
+    raise LookupError("on purpose")
+
+
+def secret(group):
+    return lambda: None
+
+
+def test_a_process_is_killed(orcalike_processes):
+    processes = orcalike_processes(3)
+    assert sorted(processes.run(vote, "tea")) == [1, 2, 3]
+    with pytest.raises(LookupError, match="on purpose") as caught:
+        processes[2].call(fail)
+    assert "in fail" in caught.value.__notes__[0]
+    with pytest.raises(TypeError, match="function cannot be sent to the test"):
+        processes[2].call(secret)
+    processes.kill(0)
+    assert processes[1].call(vote, "tea") == 4
+    with pytest.raises(Exception, match="rank 0 has ended, with -9"):
+        processes[0].call(vote, "tea")
+
+
+def wait_for_size(group, size):
+    while group.size != size:
+        threading.Event().wait(0.01)
+
+
+def test_a_process_is_paused(orcalike_processes):
+    processes = orcalike_processes(3)
+    processes.run(vote, "tea")
+    processes.pause(2)
+    late = processes[2].start(vote, "late")
+    processes[0].call(wait_for_size, 2)
+    assert processes[0].call(vote, "tea") == 4
+    processes.resume(2)
+    with pytest.raises(orca.Expelled):
+        late.result()
+"""
+
+ENDLESS = """
+pytestmark = pytest.mark.orcalike_timeout("1s")
+
+
+def test_guard(orcalike_group):
+    orcalike_group(2)[1].share(Votes, "votes").close(3)
+
+
+def test_thread(orcalike_group):
+    votes = orcalike_group(2)[1].share(Votes, "votes")
+    thread = threading.Thread(target=lambda: pytest.raises(orca.GroupClosed, votes.close, 3))
+    thread.start()
+    thread.join()
+
+
+async def test_coroutine(orcalike_group):
+    votes = await orcalike_group(2)[1].share.aio(Votes, "votes")
+    await votes.close.aio(3)
+
+
+def test_process(orcalike_processes):
+    processes = orcalike_processes(2)
+    processes.pause(0)
+    processes[1].call(lasting)
+
+
+def lasting(group):
+    threading.Event().wait()
+
+
+def test_no_group(orcalike_group):
+    threading.Event().wait()
+
+
+@pytest.mark.orcalike_timeout("200ms")
+def test_mark(orcalike_group):
+    orcalike_group(1)[0].share(Votes, "votes").close(3)
+"""
+
+OPERATION = """
+@orca.shared
+class Endless:
+    @orca.write
+    def go_on(self) -> None:
+        while True:
+            pass
+
+
+def test_operation(orcalike_group):
+    orcalike_group(1)[0].share(Endless, "endless").go_on()
+
+
+def test_ctrl_c(orcalike_group):
+    import signal
+
+    orcalike_group(2)
+    signal.raise_signal(signal.SIGINT)
+"""
+
+
+def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
+    """The result of tests, in a pytest of their own, whose plugins are those that are installed."""
+    pytester.makepyfile(test_votes=OBJECTS + tests)
+    loops = ("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function")
+    return pytester.runpytest_subprocess("-W", "error", *loops, *options, timeout=250)
+
+
+def test_members_and_processes(pytester: pytest.Pytester) -> None:
+    run(pytester, WELL, "--import-mode=importlib").assert_outcomes(passed=5)
+
+
+def test_a_test_that_waits_for_good_fails_and_shows_why(pytester: pytest.Pytester) -> None:
+    """On a thread, in another thread, in a coroutine, and in another process."""
+    ended = run(pytester, ENDLESS)
+    ended.assert_outcomes(failed=6)
+    shown = "\n".join(line.removeprefix("E").strip() for line in ended.outlines)
+    for name in ("guard", "thread", "coroutine", "no_group", "process"):
+        assert f"Failed: test_{name} did not end within 1 s" in shown
+    assert "Failed: test_mark did not end within 0.2 s" in shown
+    assert shown.count("Votes.close of 'votes' waits: its guard is false; no other") >= 3
+    assert "s: reply Votes.close on 'votes'" in shown
+    assert "task Task-" in shown
+    assert "rank 0 (pid" in shown
+    assert "paused" in shown
+    assert "in lasting" in shown
+    stack = shown.partition("stack of thread MainThread")[2].partition("in test_guard")[0]
+    assert "pluggy" not in stack
+
+
+def test_what_does_not_end_and_what_is_interrupted(pytester: pytest.Pytester) -> None:
+    ended = run(pytester, OPERATION, "-o", "orcalike_timeout=300ms")
+    ended.stdout.fnmatch_lines(["*test_operation did not end within 0.3 s"])
+    ended.assert_outcomes(failed=1)
+    assert ended.ret == pytest.ExitCode.INTERRUPTED
