@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from orcalike._version import __version__
 
 try:
-    from orcalike.declare import atomic, local, read, shared, write
+    from orcalike.declare import atomic, invariant, local, read, shared, write
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("orcalike."):
         raise
@@ -41,6 +41,7 @@ from orcalike.errors import (
     GroupClosed,
     GuardFalse,
     InsecureConfig,
+    InvariantBroken,
     InvocationCancelled,
     InvocationTimeout,
     JoinFailed,
@@ -85,6 +86,7 @@ def join(
     timeout: Duration | None = None,
     key: bytes | str | os.PathLike[str] | None = None,
     at: str | None = None,
+    check: str | None = None,
 ) -> Joining[Group]:
     """Join a group: `with join() as group:`, or `async with join() as group:`.
 
@@ -96,7 +98,9 @@ def join(
     the process. `size` waits until so many members are in. With `degree="available"` a degree counts
     as far as the group has members for it, MIN(r, members - 1); else its writes wait until there are
     r + 1. Each `name` is a group with an order of its own. `key`, 32 bytes or the path of a
-    file of mode 0600 that holds them, is what TCP connections prove to each other.
+    file of mode 0600 that holds them, is what TCP connections prove to each other. `check` has the
+    words of `ORCALIKE_CHECK`, "shadow" for one: what is looked for in this process that costs too much
+    to look for always.
 
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
     contradict each other.
@@ -117,6 +121,7 @@ def join(
             timeout=timeout,
             key=key,
             at=at,
+            check=check,
         )
 
     return Joining(plan)
@@ -135,6 +140,7 @@ def connect(
     timeout: Duration | None = None,
     key: bytes | str | os.PathLike[str] | None = None,
     at: str | None = None,
+    check: str | None = None,
 ) -> Group:
     """Join a group as `join` does, without a block: for scripts, servers and notebooks.
 
@@ -156,6 +162,7 @@ def connect(
             timeout=timeout,
             key=key,
             at=at,
+            check=check,
         )
     )
 
@@ -203,6 +210,7 @@ __all__ = [
     "GroupInfo",
     "GuardFalse",
     "InsecureConfig",
+    "InvariantBroken",
     "Invocation",
     "InvocationCancelled",
     "InvocationTimeout",
@@ -225,6 +233,7 @@ __all__ = [
     "atomic",
     "caller",
     "connect",
+    "invariant",
     "join",
     "local",
     "now",

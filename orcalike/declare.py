@@ -108,6 +108,20 @@ def local(method: F, /) -> F:
     return method
 
 
+def invariant(function: F, /) -> F:
+    """Declares a method that says whether the object is as it must be, by its result or by raising.
+
+    It runs after each write, hook and `__init__` of a shared object, at each replica. Where it
+    returns something false (None does not count) or raises, the caller gets `InvariantBroken`,
+    which names the write; the object stays as the write left it, or is put back with `undo`.
+    """
+    from orcalike.members import mark_invariant  # not at the top: see declaring.py
+
+    _check_function(function, "invariant")
+    mark_invariant(function)
+    return function
+
+
 @overload
 def atomic(function: Callable[P, R], /) -> Atomic[P, R]: ...
 @overload

@@ -31,14 +31,19 @@ def declare_class(cls: Any, resilience: Resilience | None) -> Any:
         cls=cls,
         name=import_name(cls),
         operations=operations,
-        digest=digest_of([*words, str(resilience), *members.hooks], members.functions()),
+        digest=digest_of(
+            [*words, str(resilience), *members.hooks, *members.invariants], members.functions()
+        ),
         resilience=resilience,
         hooks=frozenset(members.hooks),
         init=members.init,
+        invariants=tuple(members.invariants.values()),
     )
     for index, operation in enumerate(operations):
         operation.index = index
         operation.info = info
+        if info.invariants and operation.kind == "write":
+            operation.look_at_invariants()
         if operation.resilience is None:
             operation.degree = info.degree
     declare(info)

@@ -14,6 +14,7 @@ OrcalikeError
 ├── InvocationTimeout       a time limit passed (also a TimeoutError)
 ├── InvocationCancelled     it was withdrawn
 ├── ReplicaDivergence       this replica stopped serving
+├── InvariantBroken         a write after which an invariant does not hold
 ├── ConfigMismatch          the group has other options
 ├── JoinFailed              no member answered, or the group refused
 ├── NotPrimary              the view may not go on writing
@@ -32,6 +33,7 @@ from orcalike.runtime.errors import (
     DeclarationError,
     GroupClosed,
     GuardFalse,
+    InvariantBroken,
     InvocationCancelled,
     InvocationTimeout,
     NestedWrite,
@@ -66,6 +68,7 @@ __all__ = [
     "GroupClosed",
     "GuardFalse",
     "InsecureConfig",
+    "InvariantBroken",
     "InvocationCancelled",
     "InvocationTimeout",
     "JoinFailed",

@@ -98,6 +98,7 @@ class Group:
             endpoint,
             chained="hash" in checks,
             strict="strict" in checks,
+            shadow="shadow" in checks,
             patient=endpoint.plan.blocked == "wait",
             degree=degree_of(endpoint.plan.resilience),
             available=endpoint.plan.degree == "available",

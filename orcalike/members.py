@@ -27,6 +27,7 @@ _NO_OPERATIONS = frozenset(
 )
 _PLAIN_BASES: frozenset[object] = frozenset({object, Generic, Protocol})
 _LOCAL_MARK = "__orcalike_local__"
+_INVARIANT_MARK = "__orcalike_invariant__"
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
 
 
@@ -46,6 +47,11 @@ class Members:
             if (operation := _operation_in(value)) is not None
         }
         self.hooks = [name for name in _HOOK_FORMS if name in self.found]
+        self.invariants: dict[str, FunctionType] = {
+            name: value
+            for name, (_, value) in sorted(self.found.items())
+            if isinstance(value, FunctionType) and hasattr(value, _INVARIANT_MARK)
+        }
         init = self.found.get("__init__", (object, None))[1]
         self.init: FunctionType | None = init if isinstance(init, FunctionType) else None
 
@@ -68,6 +74,14 @@ class Members:
                 yield from self._member_problems(name, value)
         for name, (_, operation) in self.operations.items():
             yield from self._operation_problems(name, operation)
+        for name, function in self.invariants.items():
+            code = function.__code__
+            if name in _HOOK_FORMS or name in _NO_OPERATIONS:
+                what = "is called by orcalike or Python itself, and is no invariant"
+                yield lint.finding(function, self.who(name), what, "leave @invariant out")
+            elif code.co_argcount != 1 or code.co_kwonlyargcount:
+                what = "is an invariant, which is called with the object alone"
+                yield lint.finding(function, self.who(name), what, f"write `def {name}(self)`")
         if ("snapshot" in self.hooks) != ("restore" in self.hooks):
             yield (
                 f"{_place(self.cls)}: {lint.title(self.cls)} has one of snapshot and restore; "
@@ -94,6 +108,7 @@ class Members:
         """Whether a public function needs no decorator: `@local`, a guard, or a dataclass's."""
         return (
             hasattr(function, _LOCAL_MARK)
+            or hasattr(function, _INVARIANT_MARK)
             or any(operation.guard is function for _, operation in self.operations.values())
             or function.__code__.co_qualname.startswith("__create_fn__")
             or function.__module__ in ("dataclasses", "functools")
@@ -156,8 +171,8 @@ class Members:
                 who = f"the guard of {self.who(name)}"
                 yield lint.method(cls, origin, operation.guard, who, pure=True)
         for name, function in self._plain_functions():
-            who = self.who(name)
-            yield lint.method(cls, self.found[name][0], function, who, pure=name == "snapshot")
+            pure = name == "snapshot" or name in self.invariants
+            yield lint.method(cls, self.found[name][0], function, self.who(name), pure=pure)
 
     def functions(self) -> list[FunctionType]:
         """All that decides what a replica does, in an order that is the same at each member."""
@@ -170,8 +185,8 @@ class Members:
         return functions
 
     def _plain_functions(self) -> Iterator[tuple[str, FunctionType]]:
-        """The constructor and the hooks."""
-        for name in ("__init__", *self.hooks):
+        """The constructor, the hooks and the invariants."""
+        for name in ("__init__", *self.hooks, *self.invariants):
             value = self.found.get(name, (object, None))[1]
             function = value.__func__ if isinstance(value, classmethod) else value
             if isinstance(function, FunctionType):
@@ -195,6 +210,11 @@ class Members:
 def mark_local(function: FunctionType) -> None:
     """Says that a public function of a shared class is no operation."""
     setattr(function, _LOCAL_MARK, True)
+
+
+def mark_invariant(function: Any) -> None:
+    """Says that a method looks at the object after each write."""
+    setattr(function, _INVARIANT_MARK, True)
 
 
 def functions_of(value: object) -> list[FunctionType]:

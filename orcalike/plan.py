@@ -25,8 +25,8 @@ from orcalike.transport.drivers.sockets import normal
 
 _log = logging.getLogger("orcalike")
 
-CHECKS = frozenset({"hash", "strict"})
-"""What `ORCALIKE_CHECK` can ask for."""
+CHECKS = frozenset({"hash", "shadow", "strict"})
+"""What `ORCALIKE_CHECK` and `join(check=...)` can ask for."""
 
 
 DETECTION, SLOW = StackConfig().detection, StackConfig().slow
@@ -193,16 +193,21 @@ def find_formed(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     return frozenset(map(unquote, filter(None, environ.get("ORCALIKE_FORMED", "").split(","))))
 
 
-def find_checks(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """What `ORCALIKE_CHECK` asks for, words with commas between them.
+def find_checks(
+    given: str | None = None, environ: Mapping[str, str] = os.environ
+) -> frozenset[str]:
+    """What `join(check=...)` and `ORCALIKE_CHECK` ask for, words with commas between them.
 
     Raises ValueError for what this version cannot check.
     """
-    checks = frozenset(filter(None, environ.get("ORCALIKE_CHECK", "").split(",")))
-    if unknown := checks - CHECKS:
-        raise ValueError(
-            f"ORCALIKE_CHECK={','.join(sorted(unknown))}: there is {', '.join(sorted(CHECKS))}"
-        )
+    asked = ("check=", given or ""), ("ORCALIKE_CHECK=", environ.get("ORCALIKE_CHECK", ""))
+    checks: frozenset[str] = frozenset()
+    for source, text in asked:
+        words = frozenset(filter(None, (word.strip() for word in text.split(","))))
+        if unknown := words - CHECKS:
+            known = ", ".join(sorted(CHECKS))
+            raise ValueError(f"{source}{','.join(sorted(unknown))}: there is {known}")
+        checks |= words
     return checks
 
 
@@ -256,7 +261,7 @@ class Plan:
     stack: str | None = None
     timeout: float | None = None
     checks: frozenset[str] = frozenset()
-    """What `ORCALIKE_CHECK` asks for: "hash" keeps a digest over all deliveries."""
+    """What is looked for that costs too much to look for always: words of `CHECKS`."""
     history: str | None = None
     """The folder of the members' histories."""
     failpoints: tuple[Failpoint, ...] = ()
@@ -308,6 +313,7 @@ def make_plan(
     timeout: Duration | None,
     key: bytes | str | os.PathLike[str] | None = None,
     at: str | None = None,
+    check: str | None = None,
 ) -> Plan:
     """The plan for the arguments of `join`; raises ValueError where they contradict each other.
 
@@ -365,7 +371,7 @@ def make_plan(
         blocked,
         stack,
         seconds_of(timeout),
-        find_checks(),
+        find_checks(check),
         find_history(),
         find_failpoints(),
         *find_detection(),

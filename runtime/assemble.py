@@ -68,6 +68,7 @@ def make_runtime(
     time: Callable[[], int] = clock,
     chained: bool = False,
     strict: bool = False,
+    shadow: bool = False,
     patient: bool = True,
     degree: int = 0,
     available: bool = False,
@@ -78,7 +79,7 @@ def make_runtime(
     """The runtime on top of `stack`; its driver is still to be set.
 
     `chained`: it keeps a digest over all deliveries (I1). `strict`: it looks for assignments from
-    outside, and for reads that write. `patient`: a call that the view is too small for waits.
+    outside, and for reads that write. `shadow`: it runs each write twice. `patient`: a call that the view is too small for waits.
     `degree` is the group's, where this member makes it, and `available` whether a degree counts as
     far as the view has members for it; `single`: nobody else can join. `history`:
     it keeps one, in this folder for the group of this name, and the digest too; raises OSError
@@ -92,6 +93,10 @@ def make_runtime(
 
         runtime.history = Recorder(*history, incarnation, runtime.codec, time)
     runtime.manager = Manager(runtime, strict=strict, seed=seed)
+    if shadow:
+        from orcalike.runtime.shadow import Shadow  # not at the top: few programs ask for it
+
+        runtime.shadow = Shadow(runtime.codec)
     runtime.donor = Donor(runtime)
     runtime.taker = Taker(runtime)
     runtime.budget = Budget(time)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from orcalike.runtime.errors import InvocationCancelled, InvocationTimeout, ObjectDropped
+from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import Call, Task
@@ -127,7 +128,14 @@ class ViewChange(Change):
     def _run_hook(self, replica: Replica, hook: str, member: Member) -> None:
         def run() -> None:
             try:
-                getattr(replica.object, hook)(member)
+                shared, info = replica.object, replica.info
+                assert info is not None
+                title = f"{info.cls.__name__}.{hook}"
+                if self.runtime.shadow is None:
+                    getattr(shared, hook)(member)
+                else:
+                    self.runtime.shadow.run_hook(replica, hook, title, member)
+                check_invariants(shared, info, replica.name, title)
             except Exception as error:
                 _log.warning("%s of %r raised %r", hook, replica.name, error)
                 raise

@@ -39,6 +39,8 @@ class ClassInfo:
     """Which of `member_left`, `member_joined`, `snapshot` and `restore` it defines."""
     init: FunctionType | None
     """Its `__init__`, or None when no class of its has one; see `constructor_arguments`."""
+    invariants: tuple[FunctionType, ...] = ()
+    """The methods that look at an object after each write, by name."""
 
     @property
     def degree(self) -> int:

@@ -24,6 +24,7 @@ cdef class Runtime(Caller):
     cdef public uint64_t dispatched     # messages so far, those before this member joined too
     cdef public object donor            # gives state, `giving.Donor`
     cdef public object taker            # takes it, `taking.Taker`
+    cdef public object shadow           # runs writes twice, `shadow.Shadow`; None where nobody asks
     cdef public object budget           # told of operations that took too long
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef readonly bint barred           # `failure` ends with the next view

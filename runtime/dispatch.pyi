@@ -8,6 +8,7 @@ from orcalike.runtime.giving import Donor
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.replica import Replica
+from orcalike.runtime.shadow import Shadow
 from orcalike.runtime.taking import Taker
 from orcalike.runtime.task import Call
 from orcalike.transport.drivers.heartbeat import Heartbeat
@@ -21,6 +22,7 @@ class Runtime(Caller):
     start_thread: Callable[[Callable[[], None]], None]
     donor: Donor
     taker: Taker
+    shadow: Shadow | None
     budget: Budget
     chain: bytes | None
     def __init__(

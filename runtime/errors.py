@@ -63,6 +63,10 @@ class ReplicaDivergence(OrcalikeError):
     """This replica is not like the others any more, and stopped serving."""
 
 
+class InvariantBroken(OrcalikeError):
+    """A write after which an invariant of the object's class does not hold, at each replica alike."""
+
+
 class Unreadable(Exception):
     """A value that is well formed, and that this process lacks something to read.
 

@@ -31,6 +31,7 @@ from orcalike.runtime.errors import (
     ReplicaDivergence,
     Unreadable,
 )
+from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.long_waits import UNSEEN
 from orcalike.runtime.replica import Replica
@@ -204,7 +205,11 @@ class Manager:
                     *args, named = self.runtime.codec.decode(replica.arguments)
                 except Unreadable as error:
                     raise error.of(f"{info.cls.__name__}.__init__", replica.name) from None
-                shared.__init__(*args, **named)
+                if self.runtime.shadow is None:
+                    shared.__init__(*args, **named)
+                else:
+                    self.runtime.shadow.make(replica, shared, info)
+                check_invariants(shared, info, replica.name, f"{info.cls.__name__}.__init__")
             except Exception as error:
                 failed.append(error)
                 raise
@@ -238,7 +243,7 @@ class Manager:
         if self.strict:
             replica.mark(STRICT)
             guard_attributes(info.cls)
-        if self.runtime.history is not None:
+        if self.runtime.history is not None or self.runtime.shadow is not None:
             replica.mark(RECORDED)
 
     def _found(self, replica: Replica) -> None:

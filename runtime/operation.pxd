@@ -11,6 +11,7 @@ cdef enum:
     GUARDED = 2
     POPUP = 4
     UNDO = 8
+    LOOKS = 16          # its class has invariants
 
 
 cdef class Operation:

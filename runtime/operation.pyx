@@ -106,6 +106,10 @@ cdef class Operation:
         other.inline = self
         return other
 
+    def look_at_invariants(self):
+        """Its class has invariants, which are looked at after each run."""
+        self.traits |= LOOKS
+
     cdef bint fits(self, Py_ssize_t count) noexcept:
         """Whether that many positional arguments make a call."""
         return (self.required <= count and (count <= self.accepts or self.accepts < 0)

@@ -16,7 +16,7 @@ cdef enum:
     STRICT = 256        # each read is checked (ORCALIKE_CHECK=strict)
     SIGNALLED = 1024    # a signal's handler waits for the read that the main thread runs
     FAULTY = 4096       # this process has met a fault of its own: the object serves no more
-    RECORDED = 512      # each operation is recorded, so none runs inline (ORCALIKE_HISTORY)
+    RECORDED = 512      # no operation runs inline: each is recorded (ORCALIKE_HISTORY), or run twice
     APPLYING = 2048     # the operation that runs is the message that is dispatched now
 
     # What may wait at one object: in its lock queue, or in its waiting list.

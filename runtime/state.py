@@ -7,11 +7,12 @@ It is what the object's `snapshot` gives, or else its attributes. `giving` sends
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orcalike.runtime.stream import Decoder, decode_whole, encode_whole
 
 if TYPE_CHECKING:
+    from orcalike.runtime.classes import ClassInfo
     from orcalike.runtime.marshal import Codec
     from orcalike.runtime.replica import Replica
 
@@ -23,9 +24,13 @@ def what(name: str) -> str:
 
 def plain_state(replica: Replica) -> object:
     """What the object's `snapshot` gives, or its attributes."""
-    shared = replica.object
     assert replica.info is not None
-    if "snapshot" in replica.info.hooks:
+    return plain_state_of(replica.object, replica.info)
+
+
+def plain_state_of(shared: Any, info: ClassInfo) -> object:
+    """The same of an object that is perhaps no replica's."""
+    if "snapshot" in info.hooks:
         plain: object = shared.snapshot()
         return plain
     return _attributes(shared)
@@ -33,9 +38,13 @@ def plain_state(replica: Replica) -> object:
 
 def set_plain_state(replica: Replica, state: object) -> None:
     """Make an object's state what `plain_state` gave."""
-    shared = replica.object
     assert replica.info is not None
-    if "restore" in replica.info.hooks:
+    set_plain_state_of(replica.object, replica.info, state)
+
+
+def set_plain_state_of(shared: Any, info: ClassInfo, state: object) -> None:
+    """Make the state of an object that is perhaps no replica's what `plain_state_of` gave."""
+    if "restore" in info.hooks:
         state = _attributes(type(shared).restore(state))
     assert isinstance(state, dict)
     for name in _attributes(shared):

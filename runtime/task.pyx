@@ -23,6 +23,7 @@ from orcalike.runtime.errors import (
     TooManyWaiting,
     Unreadable,
 )
+from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.raising import own
 
 from orcalike.runtime.audit cimport refusal
@@ -460,14 +461,32 @@ cdef class Call(Task):
                                         f"{replica.name!r}: declare it @write")
             return result
         if not self.function.undo:
-            return self.function.function(*self.arguments(), **self.named)
+            return self.run_once(True)
         saved = [(replica, self.runtime.saved(replica)) for replica in self.replicas]
         try:
-            return self.function.function(*self.arguments(), **self.named)
+            return self.run_once(False)
         except Exception:
             for replica, state in saved:
                 self.runtime.put_back(replica, state)
             raise
+
+    def run_once(self, bint stays):
+        """Run the function, and look at the objects' invariants.
+
+        `stays`: the objects stay as it leaves them where it raises.
+        """
+        shadow = self.runtime.shadow
+        try:
+            if shadow is None or self.source is None:
+                result = self.function.function(*self.arguments(), **self.named)
+            else:
+                result = shadow.run(self)
+        except Exception as error:
+            if stays and not is_fault(error):
+                look_at_invariants(self, error)
+            raise
+        look_at_invariants(self, None)
+        return result
 
     def fail(self, error):
         """It will not run any more: tell the caller, where that is here."""
@@ -525,6 +544,17 @@ cdef class Call(Task):
                 slot[0] = before
                 replica.owner = NULL
         return refused
+
+
+cdef int look_at_invariants(Call call, error) except -1:
+    """After a write of a class that has invariants; `error` is what it has raised."""
+    cdef Replica replica
+    if call.source is not None and isinstance(call.function, (Operation, Atomic)):
+        for replica in call.replicas:
+            if replica.info is not None and replica.info.invariants:
+                check_invariants(replica.object, replica.info, replica.name, call.function.title,
+                                 error)
+    return 0
 
 
 cdef object too_many(Replica replica):
