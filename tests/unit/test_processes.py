@@ -404,6 +404,97 @@ def test_what_strangers_pass_is_not_believed(end: End, tmp_path: Path, passed: s
     os.close(writer)
 
 
+# Lies about who greets.
+
+
+def refusals(end: End) -> list[str]:
+    return [text for text in end.logged if "refused" in text]
+
+
+def is_shut(end: End, sock: socket.socket) -> bool:
+    """Whether the other end, which the test drives, has closed it."""
+    sock.setblocking(False)
+    try:
+        return sock.recv(65536) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize("passed", ["nothing", "its own", "that of the member"])
+def test_who_greets_as_a_member_that_is_another_process_is_refused(
+    end: End, sender: Sender, tmp_path: Path, passed: str
+) -> None:
+    """The connection ends, and nothing else: the member's own stands."""
+    end.until(lambda: peer_is_linked(end, sender.incarnation))
+    member = os.pidfd_open(sender.pid)
+    own = processes.own()
+    given = {"nothing": [], "its own": [own], "that of the member": [member]}[passed]
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(end.member.address.removeprefix("unix:"))
+        greeting = greet(f"unix:{tmp_path}/second", sender.incarnation)
+        socket.send_fds(sock, [greeting], given)
+        end.until(lambda: refusals(end))
+        assert f"process {os.getpid()} greets as a member that is process {sender.pid}" in str(
+            refusals(end)
+        )
+        end.until(lambda: is_shut(end, sock))
+    os.close(own)
+    os.close(member)
+    assert end.told("problem", "link_down", "died") == []
+    sender.tell("kill")
+    end.until(lambda: end.told("died"))
+    assert [body for _, body in end.told("cast")] == CASTS
+    assert end.told("died") == [("died", sender.incarnation)]
+
+
+def test_who_answers_as_a_member_that_is_another_process_is_refused(
+    end: End, sender: Sender, tmp_path: Path
+) -> None:
+    """The end that connects compares as well."""
+    end.until(lambda: peer_is_linked(end, sender.incarnation))
+    fake = f"unix:{tmp_path}/fake"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(fake.removeprefix("unix:"))
+        listener.listen()
+        end.pump.call(lambda now: end.stack.bottom.contact(Message(b""), fake))
+        with listener.accept()[0] as sock:
+            sock.sendall(greet(fake, sender.incarnation))
+            end.until(lambda: refusals(end))
+    assert f"greets as a member that is process {sender.pid}" in str(refusals(end))
+    assert end.told("problem", "died") == []
+    assert end.view is not None
+    assert len(end.view.members) == 2
+
+
+def test_who_greets_with_the_descriptor_of_another_process_is_refused(
+    end: End, sender: Sender, tmp_path: Path
+) -> None:
+    """It would be that one's end that is taken for the death of the peer."""
+    member = os.pidfd_open(sender.pid)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(end.member.address.removeprefix("unix:"))
+        socket.send_fds(sock, [greet(f"unix:{tmp_path}/x", 77)], [member])
+        end.until(lambda: refusals(end))
+    os.close(member)
+    assert f"greets with a descriptor of process {sender.pid}" in str(refusals(end))
+    assert not peer_is_linked(end, 77)
+
+
+def test_who_greets_as_a_member_whose_process_has_ended_is_refused(
+    end: End, sender: Sender, tmp_path: Path
+) -> None:
+    sender.tell("kill")
+    end.until(lambda: end.told("died"))
+    end.logged.clear()
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(end.member.address.removeprefix("unix:"))
+        socket.send_fds(sock, [greet(f"unix:{tmp_path}/second", sender.incarnation)], [])
+        end.until(lambda: refusals(end))
+    assert "whose process has ended" in str(refusals(end))
+
+
 # Heartbeats.
 
 

@@ -5,6 +5,17 @@ from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 
+cdef extern from "<sys/socket.h>" nogil:
+    struct iovec:
+        void* iov_base
+        size_t iov_len
+    struct msghdr:
+        iovec* msg_iov
+        size_t msg_iovlen
+        void* msg_control
+        size_t msg_controllen
+
+
 cdef enum:
     CLOSED = -1             # what `receive` and `flush` return when the channel is at its end
 
@@ -22,6 +33,9 @@ cdef class Channel:
     cdef readonly str why           # it is at its end because
     cdef int passes                 # the descriptor that the first byte takes along, or -1
     cdef readonly int passed        # the one that came along, or -1
+    cdef readonly int pid           # of the process that sent the first byte, by the kernel; 0 if unknown
+    cdef readonly int uid           # and its user; -1 if unknown
+    cdef public bint claimed        # its greeting has been compared with that
     cdef bint has_read
     # Incoming bytes that are not a whole frame yet.
     cdef unsigned char* buffer
@@ -32,6 +46,7 @@ cdef class Channel:
 
     cdef int take_passed(self) noexcept
     cdef ssize_t read_first(self) noexcept
+    cdef int take_control(self, msghdr* header) noexcept
     cdef int put(self, Message message) except -2
     cdef int flush(self) except -2
     cdef ssize_t send_many(self) noexcept

@@ -4,6 +4,7 @@ A frame's length is checked before a byte of memory is taken for it, and the buf
 its bytes arrive. Outgoing messages are shared with other channels, and leave many at a time.
 
 On a Unix socket each end passes one descriptor along with its first byte: a pidfd of its process.
+The kernel adds which process that is, and of which user (SO_PASSCRED).
 """
 
 from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ETOOMANYREFS, errno
@@ -16,21 +17,16 @@ from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/socket.h>" nogil:
-    struct iovec:
-        void* iov_base
-        size_t iov_len
-    struct msghdr:
-        iovec* msg_iov
-        size_t msg_iovlen
-        void* msg_control
-        size_t msg_controllen
     struct cmsghdr:
         size_t cmsg_len
         int cmsg_level
         int cmsg_type
     cmsghdr* CMSG_FIRSTHDR(msghdr* message)
+    cmsghdr* CMSG_NXTHDR(msghdr* message, cmsghdr* control)
     unsigned char* CMSG_DATA(cmsghdr* control)
     size_t CMSG_LEN(size_t size)
+    size_t CMSG_SPACE(size_t size)
+    int setsockopt(int fd, int level, int name, const void* value, unsigned int size)
     ssize_t recv(int fd, void* buffer, size_t size, int flags)
     ssize_t recvmsg(int fd, msghdr* message, int flags)
     ssize_t send(int fd, const void* buffer, size_t size, int flags)
@@ -41,6 +37,18 @@ cdef extern from "<sys/socket.h>" nogil:
         MSG_NOSIGNAL
         SCM_RIGHTS
         SOL_SOCKET
+        SO_PASSCRED
+
+cdef extern from *:
+    """
+    #define ORCALIKE_SCM_CREDENTIALS 2  /* SCM_CREDENTIALS and ucred: declared for _GNU_SOURCE alone */
+    struct orcalike_ucred { int pid; unsigned int uid, gid; };
+    """
+    struct ucred "orcalike_ucred":
+        int pid
+        unsigned int uid
+        unsigned int gid
+    int SCM_CREDENTIALS "ORCALIKE_SCM_CREDENTIALS"
 
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
@@ -63,7 +71,7 @@ cdef class Channel:
 
     def __cinit__(self, int fd, int link, int passes=-1):
         self.passes = passes
-        self.passed = -1
+        self.passed = self.uid = -1
         self.fd = fd
         self.link = link
         self.address = ""
@@ -168,11 +176,10 @@ cdef class Channel:
         return CLOSED
 
     cdef ssize_t read_first(self) noexcept:
-        """Read with the descriptor that comes along; the kernel keeps back any more than one."""
+        """Read with what comes along; the kernel keeps back any more descriptors than one."""
         cdef size_t control[CONTROL]
         cdef iovec vector
         cdef msghdr header
-        cdef cmsghdr* first
         cdef ssize_t got
         memset(&header, 0, sizeof(header))
         vector.iov_base = self.buffer + self.end
@@ -180,14 +187,33 @@ cdef class Channel:
         header.msg_iov = &vector
         header.msg_iovlen = 1
         header.msg_control = control
-        header.msg_controllen = CMSG_LEN(sizeof(int))
+        header.msg_controllen = CMSG_SPACE(sizeof(ucred)) + CMSG_LEN(sizeof(int))
         got = recvmsg(self.fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)
         if got > 0:
-            first = CMSG_FIRSTHDR(&header)
-            if (first is not NULL and first.cmsg_level == SOL_SOCKET
-                    and first.cmsg_type == SCM_RIGHTS and first.cmsg_len == CMSG_LEN(sizeof(int))):
-                memcpy(&self.passed, CMSG_DATA(first), sizeof(int))
+            self.take_control(&header)
         return got
+
+    cdef int take_control(self, msghdr* header) noexcept:
+        """Take what came along with the first bytes; nothing comes along with others."""
+        cdef cmsghdr* control = CMSG_FIRSTHDR(header)
+        cdef ucred sender
+        cdef int fd, off = 0
+        cdef size_t i, count
+        while control is not NULL:
+            if control.cmsg_level == SOL_SOCKET and control.cmsg_type == SCM_CREDENTIALS:
+                memcpy(&sender, CMSG_DATA(control), sizeof(ucred))
+                self.pid, self.uid = sender.pid, <int>sender.uid
+                setsockopt(self.fd, SOL_SOCKET, SO_PASSCRED, &off, sizeof(int))
+            elif control.cmsg_level == SOL_SOCKET and control.cmsg_type == SCM_RIGHTS:
+                count = (control.cmsg_len - CMSG_LEN(0)) // sizeof(int)
+                for i in range(count):
+                    memcpy(&fd, CMSG_DATA(control) + i * sizeof(int), sizeof(int))
+                    if self.passed < 0:
+                        self.passed = fd
+                    else:
+                        close(fd)
+            control = CMSG_NXTHDR(header, control)
+        return 0
 
     cdef int grow(self) except -2:
         cdef void* buffer = realloc(self.buffer, 2 * self.capacity)

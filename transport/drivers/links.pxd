@@ -6,7 +6,6 @@ from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
-from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/epoll.h>" nogil:
     ctypedef union epoll_data_t:
@@ -28,10 +27,12 @@ cdef class Links(Driver):
     cdef list slots                 # by slot: a Channel, a listening socket, a Process, or None
     cdef list free_slots
     cdef list stacks
-    cdef Ring dirty                 # channels with messages that were queued just now
+    cdef list dirty                 # channels with messages that were queued just now
     cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
     cdef dict processes             # incarnation -> slot
+    cdef bint numbers_known         # processes are compared by their numbers
+    cdef object ended_before        # incarnations whose processes have ended, the last ones
     cdef readonly object heartbeat
     cdef uint64_t beats_version     # of all stacks
     cdef dict told                  # stack -> the version of its beats that the heartbeat has
@@ -61,6 +62,7 @@ cdef class Links(Driver):
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1
     cdef int connected(self, Channel channel) except -1
     cdef greeted(self, Channel channel, bytes frame)
+    cdef str lie_of(self, Channel channel, bytes frame)
     cdef refuse(self, Channel channel, str why)
     cdef int emit(self) except -1
     cdef int emit_stack(self, Stack stack) except -1

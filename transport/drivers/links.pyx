@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t, uint64_t
 import logging
 import os
 import socket
+from collections import deque
 
 from orcalike.transport.drivers import processes, sockets
 from orcalike.transport.drivers.complaints import Complaints
@@ -30,7 +31,6 @@ from orcalike.transport.layers.com cimport FRAME_HEADER
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
-from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/epoll.h>" nogil:
     int epoll_create1(int flags)
@@ -73,8 +73,9 @@ cdef class Links(Driver):
         self.stacks = []
         self.sockets = {}
         self.processes = {}
+        self.ended_before = deque(maxlen=LATE_MAX)
         self.callbacks = []
-        self.dirty = Ring()
+        self.dirty = []
         self.told = {}
         self.severed = frozenset()
         self.heartbeat = Heartbeat()
@@ -104,6 +105,7 @@ cdef class Links(Driver):
         """
         self.heartbeat.listen(sockets.datagrams_beside(sock))
         sock.setblocking(False)
+        sockets.ask_for_senders(sock)
         self.watch(sock.fileno(), self.slot(sock), EPOLLIN)
         self.sockets[sock.fileno()] = sock
         self.told.clear()
@@ -162,6 +164,7 @@ cdef class Links(Driver):
         cdef Channel channel
         if local and self.process < 0:
             self.process = processes.own()
+            self.numbers_known = processes.are_numbers_known(self.process)
         channel = Channel(sock.fileno(), slot, self.process if local else -1)
         self.slots[slot] = channel
         self.sockets[sock.fileno()] = sock
@@ -348,6 +351,11 @@ cdef class Links(Driver):
             frame = channel.next_frame()
             if frame is None:
                 break
+            if not channel.claimed:
+                channel.claimed = True
+                channel.why = self.lie_of(channel, frame.body)
+                if channel.why is not None:
+                    break
             if channel.stack is None:
                 self.greeted(channel, frame.body)
             if channel.stack is None or channel.link in channel.stack.out.closes:
@@ -390,6 +398,31 @@ cdef class Links(Driver):
         channel.stack = stack
         stack.link_up(channel.link, "", self.now)
 
+    cdef str lie_of(self, Channel channel, bytes frame):
+        """Why the process that sent this greeting is not whom it says; None if nothing shows that.
+
+        Nothing does on TCP, nor where the kernel says too little of processes.
+        """
+        if self.sockets[channel.fd].family != socket.AF_UNIX:
+            return None
+        if channel.uid not in (-1, os.getuid()):
+            return f"a process of user {channel.uid}"
+        try:
+            _, _, incarnation = greeting_of(frame)
+        except ProtocolError:
+            return None                 # it is refused for that
+        if incarnation in self.ended_before:
+            return "it greets as a member whose process has ended"
+        if not self.numbers_known:
+            return None
+        slot = self.processes.get(incarnation)
+        if slot is not None and self.slots[slot].pid != channel.pid:
+            return f"process {channel.pid} greets as a member that is process {self.slots[slot].pid}"
+        passed = processes.pid_of(channel.passed) if channel.passed >= 0 else None
+        if passed is not None and passed >= 0 and passed != channel.pid:
+            return f"process {channel.pid} greets with a descriptor of process {passed}"
+        return None
+
     cdef refuse(self, Channel channel, str why):
         if why == CUT_OFF:
             self.log(logging.INFO, f"connection {channel.link} refused: {why}")
@@ -429,15 +462,15 @@ cdef class Links(Driver):
                     channel.put(<Message>out.items[i].message)
                     if not channel.dirty:
                         channel.dirty = True
-                        self.dirty.put(channel)
+                        self.dirty.append(channel)
             out.clear()
-            while self.dirty.count:
-                channel = <Channel>self.dirty.take()
+            for channel in self.dirty:
                 channel.dirty = False
                 if not channel.waits_for_room:
                     self.flush(channel)
                 elif channel.queued > UNREAD_MAX and self.is_outsider(channel):
                     self.refuse(channel, "it does not read what it has asked for")
+            self.dirty.clear()
             if out.connects or out.closes:
                 self.follow(stack)
         return 0
@@ -475,9 +508,11 @@ cdef class Links(Driver):
         peer = self.peer_of(channel)
         if peer is None:
             return
-        process = Process(channel.take_passed(), channel.stack, peer.incarnation)
+        process = Process(channel.take_passed(), channel.stack, peer.incarnation, channel.pid)
         full = len(self.slots) >= SLOTS_MAX and not self.free_slots
-        if full or peer.incarnation in self.processes or not processes.is_pidfd(process.fd):
+        pid = processes.pid_of(process.fd)
+        doubtful = pid is None or self.numbers_known and pid != channel.pid
+        if full or peer.incarnation in self.processes or doubtful:
             process.close()
             return
         slot = self.slot(process)
@@ -521,6 +556,7 @@ cdef class Links(Driver):
         if process.has_ended():
             self.forget(slot, process)
             self.died(process.stack, process.incarnation)
+            self.ended_before.append(process.incarnation)
 
     cdef died(self, Stack stack, object incarnation):
         """A member is dead: hand in all that it had sent here, then say so (H13).

@@ -2,8 +2,10 @@
 
 Each end of a Unix socket passes a pidfd of its own process to the other, along with its greeting.
 A pidfd is the kernel's own name for one process: its number cannot come to mean another, it is
-readable when that process has ended and never before, and it is a descriptor that only who holds
-one can pass on. Nothing else about a connection is as certain:
+readable when that process has ended and never before. It is believed only from that process itself:
+with the first bytes of a connection the kernel says which process sent them (SO_PASSCRED), and an
+incarnation that is known by its process greets from no other one. A connection that claims otherwise
+is a lie, and ends. Nothing else about a connection is as certain:
 
 - SO_PEERCRED names, to who connected, the process that called listen(2). That is the launcher where
   it made the socket for a rank; the rank's life says nothing of the launcher's, nor the other way.
@@ -31,12 +33,13 @@ RUNNING = frozenset("RSD")
 
 
 class Process:
-    """The process of a peer of one stack: a pidfd, and who the peer is."""
+    """The process of a peer of one stack: a pidfd and its number, and who the peer is."""
 
-    __slots__ = ("fd", "incarnation", "stack")
+    __slots__ = ("fd", "incarnation", "pid", "stack")
 
-    def __init__(self, fd: int, stack: Stack, incarnation: int) -> None:
+    def __init__(self, fd: int, stack: Stack, incarnation: int, pid: int = 0) -> None:
         self.fd = fd
+        self.pid = pid
         self.stack = stack
         self.incarnation = incarnation
 
@@ -49,8 +52,7 @@ class Process:
     def runs(self) -> bool:
         """Whether the kernel says that the process lives and is not stopped; False if unknown."""
         try:
-            fields = Path(f"/proc/self/fdinfo/{self.fd}").read_text().split()
-            pid = int(fields[fields.index("Pid:") + 1])
+            pid = pid_of(self.fd)
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except (OSError, ValueError, IndexError):
             return False  # it has ended, or is in a process namespace that is not seen from here
@@ -69,10 +71,24 @@ def own() -> int:
         return -1
 
 
+def are_numbers_known(own_fd: int) -> bool:
+    """Whether the numbers in /proc are those that the kernel states elsewhere, as of one's own."""
+    return pid_of(own_fd) == os.getpid()
+
+
 def is_pidfd(fd: int) -> bool:
     """Whether a descriptor that a peer passed is one of a process."""
+    return pid_of(fd) is not None
+
+
+def pid_of(fd: int) -> int | None:
+    """The number of a pidfd's process: -1 once it was waited for, 0 if it has none here.
+
+    None if the descriptor is no pidfd.
+    """
     try:
         lines = Path(f"/proc/self/fdinfo/{fd}").read_text().splitlines()
     except OSError:
-        return False
-    return any(line.startswith("Pid:") for line in lines)
+        return None
+    numbers = [int(line.split()[1]) for line in lines if line.startswith("Pid:")]
+    return numbers[0] if numbers else None

@@ -90,9 +90,19 @@ def listen(address: str) -> tuple[socket.socket, str]:
             address = f"tcp:[{host}]:{port}" if ":" in host else f"tcp:{host}:{port}"
     except OSError as error:
         raise OrcalikeError(f"cannot listen at {address}: {error.strerror or error}") from None
+    ask_for_senders(sock)
     sock.listen(BACKLOG)
     sock.setblocking(False)
     return sock, address
+
+
+def ask_for_senders(sock: socket.socket) -> None:
+    """Have the kernel say which process sends what arrives (`channel.pyx`), on a Unix socket.
+
+    Those that a listening socket accepts inherit it.
+    """
+    if sock.family == socket.AF_UNIX:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 
 
 def _bind_tcp(host: str, port: int) -> socket.socket:
@@ -181,6 +191,7 @@ def connect(address: str) -> socket.socket:
     scheme, host, port = split(address)
     if scheme == "unix":
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        ask_for_senders(sock)
         target: str | tuple[str, int] = host
     else:
         host = _loopback(host)
