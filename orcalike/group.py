@@ -33,6 +33,7 @@ from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.operation import Operation
+from orcalike.runtime.raising import fresh
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
@@ -439,9 +440,10 @@ class Group:
         for listener in list(self._endpoint.on_view):
             listener(None)
         self._forget()
-        for replica in self._runtime.replicas:
-            if replica is not None:
-                replica.let_go()
+        error = self._runtime.failure
+        if not isinstance(error, GroupClosed):
+            error = GroupClosed(f"the group {self.name!r} was left")
+        self._runtime.let_go(error)
 
     def __repr__(self) -> str:
         view = self._endpoint.view
@@ -565,6 +567,8 @@ class Drop:
     def nowait(self, obj: object, /) -> Invocation[None]:
         """The same, without waiting."""
         replica = self._runtime.replica_of(obj)
+        if isinstance(self._runtime.failure, GroupClosed):
+            raise fresh(self._runtime.failure)
         if replica is None or replica.invoker is not self._runtime:
             raise TypeError(f"{obj!r} is not shared in this group")
         invocation: Invocation[None] = self._runtime.invoke_group(

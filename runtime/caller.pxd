@@ -16,6 +16,17 @@ cdef enum:
     WINDOW = 65536          # invocations of this member that may be under way
 
 
+cdef class Left(Invoker):
+    cdef object error
+    cdef object fault               # of this process, for the objects that met it; or None
+    cdef object dice                # what reads draw from
+    cdef readonly object seed       # of the group
+    cdef readonly object me         # the member that this was
+    cdef readonly uint64_t stamp    # the group's clock when it was left
+
+    cdef int refuse(self, Replica replica) except -1
+
+
 cdef class Caller(Invoker):
     cdef readonly Stack stack
     cdef Pack pack

@@ -54,7 +54,7 @@ cdef class Runtime(Caller):
     cdef int complete(self, Message message, Replica replica, Operation operation,
                       PyObject* result, object error) except -1
     cdef Invocation taken(self, Message message)
-    cdef uint64_t group_clock(self) except? 0
+    cpdef uint64_t group_clock(self) except? 0
     cpdef lose(self, Invocation invocation, error)
     cdef int stranger(self, Message message, str why) except -1
     cdef int end_calls(self, object error) except -1

@@ -29,7 +29,7 @@ from orcalike.runtime.state import plain_state, set_state, state_of
 from orcalike.transport.errors import ProtocolError
 
 from orcalike.runtime.audit cimport refusal
-from orcalike.runtime.caller cimport WINDOW, Caller
+from orcalike.runtime.caller cimport WINDOW, Caller, Left
 from orcalike.runtime.invocation cimport Invocation, refuse_loop
 from orcalike.runtime.marshal cimport get
 from orcalike.runtime.operation cimport Operation, caught
@@ -472,6 +472,15 @@ cdef class Runtime(Caller):
         self.end_calls(error)
         self.waiting.clear()
 
+    def let_go(self, error):
+        """The group was left, which `error` says: its objects, the ended ones too, are the program's."""
+        cdef Left left = Left(error, self)
+        for replica in self.replicas:
+            if replica is not None:
+                replica.let_go(left)
+        for replica, _ in self.manager.remains():
+            replica.let_go(left)
+
     def bar(self, error):
         """Until there is a view again `error` ends what is under way, and all calls.
 
@@ -506,9 +515,9 @@ cdef class Runtime(Caller):
         The state that comes goes into the objects that there are, and calls work again when it is
         complete. To be called as an input of the driver.
         """
+        self.core.forget_todo()         # the old stack may have been about to go on with this one
         self.core = self.stack = stack
         self.pack = stack.pack
-        (<Layer>self).waiting = False       # the old stack may have been about to go on with it
         self.attach_receipts()
         self.incarnation = stack.me.incarnation
         self.view = self.message = None
@@ -626,7 +635,7 @@ cdef class Runtime(Caller):
             return (replica, *self.place_of())
         return replica, -1, 0, self.group_clock()
 
-    cdef uint64_t group_clock(self) except? 0:
+    cpdef uint64_t group_clock(self) except? 0:
         """The sequencer's clock in this moment, as far as it is known here.
 
         A packet's stamp is its time there, and is older when the packet is here: so that clock is
@@ -645,6 +654,11 @@ cdef class Runtime(Caller):
         if self.dice is None:
             self.dice = Random(f"{self.manager.seed} reads {self.place}")
         return self.dice
+
+    @property
+    def seed(self):
+        """The group's."""
+        return self.manager.seed
 
     @property
     def me(self):
@@ -684,17 +698,33 @@ cdef int annotate(object error, object operation, object replica) except -1:
 def running_place():
     """(replica, seqno, index, stamp) of the operation that this thread runs; None outside."""
     cdef void** slot = thread_slot()
+    cdef Replica replica
+    cdef Task task
     if slot[0] is NULL:
         return None
-    return (<Runtime>(<Replica>slot[0]).invoker).now_place()
+    replica = <Replica>slot[0]
+    if isinstance(replica.invoker, Runtime):
+        return (<Runtime>replica.invoker).now_place()
+    task = replica.task                 # the group was left meanwhile
+    if task is not None and not is_read(task):
+        return replica, task.seqno, task.index, task.stamp
+    return replica, -1, 0, (<Left>replica.invoker).stamp
 
 
 def running_call():
     """(caller, seqno, index) of the operation that this thread runs, as `Runtime.call_now`; None outside."""
     cdef void** slot = thread_slot()
+    cdef Replica replica
+    cdef Task task
     if slot[0] is NULL:
         return None
-    return (<Runtime>(<Replica>slot[0]).invoker).call_now()
+    replica = <Replica>slot[0]
+    if isinstance(replica.invoker, Runtime):
+        return (<Runtime>replica.invoker).call_now()
+    task = replica.task                 # the group was left meanwhile
+    if task is not None and not is_read(task):
+        return (<Call>task).sender, task.seqno, task.index
+    return (<Left>replica.invoker).me, None, None
 
 
 def runs_here(Replica replica):

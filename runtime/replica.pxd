@@ -32,7 +32,7 @@ cdef enum:
 cdef class Replica:
     cdef unsigned int flags
     cdef void** owner               # the slot of the thread that holds the mutex, or NULL
-    cdef readonly Invoker invoker
+    cdef readonly Invoker invoker   # its group's runtime; `caller.Left` once that was left
     cdef readonly object object     # the shared object itself
     cdef readonly int number        # its place in the object table
     cdef readonly str name
@@ -46,10 +46,11 @@ cdef class Replica:
     cdef object queue               # deque of tasks: the lock queue
     cdef Py_ssize_t queue_bytes     # of the arguments of what is in it
     cdef bint full                  # it has reached its bound, and is not half empty since
-    cdef list waiting               # tasks whose guard was false, oldest first
+    cdef dict waiting               # tasks whose guard was false, oldest first, as keys
     cdef Py_ssize_t waiting_bytes
-    cdef list readers               # local reads whose guard was false
-    cdef list bonds                 # atomic functions that wait, or may come to wait, here and there
+    cdef Py_ssize_t waiting_peak    # the most that waited since the dict was made
+    cdef dict readers               # local reads whose guard was false, by invocation
+    cdef dict bonds                 # replica -> atomic functions that wait, or may, here and there
     cdef public list snapshots      # those that it is still to be packed for
     cdef public object pending      # its creation, or its state, that waits for its class
     cdef object task                # what holds the mutex, where it has its own place in the order

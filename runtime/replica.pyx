@@ -157,9 +157,9 @@ cdef class Replica:
     """What a member knows of one shared object."""
 
     def __cinit__(self):
-        self.waiting = []
-        self.readers = []
-        self.bonds = []
+        self.waiting = {}
+        self.readers = {}
+        self.bonds = {}
 
     def __init__(self, Invoker invoker, int number, str name, str class_name, bytes digest,
                  arguments, bytes arguments_digest, int least):
@@ -195,7 +195,7 @@ cdef class Replica:
     @property
     def seed(self):
         """The seed of its group."""
-        return self.invoker.manager.seed
+        return self.invoker.seed
 
     @property
     def dice_of_reads(self):
@@ -263,14 +263,14 @@ cdef class Replica:
 
     def add_waiting(self, call):
         """A call whose guard was false where the state comes from."""
-        self.waiting.append(call)
+        self.waiting[call] = None
         self.waiting_bytes += call.size
         self.flags |= WAITING
         call.waits = True
 
     def remove_waiting(self, set calls):
         """These calls wait here no longer; each is to `end_waiting` yet."""
-        kept = [call for call in self.waiting if call not in calls]
+        kept = {call: None for call in self.waiting if call not in calls}
         self.waiting_bytes = sum([call.size for call in kept])
         self.waiting = kept
 
@@ -283,21 +283,22 @@ cdef class Replica:
 
     def withdraw_read(self, invocation):
         """A read of this process shall not run, where it has not begun; whether it waited here."""
-        for queue in (self.readers, self.queue or ()):
-            for read in queue:
-                if getattr(read, "invocation", None) is invocation:
-                    queue.remove(read)
-                    if not self.queue:
-                        self.flags &= ~<unsigned int>QUEUED
-                    if self.full:
-                        self.shrunk(0)
-                    return True
+        if self.readers.pop(invocation, None) is not None:
+            return True
+        for read in self.queue or ():
+            if getattr(read, "invocation", None) is invocation:
+                self.queue.remove(read)
+                if not self.queue:
+                    self.flags &= ~<unsigned int>QUEUED
+                if self.full:
+                    self.shrunk(0)
+                return True
         return False
 
     def fail_reads(self, error):
         """No read that waits here for its guard will run."""
-        readers, self.readers = self.readers, []
-        for read in readers:
+        readers, self.readers = self.readers, {}
+        for read in readers.values():
             read.fail(error)
 
     def renew(self, int number, arguments_digest, int least, object shared):
@@ -312,7 +313,7 @@ cdef class Replica:
             self.object, self.remains = shared, None
         self.queue = deque([task for task in self.queue or ()
                             if getattr(task, "source", 0) is None])
-        self.waiting, self.readers, self.bonds = [], [], []
+        self.waiting, self.readers, self.bonds = {}, {}, {}
         self.queue_bytes = self.waiting_bytes = 0       # reads have no size
         self.full = False
         self.snapshots = self.pending = self.dice = None
@@ -322,8 +323,17 @@ cdef class Replica:
         if self.queue:
             self.flags |= QUEUED
 
-    def let_go(self):
-        """The group was left: the object's life is the program's business from here on."""
+    def let_go(self, Invoker left not None):
+        """The group was left: the object's life is the program's business from here on.
+
+        `left` answers in the runtime's place. An object that the program keeps does not keep the
+        runtime, and with it the member: what waits here never runs, and goes.
+        """
+        self.invoker = left
+        self.waiting, self.readers, self.bonds = {}, {}, {}
+        self.snapshots = self.pending = None
+        if self.flags & DROPPED:
+            return                      # it was ended before
         self.flags = CLOSED | (self.flags & FAULTY)
         if self.object is not None and not self.release():
             _kept.append(self.object)

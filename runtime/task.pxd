@@ -45,6 +45,7 @@ cdef class Call(Task):
     cdef bint pops_up(self) except -1
     cdef int let_wait(self) except -1
     cdef bint finds_room(self) except -1
+    cdef int bind_together(self, int more) except -1
     cdef int over(self, object result, object error) except -1
     cdef object look_at_state(self)
 

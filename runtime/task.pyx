@@ -14,6 +14,7 @@ far a replica is with the others. So whoever needs the mutex of one takes those 
 bound to it, and lets none go before all that waits has been tried.
 """
 
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint32_t, uint64_t
 
 from orcalike.runtime.errors import (
@@ -138,7 +139,6 @@ cdef bint is_read(Task task):
 cdef list bound_to(list replicas):
     """These, and those that are bound to them, directly or not."""
     cdef Replica replica, other
-    cdef Task task
     for replica in replicas:
         if replica.bonds:
             break
@@ -146,10 +146,9 @@ cdef list bound_to(list replicas):
         return replicas
     found = list(replicas)
     for replica in found:               # which grows meanwhile
-        for task in replica.bonds:
-            for other in task.replicas:
-                if other not in found:
-                    found.append(other)
+        for other in replica.bonds:
+            if other not in found:
+                found.append(other)
     return found
 
 
@@ -210,42 +209,93 @@ cdef int wake(Task task) except -1:
     cdef Call call
     cdef int progress = OVER
     while progress == OVER:
-        progress = WAITS
-        for call in waiting_at(task.held):
-            call.held = task.held
-            if task.debt is not None:
-                call.debt = task.debt.share()
-            progress = call.attempt()
-            if progress == KEPT:
-                return KEPT
-            pay(call)
-            if progress == OVER:
-                break
+        progress = try_waiting(task, waiting_at(task.held))
+    if progress == KEPT:
+        return KEPT
     for replica in task.held:
         if replica.changed:
             replica.changed = False
-            for call in replica.readers.copy():
-                if call.attempt() == OVER and call in replica.readers:
-                    replica.readers.remove(call)
+            for invocation, call in list(replica.readers.items()):
+                if call.attempt() == OVER:
+                    replica.readers.pop(invocation, None)
+            if 4 * <Py_ssize_t>len(replica.waiting) < replica.waiting_peak:
+                replica.waiting_peak = len(replica.waiting)
+                replica.waiting = dict(replica.waiting)     # without the places of what has gone
             if not replica.waiting and not replica.readers:
                 replica.flags &= ~<unsigned int>WAITING
         replica.task = None
     return OVER
 
 
+cdef int try_waiting(Task task, list calls) except -1:
+    """Try these, in their order, and from the first again after each that ran (WAITS: none can).
+
+    OVER: an object has changed that had not, so others are to be tried too. What is over leaves the
+    row at once, so a guard that holds for all that wait costs one look at each.
+    """
+    cdef Py_ssize_t count = len(calls)
+    cdef Py_ssize_t first = 0, before = -1, at = 0
+    cdef Py_ssize_t changed = changed_among(task.held)
+    cdef Py_ssize_t* after          # by place in the row: the next place
+    cdef int progress
+    cdef Call call
+    if count == 0:
+        return WAITS
+    after = <Py_ssize_t*>PyMem_Malloc(count * sizeof(Py_ssize_t))
+    if after is NULL:
+        raise MemoryError
+    try:
+        for at in range(count):
+            after[at] = at + 1
+        at = 0
+        while at < count:
+            call = calls[at]
+            progress = WAITS
+            if call.waits:
+                call.held = task.held
+                if task.debt is not None:
+                    call.debt = task.debt.share()
+                progress = call.attempt()
+                if progress == KEPT:
+                    return KEPT
+                pay(call)
+                if progress == OVER and changed_among(task.held) != changed:
+                    return OVER
+            if call.waits:
+                before = at
+            elif before < 0:
+                first = after[at]
+            else:
+                after[before] = after[at]
+            at = after[at]
+            if progress == OVER:
+                at, before = first, -1
+        return WAITS
+    finally:
+        PyMem_Free(after)
+
+
+cdef Py_ssize_t changed_among(list replicas) except -1:
+    """How many of these objects have changed since what waits there was tried."""
+    cdef Replica replica
+    cdef Py_ssize_t found = 0
+    for replica in replicas:
+        found += replica.changed
+    return found
+
+
 cdef list waiting_at(list replicas):
     """What waits for its guard at those of the objects that have changed, oldest first."""
     cdef Replica replica
-    cdef Call call
-    cdef list found = []
+    cdef dict found = None
+    cdef bint mixed = False
     for replica in replicas:
         if replica.changed and replica.waiting:
-            if not found:
-                found = replica.waiting.copy()
-            else:
-                found += [call for call in replica.waiting if call not in found]
-                found.sort(key=place_in_order)
-    return found
+            mixed = found is not None
+            found = {**found, **replica.waiting} if mixed else replica.waiting
+    if found is None:
+        return []
+    return sorted(found, key=place_in_order) if mixed else list(found)
 
 
 def place_in_order(Task task):
@@ -341,12 +391,12 @@ cdef class Call(Task):
         cdef Replica replica
         if self.source is None:
             replica = self.replicas[0]
-            if self in replica.readers:
+            if self.invocation is None or self.invocation in replica.readers:
                 pass
             elif len(replica.readers) >= TASKS_MAX:
                 self.fail(too_many(replica))
             else:
-                replica.readers.append(self)
+                replica.readers[self.invocation] = self
                 replica.flags |= WAITING
         elif self.departed:             # withdrawn, as what waited when its caller left
             self.end_waiting()
@@ -355,7 +405,8 @@ cdef class Call(Task):
         elif not self.waits:
             self.waits = self.waited = True
             for replica in self.replicas:
-                replica.waiting.append(self)
+                replica.waiting[self] = None
+                replica.waiting_peak = max(replica.waiting_peak, <Py_ssize_t>len(replica.waiting))
                 replica.waiting_bytes += self.size
                 replica.flags |= WAITING
             self.runtime.waiting[self.source, self.ticket] = self
@@ -388,22 +439,32 @@ cdef class Call(Task):
             self.runtime.waiting.pop((self.source, self.ticket), None)
             for replica in self.replicas:
                 if self in replica.waiting:
-                    replica.waiting.remove(self)
+                    del replica.waiting[self]
                     replica.waiting_bytes -= self.size
         if self.binds:
             self.binds = False
-            for replica in self.replicas:
-                replica.bonds.remove(self)
+            self.bind_together(-1)
 
     def bind(self, replicas):
         """Name its objects; a guarded atomic function binds them together. Returns the call."""
-        cdef Replica replica
         self.replicas = replicas
         self.binds = len(replicas) > 1 and self.function.guard is not None
         if self.binds:
-            for replica in replicas:
-                replica.bonds.append(self)
+            self.bind_together(1)
         return self
+
+    cdef int bind_together(self, int more) except -1:
+        """One function more, or one less, binds each of its objects to the others."""
+        cdef Replica replica, other
+        for replica in self.replicas:
+            for other in self.replicas:
+                if other is not replica:
+                    count = replica.bonds.get(other, 0) + more
+                    if count:
+                        replica.bonds[other] = count
+                    else:
+                        replica.bonds.pop(other, None)
+        return 0
 
     def arguments(self):
         """All positional arguments: an operation's object comes first."""

@@ -69,11 +69,8 @@ cdef class Stack(Core):
 
     cdef int settle(self) except -1:
         """Let the layers go on that waited for the upcalls to return."""
-        cdef Layer layer
-        while self.todo.count:
-            layer = <Layer>self.todo.take_last()
-            layer.waiting = False
-            layer.proceed()
+        while self.todo is not None:
+            self.take_todo().proceed()
         return 0
 
     def link_up(self, int link, str address, int64_t now):
@@ -157,7 +154,7 @@ cdef class Stack(Core):
             if not self.bottom.is_stranger(link):
                 raise
             self.bottom.refuse(link, f"{type(error).__name__} came of what it sent")
-        if self.todo.count:
+        if self.todo is not None:
             self.settle()
         return 0
 
@@ -214,7 +211,7 @@ cdef class Stack(Core):
         self.enter(now)
         if self.pack is not None:
             self.pack.cast_packets()
-        if self.todo.count:
+        if self.todo is not None:
             self.settle()
 
     # Outputs.

@@ -241,9 +241,7 @@ class Simulation:
             raise
         finally:
             for participant in self.participants:
-                for replica in participant.runtime.replicas:
-                    if replica is not None:
-                        replica.let_go()
+                participant.runtime.let_go(GroupClosed("left"))
                 participant.objects.clear()  # their results are the shared objects
                 participant.invocations.clear()
 

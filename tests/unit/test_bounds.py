@@ -83,6 +83,22 @@ def test_so_many_calls_wait_for_a_guard_and_no_more(group: orca.Group) -> None:
     assert isinstance(last.exception(), orca.ObjectDropped)
 
 
+@pytest.mark.parametrize("atomic", [False, True])
+def test_all_that_wait_at_the_bound_run_in_their_order(group: orca.Group, atomic: bool) -> None:
+    """One write wakes them all; that takes time in proportion to how many there are."""
+    gate, other = group.share(Gate, "gate"), group.share(Gate, "other")
+    if atomic:
+        calls = [go_through_both.nowait(gate, other, bytes(n % 7)) for n in range(WAITING_MAX)]
+        other.set_open()
+    else:
+        calls = [gate.go_through.nowait(bytes(n % 7)) for n in range(WAITING_MAX)]
+    assert not any(call.done() for call in calls)
+    gate.set_open()
+    assert all(call.done() for call in calls)
+    assert gate.lengths() == [n % 7 for n in range(WAITING_MAX)]
+    assert other.lengths() == (gate.lengths() if atomic else [])
+
+
 class Members(Network):
     """Three members, and those that come later."""
 

@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.wire.message cimport Message
-from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     NEVER = 0x7FFFFFFFFFFFFFFF      # a deadline that does not come
@@ -21,6 +20,9 @@ cdef struct Outgoing:
     void* message                   # owned
 
 
+cdef class Layer
+
+
 cdef class Outbox:
     """What is to be sent: filled by COM, emptied by the driver after each input."""
     cdef Outgoing* items
@@ -36,7 +38,7 @@ cdef class Core:
     cdef readonly int64_t now       # ns, monotonic; set at each input
     cdef readonly int64_t wall      # ns since the epoch; set at each input
     cdef readonly Outbox out
-    cdef Ring todo                  # layers that go on once the upcalls have returned
+    cdef Layer todo                 # the first layer that goes on once the upcalls have returned
     cdef uint64_t seed
     cdef readonly object me         # this endpoint, a Member
     cdef public tuple beats         # the members that this endpoint beats to, and wants to hear
@@ -47,6 +49,9 @@ cdef class Core:
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
     cpdef uint64_t random(self)
     cpdef again(self, Layer layer)
+    cdef int again_last(self, Layer layer) except -1
+    cdef Layer take_todo(self)
+    cdef int forget_todo(self) except -1
     cdef int mark(self, str step) except -1
     cdef bint is_broken(self, str switch) except -1
 
@@ -56,6 +61,7 @@ cdef class Layer:
     cdef readonly Layer above, below    # never None: `End` closes both ends of a stack
     cdef public int64_t deadline
     cdef bint waiting               # is in core.todo
+    cdef Layer next_todo            # the next one there
 
     # downcalls
     cpdef start(self)

@@ -22,7 +22,6 @@ from orcalike.transport.errors import ProtocolError, StackError
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
 from libc.stdlib cimport free, realloc
 
-from orcalike.transport.wire.ring cimport Ring
 
 
 cdef class Outbox:
@@ -81,7 +80,6 @@ cdef class Core:
 
     def __cinit__(self, *args, **kwargs):
         self.out = Outbox()
-        self.todo = Ring()
         self.beats = ()
         self.departed = ()
 
@@ -108,7 +106,34 @@ cdef class Core:
         """Have `layer.proceed()` called when the upcalls of this input have returned."""
         if not layer.waiting:
             layer.waiting = True
-            self.todo.put(layer)
+            layer.next_todo = self.todo
+            self.todo = layer
+
+    cdef int again_last(self, Layer layer) except -1:
+        """The same, once all others that ask for it now have gone on."""
+        cdef Layer last = self.todo
+        if last is None:
+            self.again(layer)
+        elif not layer.waiting:
+            while last.next_todo is not None:
+                last = last.next_todo
+            last.next_todo = layer
+            layer.waiting = True
+        return 0
+
+    cdef Layer take_todo(self):
+        """The layer that goes on next, which waits no longer; there is one."""
+        cdef Layer layer = self.todo
+        self.todo = layer.next_todo
+        layer.next_todo = None
+        layer.waiting = False
+        return layer
+
+    cdef int forget_todo(self) except -1:
+        """No layer of this stack goes on: it is given up."""
+        while self.todo is not None:
+            self.take_todo()
+        return 0
 
 
 cdef class Layer:

@@ -190,9 +190,9 @@ cdef class Stable(Layer):
 
     cpdef proceed(self):
         """Hand the matrix up, and tell the others, where no cast of this input has told them."""
-        if self.core.todo.count and not self.yields:
-            self.yields = self.waiting = True
-            self.core.todo.put_first(self)
+        if self.core.todo is not None and not self.yields:
+            self.yields = True
+            self.core.again_last(self)
             return
         self.yields = False
         if self.changed:

@@ -1,8 +1,8 @@
 """A ring: a queue of objects on the path that each invocation takes.
 
 A deque costs a method call for each item and a list gives its memory back whenever it is empty; a
-ring costs a store. The collector does not look into it: nothing that stays in a ring may lead back
-to it.
+ring costs a store. The collector does not look into it, so only what refers to nothing goes into one:
+messages, packets, and tuples of these.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF
