@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import permutations
 
 import pytest
 
-from tests.protocol.hands import Hands
+from tests.protocol.application import Application
+from tests.protocol.hands import STACK, Hands
+
+Giving = Callable[[Application], Iterator[bytes]]
 
 SECOND = 1_000_000_000
 
@@ -25,10 +30,15 @@ def members(hands: Hands, name: str) -> str:
     return " ".join(member.address.removeprefix("sim:") for member in view.members)
 
 
-def joining(count: int) -> Hands:
-    """a and b, with so many casts behind them; c is let in, and no piece of state has come."""
-    hands = Hands()
+def joining(count: int, stack: str = STACK, give: Giving | None = None) -> Hands:
+    """a and b, with so many casts behind them; c is let in, and no piece of state has come.
+
+    a gives its state as `give` says.
+    """
+    hands = Hands(stack)
     hands.form("a b")
+    if give is not None:
+        hands["a"].up_give_state = partial(give, hands["a"])  # type: ignore[method-assign]
     for name in "ab":
         hands[name].piece = 1  # so that what others cast comes between the pieces
     for number in range(count):
@@ -60,6 +70,11 @@ def test_what_a_joiner_casts_before_it_has_its_state_is_delivered_behind_that() 
     hands.leave("b")
     hands.stabilize()
     assert len(hands["c"].bodies) == 26, "nor once more with the next view"
+    assert members(hands, "a") == members(hands, "c") == "a c"
+    assert not [error for name in "abc" for error in hands[name].errors]
+    hands.cast("c", b"at the end")
+    hands.stabilize()
+    assert [hands[name].bodies[26:] for name in "ac"] == [[b"at the end"]] * 2
 
 
 @pytest.mark.parametrize("count", [0, 1, 20])
@@ -70,6 +85,31 @@ def test_a_joiners_cast_that_waits_for_its_own_state_is_delivered(count: int) ->
     hands.stabilize()
     for name in "abc":
         assert hands[name].bodies[count:] == [b"x"]
+
+
+def give_a_part(donor: Application) -> Iterator[bytes]:
+    """The first pieces, and then no more."""
+    for number, piece in enumerate(Application.up_give_state(donor)):
+        if number == 12:
+            raise OSError("out of order")
+        yield piece
+
+
+def test_what_a_joiner_casts_comes_back_to_it_also_if_another_donor_gives() -> None:
+    """The state of the second donor is as of a later place in the order: what came before is in it.
+
+    A cast of the joiner's own there would never be handed up to it, and PACK would wait for that.
+    """
+    hands = joining(20, f"PACK:{STACK}", give_a_part)
+    hands.cast("c", b"x")
+    hands.stabilize()
+    layer = hands.endpoints["c"].stack.focus("XFER")
+    assert layer is not None
+    assert layer.dump()["tried"] == 1, "the first donor failed"
+    hands.cast("c", b"y")
+    hands.stabilize()
+    for name in "abc":
+        assert hands[name].bodies[20:] == [b"x", b"y"]
 
 
 def test_a_change_of_view_while_the_state_comes_loses_none_of_a_joiners_casts() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from orcalike.transport.wire.message import Message
+from tests.protocol.checkers import Checker
 from tests.protocol.hands import STACK, Hands
 
 
@@ -76,6 +80,26 @@ def test_old_frames_change_nothing(kind: int) -> None:
         hands.replay(kind)
     assert repr(hands.state()) == before
     goes_on(hands)
+
+
+def test_the_layer_of_views_keeps_those_of_older_views_away_from_any_layer() -> None:
+    """Also from one that has no numbers of its own (I16)."""
+    hands = Tape("MBRSHIP:COM:sim")
+    hands.watch = Checker()
+    hands.form("a b c")
+    hands.cast("b", b"cast")
+    hands.call("b", partial(hands.endpoints["b"].stack.send, Message(b"send"), (2,)))
+    hands.stabilize()
+    hands.leave("a")
+    hands.stabilize()
+    for name in "bc":
+        view = hands[name].installed
+        assert view is not None
+        assert len(view.members) == 2
+    before = [(hands[name].bodies, hands[name].sends) for name in "bc"]
+    assert before[1] == ([b"cast"], [(1, b"send")])
+    hands.replay(CAST, SEND)
+    assert [(hands[name].bodies, hands[name].sends) for name in "bc"] == before
 
 
 def test_frames_that_come_twice_change_nothing() -> None:
