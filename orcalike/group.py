@@ -47,6 +47,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger("orcalike")
 
+VIEWS_MAX = 1024
+"""Views that are kept for one iterator."""
+
 _groups: weakref.WeakSet[Group] = weakref.WeakSet()
 
 
@@ -164,13 +167,18 @@ class Group:
         return self._endpoint.address
 
     def views(self) -> Iterator[View]:
-        """The views to come, one after the other, in this thread; until the group is left."""
+        """The views to come, one after the other, in this thread; until the group is left.
+
+        For an iterator that nobody reads the newest 1,024 are kept.
+        """
         queue: SimpleQueue[View | None] = SimpleQueue()
         known, listeners = weakref.ref(queue), self._endpoint.on_view
 
         def put(view: View | None) -> None:
             queue = known()
             if queue is not None:
+                if queue.qsize() >= VIEWS_MAX:
+                    queue.get()
                 queue.put(view)
             else:  # the iterator is gone, however it ended
                 listeners.remove(put)
@@ -188,9 +196,14 @@ class Group:
         queue: asyncio.Queue[View | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
+        def keep(view: View | None) -> None:
+            if queue.qsize() >= VIEWS_MAX:
+                queue.get_nowait()
+            queue.put_nowait(view)
+
         def put(view: View | None) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(queue.put_nowait, view)
+                loop.call_soon_threadsafe(keep, view)
 
         self._endpoint.on_view.append(put)
         try:

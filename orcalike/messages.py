@@ -62,6 +62,8 @@ EVENTS_MAX = 65_536
 """Events that a member keeps for `receive_from_group` before senders must wait for it."""
 BYTES_MAX = 16_777_216
 """Bytes of such events."""
+UNDER_WAY_MAX = 8_388_608
+"""Bytes of a member's own messages that are not ordered yet, in a stack without PACK, which counts them."""
 
 _log = logging.getLogger("orcalike")
 
@@ -149,6 +151,8 @@ class Inbox(Layer):
         self.sent = 0
         self.returned = 0
         """How many of this member's own messages were cast, and how many have come back."""
+        self.under_way = 0
+        """Bytes of those that have not, which count where the stack has no PACK."""
         self.failure: Exception | None = None
         self.notice: Exception | None = None
         """What the next send raises, once."""
@@ -249,7 +253,14 @@ class Inbox(Layer):
 
     def wait_for_room(self, size: int) -> Waitable | None:
         """What to wait for, if so many bytes more may not be under way now, not ordered yet."""
-        if self.failure is not None or self.pack is None or self.pack.has_room_for(size):
+        if self.failure is not None:
+            return None
+        if self.pack is not None and self.pack.has_room_for(size):
+            return None
+        if self.pack is None and (
+            self.under_way == 0
+            or (self.sent - self.returned < EVENTS_MAX and self.under_way + size <= UNDER_WAY_MAX)
+        ):
             return None
         if self.room is None:
             self.room = Waitable()
@@ -298,6 +309,7 @@ class Inbox(Layer):
                 self.add(Data(sender, body[1:], message.seqno, message.index))
             if message.source == self.place:
                 self.returned += 1
+                self.under_way -= len(body)
                 if self.room is not None:
                     self.core.again(self)  # once PACK has counted it
                 if self.awaited:
@@ -379,6 +391,7 @@ class MessageGroup:
             if room is not None:
                 return
             inbox.sent = number = inbox.sent + 1
+            inbox.under_way += len(data) + 1
             inbox.awaited.append(returned)
             if inbox.failure is not None:  # since it was looked at
                 returned.finish()

@@ -1,6 +1,8 @@
+from random import Random
 from typing import Any
 
 from orcalike.runtime.assemble import Events
+from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.invocation import Invocation, Invoker
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
@@ -10,6 +12,7 @@ from orcalike.runtime.receipts import Receipts
 from orcalike.transport.drivers.driver import Driver
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
+from orcalike.transport.view import Member
 
 class Caller(Invoker):
     """One member's invocations, on the way out."""

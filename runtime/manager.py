@@ -29,6 +29,7 @@ from orcalike.runtime.errors import (
     NotSerializable,
     ObjectDropped,
     ReplicaDivergence,
+    TooManyWaiting,
     Unreadable,
 )
 from orcalike.runtime.invariants import check_invariants
@@ -46,6 +47,9 @@ LOCKED, QUEUED, DROPPED, UNDECLARED, STRICT, RECORDED = 1, 2, 32, 64, 256, 512
 
 ATOMIC_HEAD = 3
 """What comes before the arguments of an atomic function: its name, its digest, and their number."""
+
+WAITING_MAX = 65_536
+"""Arrivals of one member that may wait at the barrier, and finds of this one for their objects."""
 
 VIEW_INDEX = (1 << 32) - 1
 """The index of what happens at a view, whose number is the seqno: no message has it."""
@@ -317,6 +321,8 @@ class Manager:
             return
         number = self.names.get(name)
         if number is None:
+            if len(self._sought) >= WAITING_MAX:
+                raise TooManyWaiting(f"{WAITING_MAX} finds wait for their objects already")
             self._own[ticket] = invocation
             self._sought[ticket] = (name, class_name, digest)
         else:
@@ -574,7 +580,12 @@ class Manager:
             return  # it has left since
         if not self.arrived:
             self.expected = {other.incarnation for other in self.runtime.view.replicas}
-        self.arrived.setdefault(member.incarnation, []).append(ticket)
+        arrivals = self.arrived.setdefault(member.incarnation, [])
+        if len(arrivals) >= WAITING_MAX:  # the same at each replica
+            raise TooManyWaiting(
+                f"{WAITING_MAX} arrivals of this member wait at the barrier already"
+            )
+        arrivals.append(ticket)
         if invocation is not None:
             self._own[ticket] = invocation
         self._open_barrier()

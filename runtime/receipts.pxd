@@ -25,7 +25,7 @@ cdef class Receipts(Layer):
     cdef Message receipt            # what STABLE is told with
     cdef object matrix              # as STABLE shared it
     cdef dict held                  # ticket -> (invocation, result, exception): applied here
-    cdef dict awaited               # number of members -> heap of (seqno, ticket)
+    cdef readonly dict awaited      # number of members -> heap of (seqno, ticket)
     cdef dict marks                 # ticket of a mark -> that of the invocation it stands for
 
     cdef Debt owe(self)

@@ -13,9 +13,9 @@ into the order behind it, and the mark's packet is what counts.
 
 import logging
 from collections import deque
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
-from orcalike.runtime.errors import InvocationTimeout
+from orcalike.runtime.errors import InvocationTimeout, TooManyWaiting
 from orcalike.runtime.invocation import name_of
 from orcalike.transport.errors import NotEnoughMembers, StackError
 
@@ -28,6 +28,10 @@ from orcalike.transport.wire.message cimport Message
 NO_STABLE = (
     "the group's stack has no STABLE layer, which knows what the other members have applied: make "
     'the group with join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix"), or tcp')
+
+HEAP_SPARE = 64
+HELD_MAX = 65536
+"""Invocations of this member that may have run here and wait for others."""
 
 _log = logging.getLogger("orcalike")
 
@@ -97,6 +101,10 @@ cdef class Receipts(Layer):
     cdef int check(self, object operation, unsigned int members) except -1:
         """Raise where so few are in the view that nobody can say when it would be applied."""
         cdef Py_ssize_t present
+        if len(self.held) >= HELD_MAX:
+            raise TooManyWaiting(
+                f"{name_of(operation)} with stable={members}: {len(self.held)} invocations wait until "
+                "others have applied them; this one was not sent")
         if not self.runtime.patient:
             present = len(self.runtime.view.replicas)
             if present < <Py_ssize_t>members:
@@ -129,8 +137,12 @@ cdef class Receipts(Layer):
         cdef unsigned int members = invocation.wanted
         if self.matrix is not None and self.matrix.reached(members) >= seqno:
             self.release(invocation.ticket)
-        else:
-            heappush(self.awaited.setdefault(members, []), (seqno, invocation.ticket))
+            return 0
+        heap = self.awaited.setdefault(members, [])
+        heappush(heap, (seqno, invocation.ticket))
+        if len(heap) > 2 * len(self.held) + HEAP_SPARE:     # many have been given up
+            self.awaited[members] = [each for each in heap if each[1] in self.held]
+            heapify(self.awaited[members])
         return 0
 
     cpdef up_stable(self, object matrix):

@@ -41,6 +41,26 @@ def test_a_packet_that_would_go_past_the_window_waits() -> None:
     assert total(hands, "a", "queue") == 0
 
 
+def test_requests_of_one_member_that_wait_are_bounded() -> None:
+    """PACK allows a member 65,536 messages: who has more under way lies, and loses its link."""
+    hands = group()
+    hands.credit("c", given=False)
+    for _ in range(8):
+        hands.cast("b", bytes(100))
+    request = hands.frames("b")[-1]
+    hands.stabilize()
+    link = hands.link("a", "b")
+    waiting = total(hands, "a", "queue")
+    assert 0 < waiting < 8
+    for _ in range(65_536 - waiting):
+        hands.inject("a", link, request)
+    assert total(hands, "a", "queue") == 65_536
+    assert not hands["a"].errors
+    hands.inject("a", link, request)
+    assert "65537 requests of one member wait for their numbers" in str(hands["a"].errors)
+    assert total(hands, "a", "queue") <= 65_536
+
+
 def test_one_that_is_larger_than_the_window_goes_alone() -> None:
     hands = group()
     for size in (90, 5 * WINDOW, 1, 5 * WINDOW, 5 * WINDOW):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import orcalike as orca
-from orcalike.group import Share
+from orcalike.group import Share, Whole
+from orcalike.messages import create_group, leave_group, send_to_group
+from orcalike.runtime.codes import Code
 from tests.instructions.workload import Network, Node
 
 MIB = 1 << 20
@@ -162,6 +166,73 @@ def test_every_replica_refuses_the_same_calls() -> None:
     lengths = [gate.lengths() for gate in (*gates, joined.result())]
     assert len(lengths[0]) == len(after[0])
     assert all(each == lengths[0] for each in lengths)
+
+
+# What the group itself keeps.
+
+
+def test_so_many_finds_wait_and_no_more(group: orca.Group) -> None:
+    calls = [group.find.nowait(Gate, "nothing") for _ in range(WAITING_MAX)]
+    more = group.find.nowait(Gate, "nothing")
+    with pytest.raises(orca.TooManyWaiting, match="65536 finds wait"):
+        more.result()
+    gate = group.share(Gate, "nothing")
+    assert all(call.result() is gate for call in calls)
+
+
+def test_so_many_arrivals_wait_at_the_barrier_and_no_more() -> None:
+    members = Members()
+    first, *others = (Whole(node.runtime, Code.BARRIER) for node in members.nodes)
+    calls = []
+    for _ in range(16):
+        calls += [first.nowait() for _ in range(WAITING_MAX // 16)]
+        members.move()
+    more = first.nowait()
+    members.move()
+    with pytest.raises(orca.TooManyWaiting, match="at the barrier already"):
+        more.result()
+    calls += [barrier.nowait() for barrier in others]
+    members.move()
+    assert all(call.done() for call in calls)
+    again = [barrier.nowait() for barrier in (first, *others)]
+    members.move()
+    assert all(call.done() for call in again)
+
+
+def test_an_iterator_of_views_that_nobody_reads_keeps_the_newest(group: orca.Group) -> None:
+    views = group.views()
+    listeners = group._endpoint.on_view
+    found: list[orca.View] = []
+    reader = threading.Thread(target=lambda: found.append(next(views)))
+    reader.start()
+    deadline = time.monotonic() + 60
+    while not listeners:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    listeners[0](replace(group.view, number=1))
+    reader.join(60)
+    for number in range(2, 3000):
+        listeners[0](replace(group.view, number=number))
+    found += [next(views) for _ in range(1024)]
+    assert [view.number for view in found] == [1, *range(1976, 3000)]
+
+
+def test_messages_that_are_not_ordered_are_bounded_without_pack_too() -> None:
+    group = create_group(stack="XFER:TOTAL:MBRSHIP:COM:unix")
+    inbox = group._inbox
+    try:
+        inbox.under_way = 8 * MIB - 10
+        assert inbox.wait_for_room(10) is None
+        room = inbox.wait_for_room(11)
+        assert room is not None
+        inbox.under_way, inbox.sent = 1, inbox.returned + WAITING_MAX
+        assert inbox.wait_for_room(1) is room
+        inbox.under_way, inbox.sent = 0, inbox.returned
+        assert inbox.wait_for_room(16 * MIB) is None, "one that is larger goes alone"
+        send_to_group(group, b"message")
+        assert inbox.under_way == 0
+    finally:
+        leave_group(group)
 
 
 # Lock queues.

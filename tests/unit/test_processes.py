@@ -495,6 +495,28 @@ def test_who_greets_as_a_member_whose_process_has_ended_is_refused(
     assert "whose process has ended" in str(refusals(end))
 
 
+# Members that do not read.
+
+
+def test_what_waits_for_a_member_to_read_it_is_bounded(end: End, sender: Sender) -> None:
+    """It is stopped; with more than 128 MiB the connection ends."""
+    end.until(lambda: peer_is_linked(end, sender.incarnation))
+    stop(sender)
+
+    def send(count: int) -> Callable[[int], None]:
+        def input_(now: int) -> None:
+            for _ in range(count):
+                end.stack.bottom.send(Message(bytes(1 << 20)), (1,))
+
+        return input_
+
+    end.pump.call(send(100))
+    assert end.told("link_down") == []
+    end.pump.call(send(40))
+    assert end.told("link_down") == [("link_down", sender.incarnation)]
+    assert "it does not read what is sent to it" in str(end.logged)
+
+
 # Heartbeats.
 
 

@@ -126,6 +126,24 @@ def test_cancelled_it_ends_with_what_it_came_to_here(counter: Counter) -> None:
     assert not waiting.cancel()
 
 
+def test_so_many_wait_until_others_have_applied_them_and_no_more(
+    group: orca.Group, counter: Counter
+) -> None:
+    call = counter.add.options(stable=2).nowait
+    waiting = [call(1) for _ in range(65_536)]
+    with pytest.raises(orca.TooManyWaiting, match="65536 invocations wait until others"):
+        call(1)
+    assert counter.get() == 65_536
+    for each in waiting[1:]:
+        each.cancel()
+    last = call(1)
+    assert counter.get() == 65_537
+    assert not last.done()
+    receipts = group._runtime.receipts
+    assert receipts is not None
+    assert sum(map(len, receipts.awaited.values())) < 100, "what was given up is forgotten"
+
+
 def test_leaving_ends_the_waiting() -> None:
     with orca.join(stack=STACK) as group:
         counter = group.share(Counter, "counter")

@@ -52,6 +52,7 @@ cdef enum:
     GREETING_MAX = 2048         # bytes before a stranger has said who it is
     ACCEPTS_MAX = 64            # connections at a time, so that others have their turn
     UNREAD_MAX = 1048576        # bytes that wait for a non-member to read them
+    UNREAD_BY_MEMBER_MAX = 134217728    # for a member: more than what the layers send ahead
     LATE_MAX = 64               # processes that are watched on when their links are gone
     BEATS = 5                   # in a detection time
 
@@ -468,8 +469,9 @@ cdef class Links(Driver):
                 channel.dirty = False
                 if not channel.waits_for_room:
                     self.flush(channel)
-                elif channel.queued > UNREAD_MAX and self.is_outsider(channel):
-                    self.refuse(channel, "it does not read what it has asked for")
+                elif channel.queued > UNREAD_MAX and (channel.queued > UNREAD_BY_MEMBER_MAX
+                                                      or self.is_outsider(channel)):
+                    self.refuse(channel, "it does not read what is sent to it")
             self.dirty.clear()
             if out.connects or out.closes:
                 self.follow(stack)

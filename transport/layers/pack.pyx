@@ -56,6 +56,7 @@ cdef enum:
     MAJORITY = 254          # as in `transport.degree`
     ALL = 255
     SIZE_MAX = 1048576
+    BYTES_MAX = 67108864    # half of what TOTAL takes of one member
     MESSAGES_MAX = 65536    # the runtime's window: so many of its invocations may be under way
     SPARE = 1024            # room behind a packet's size, so that the last message seldom moves it
 
@@ -80,9 +81,9 @@ cdef class Pack(Layer):
         super().__init__(core)
         if size < 1 or messages < 1 or bytes < 1 or not 0 < fragment <= MESSAGE_MAX:
             raise ValueError("PACK needs a size, a number of messages and of bytes above 0")
-        if size > SIZE_MAX or messages > MESSAGES_MAX:
-            raise ValueError(f"PACK takes a size of {SIZE_MAX} bytes and {MESSAGES_MAX} messages "
-                             "at the most")
+        if size > SIZE_MAX or messages > MESSAGES_MAX or bytes > BYTES_MAX:
+            raise ValueError(f"PACK takes a size of {SIZE_MAX} bytes, {MESSAGES_MAX} messages and "
+                             f"{BYTES_MAX} bytes at the most")
         self.fragment = fragment
         self.partial = {}
         self.size = size

@@ -7,6 +7,8 @@ cdef struct Standing:
     uint64_t last               # the counter of its last packet in the order
     uint64_t expects            # the next seqno that it wants
     uint64_t holds              # the next seqno that it does not hold
+    Py_ssize_t waiting          # requests of it that wait for their number, ...
+    Py_ssize_t waiting_bytes    # ... and their bytes
     bint whole                  # its word counts for resilience: its state is complete
 
 
