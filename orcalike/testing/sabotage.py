@@ -123,7 +123,6 @@ SEEDS: dict[str, tuple[int, ...]] = {
     "deliver-on-decision": (4,),
     "cut-at-mine": (0, 8),
     "return-nothing": (8,),
-    "accept-any-ballot": (95, 1300),
     "suspected-is-dead": (13, 18),
     "half-without-oldest": (18,),
     "no-majority": (9, 13),
