@@ -96,10 +96,10 @@ def test_the_layer_of_views_keeps_those_of_older_views_away_from_any_layer() -> 
         view = hands[name].installed
         assert view is not None
         assert len(view.members) == 2
-    before = [(hands[name].bodies, hands[name].sends) for name in "bc"]
+    before = [(hands[name].bodies, list(hands[name].sends)) for name in "bc"]
     assert before[1] == ([b"cast"], [(1, b"send")])
     hands.replay(CAST, SEND)
-    assert [(hands[name].bodies, hands[name].sends) for name in "bc"] == before
+    assert [(hands[name].bodies, list(hands[name].sends)) for name in "bc"] == before
 
 
 def test_frames_that_come_twice_change_nothing() -> None:
