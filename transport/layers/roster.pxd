@@ -19,3 +19,5 @@ cdef class Roster:
     cdef uint64_t least_expected(self) noexcept
     cdef uint64_t least_held(self) noexcept
     cdef int holders(self, uint64_t seqno) noexcept
+    cdef int make_wait(self, int place, Py_ssize_t size) except -1
+    cdef void let_go(self, int place, Py_ssize_t size) noexcept

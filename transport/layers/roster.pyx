@@ -4,10 +4,17 @@ All members keep `last`, since any of them may have to order the next packet; wh
 expect and hold only the sequencer is told, and counts (Amoeba 3.1: A22; RELIABILITY H2).
 """
 
+from orcalike.transport.errors import ProtocolError
+
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 
 cimport cython
+
+cdef enum:
+    # What may wait at the sequencer for one other member: PACK allows half of the bytes.
+    WAITING_MAX = 65536
+    WAITING_BYTES_MAX = 134217728
 
 
 @cython.final
@@ -55,3 +62,21 @@ cdef class Roster:
         for place in range(1, self.count):
             found += self.by_place[place].holds > seqno and self.by_place[place].whole
         return found
+
+    cdef int make_wait(self, int place, Py_ssize_t size) except -1:
+        """A request of a member waits for its number.
+
+        Raises ProtocolError for more than the layers of another member allow it.
+        """
+        cdef Standing* standing = &self.by_place[place]
+        standing.waiting += 1
+        standing.waiting_bytes += size
+        if place and (standing.waiting > WAITING_MAX or standing.waiting_bytes > WAITING_BYTES_MAX):
+            raise ProtocolError(f"{standing.waiting} requests of one member wait for their numbers, "
+                                f"with {standing.waiting_bytes} bytes")
+        return 0
+
+    cdef void let_go(self, int place, Py_ssize_t size) noexcept:
+        """It waits no longer."""
+        self.by_place[place].waiting -= 1
+        self.by_place[place].waiting_bytes -= size

@@ -62,7 +62,6 @@ cdef class Total(Layer):
     cdef int report(self) except -1
     cdef uint64_t expected(self)
     cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1
-    cdef int make_wait(self, int place, uint64_t counter, int degree, Message message) except -1
     cdef bint has_room(self, Py_ssize_t size) noexcept
     cdef bint is_whole(self) noexcept
     cdef int give_numbers(self) except -1

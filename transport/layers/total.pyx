@@ -57,9 +57,6 @@ cdef enum:
     # with what it holds in the stamp's place. "Tentative" is how many packets up to this one are;
     # from a member, whether its state is complete.
     HEADER = 40
-    # What may wait at the sequencer for one other member: PACK allows fewer packets, and fewer bytes.
-    WAITING_MAX = 65536
-    WAITING_BYTES_MAX = 134217728
     GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
 
 cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond, the view counts
@@ -257,21 +254,11 @@ cdef class Total(Layer):
         if counter <= self.roster.by_place[place].last:
             return 0                    # numbered already
         if self.queue.count or not self.has_room(message.size()):
-            self.make_wait(place, counter, degree, message)
+            self.roster.make_wait(place, message.size())
+            self.queue.put((place, counter, degree, message))
             self.give_numbers()
         else:
             self.number(place, counter, degree, message)
-        return 0
-
-    cdef int make_wait(self, int place, uint64_t counter, int degree, Message message) except -1:
-        """A packet waits for credit. Another member has no more under way than its layers allow."""
-        cdef Standing* standing = &self.roster.by_place[place]
-        standing.waiting += 1
-        standing.waiting_bytes += message.size()
-        if place and (standing.waiting > WAITING_MAX or standing.waiting_bytes > WAITING_BYTES_MAX):
-            raise ProtocolError(f"{standing.waiting} requests of one member wait for their numbers, "
-                                f"with {standing.waiting_bytes} bytes")
-        self.queue.put((place, counter, degree, message))
         return 0
 
     cdef bint has_room(self, Py_ssize_t size) noexcept:
@@ -297,8 +284,7 @@ cdef class Total(Layer):
             if not self.has_room((<Message>message).size()):
                 break
             self.queue.take()
-            self.roster.by_place[<int>place].waiting -= 1
-            self.roster.by_place[<int>place].waiting_bytes -= (<Message>message).size()
+            self.roster.let_go(place, (<Message>message).size())
             self.number(place, counter, degree, message)
         if self.queue.count and self.deadline == NEVER:
             self.deadline = self.core.now + self.slow
