@@ -13,7 +13,7 @@ import os
 import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from orcalike import failpoints
@@ -169,7 +169,7 @@ class Group:
     def views(self) -> Iterator[View]:
         """The views to come, one after the other, in this thread; until the group is left.
 
-        For an iterator that nobody reads the newest 1,024 are kept.
+        Of those that were not asked for yet the newest 1,024 are kept.
         """
         queue: SimpleQueue[View | None] = SimpleQueue()
         known, listeners = weakref.ref(queue), self._endpoint.on_view
@@ -178,7 +178,8 @@ class Group:
             queue = known()
             if queue is not None:
                 if queue.qsize() >= VIEWS_MAX:
-                    queue.get()
+                    with contextlib.suppress(Empty):  # its reader may be faster
+                        queue.get_nowait()
                 queue.put(view)
             else:  # the iterator is gone, however it ended
                 listeners.remove(put)
