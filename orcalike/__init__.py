@@ -66,6 +66,7 @@ from orcalike.transport.degree import Resilience
 if TYPE_CHECKING:
     from orcalike.group import Group, Joining
     from orcalike.info import Blocked, GroupInfo
+    from orcalike.managers import Manager
     from orcalike.runtime.moment import caller, now, position, random
     from orcalike.transport.stability import Stability
     from orcalike.transport.view import Member, View
@@ -173,6 +174,7 @@ _OF_GROUPS = {
     "Blocked": "orcalike.info",
     "Group": "orcalike.group",
     "GroupInfo": "orcalike.info",
+    "Manager": "orcalike.managers",
     "Member": "orcalike.transport.view",
     "Stability": "orcalike.transport.stability",
     "View": "orcalike.transport.view",
@@ -215,6 +217,7 @@ __all__ = [
     "InvocationCancelled",
     "InvocationTimeout",
     "JoinFailed",
+    "Manager",
     "Member",
     "NestedWrite",
     "NotEnoughMembers",

@@ -93,6 +93,10 @@ class Endpoint:
         self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
         self.on_view: list[Callable[[View | None], None]] = []
         """Called with each view; with None when the group is left."""
+        self.on_blocked: Callable[[], None] | None = None
+        """What sees to a blocked group, if anything does."""
+        self.tells_loss = True
+        """Whether a reset may have lost what this program knows of."""
         self._is_in = False
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
@@ -392,9 +396,13 @@ class Endpoint:
     def _is_out(self) -> bool:
         return self.exit_reason is not None
 
-    @staticmethod
-    def _say_left(why: object) -> None:
-        _log.warning("the group was left without its answer: %s", why)
+    def _say_left(self, why: object) -> None:
+        _log.log(self._level, "the group was left without its answer: %s", why)
+
+    @property
+    def _level(self) -> int:
+        """How much a group that cannot go on matters."""
+        return logging.WARNING if self.on_blocked is None else logging.INFO
 
     @held
     def close(self) -> None:
@@ -600,7 +608,7 @@ class Endpoint:
         options["degree"] = "available" if self.upper.available else "required"
         was_blocked, self._blocked = self._blocked is not None, None
         if was_blocked:
-            _log.warning("the group %r goes on: %s", self.plan.name, view)
+            _log.log(self._level, "the group %r goes on: %s", self.plan.name, view)
         if before is not None and not again and view.lineage > before.lineage:
             self._tell_loss(view)
         if self._line is not None:
@@ -619,6 +627,8 @@ class Endpoint:
 
     def _tell_loss(self, view: View) -> None:
         """Somebody has reset the group, and this member was in it before (I9)."""
+        if not self.tells_loss:
+            return
         text = (
             f"the group {self.plan.name!r} was reset, and goes on with "
             f"{', '.join(map(str, view.members))}: what only others held is lost"
@@ -636,7 +646,9 @@ class Endpoint:
             return  # said again, by a link that was made anew
         self._blocked = missing, rule
         text = f"the group {self.plan.name!r} is blocked: {self._say_blocked()}"
-        _log.warning("%s", text)
+        _log.log(self._level, "%s", text)
+        if self.on_blocked is not None:
+            self.on_blocked()
         if self._line is not None:
             self._line.blocked(missing, rule)
         if self.plan.blocked == "raise":

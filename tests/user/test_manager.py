@@ -1,0 +1,89 @@
+"""Programs after the manual of `multiprocessing`, which run unchanged but for the import of `Manager`.
+
+Each ends with what it prints, as a comment; with `multiprocessing.Manager` it prints the same.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = sorted((Path(__file__).parent / "manager").glob("*.py"))
+MAIN = 'if __name__ == "__main__":\n'
+SECONDS = 250
+
+
+def output(path: Path) -> str:
+    """What a program prints; it must end well."""
+    ended = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout
+
+
+def promised(source: str) -> str:
+    """What a program says that it prints: its comments at the beginning of a line."""
+    return "".join(f"{line[2:]}\n" for line in source.splitlines() if line.startswith("# "))
+
+
+def test_there_are_twenty() -> None:
+    assert len(PROGRAMS) == 20
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_program(program: Path) -> None:
+    assert output(program) == promised(program.read_text())
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_other_ways_to_start_processes(tmp_path: Path, method: str) -> None:
+    (program,) = [path for path in PROGRAMS if path.stem == "nested"]
+    source = program.read_text()
+    start = f'{MAIN}    __import__("multiprocessing").set_start_method({method!r})\n'
+    (tmp_path / "program.py").write_text(source.replace(MAIN, start))
+    assert output(tmp_path / "program.py") == promised(source)
+
+
+DEATHS = """
+import os
+from multiprocessing import Process
+
+import orcalike
+
+def hold(lock, states):
+    lock.acquire()
+    states.append("held")
+    os._exit(0)
+
+if __name__ == "__main__":
+    with orcalike.Manager() as manager:
+        lock, states = manager.Lock(), manager.list()
+        children = [Process(target=hold, args=(lock, states)) for _ in range(4)]
+        for child in children:
+            child.start()
+        for child in children:
+            child.join()
+        print(states, lock.acquire(timeout=100))
+        try:
+            states.append(lambda: None)
+        except orcalike.NotSerializable as error:
+            print("function" in str(error))
+        try:
+            manager.Barrier(2, print)
+        except TypeError as error:
+            print(error)
+
+# ['held', 'held', 'held', 'held'] True
+# True
+# this barrier takes no action: call it where `wait` has returned 0, and wait again
+"""
+
+
+def test_children_that_die_release_what_they_hold(tmp_path: Path) -> None:
+    """Which a server process does not do; and the manager's group goes on, whoever is lost."""
+    (tmp_path / "program.py").write_text(DEATHS)
+    assert output(tmp_path / "program.py") == promised(DEATHS)
