@@ -64,6 +64,7 @@ from orcalike.runtime.invocation import Invocation
 from orcalike.transport.degree import Resilience
 
 if TYPE_CHECKING:
+    from orcalike.bars import progress
     from orcalike.group import Group, Joining
     from orcalike.info import Blocked, GroupInfo
     from orcalike.managers import Manager
@@ -181,6 +182,7 @@ _OF_GROUPS = {
     "caller": "orcalike.runtime.moment",
     "now": "orcalike.runtime.moment",
     "position": "orcalike.runtime.moment",
+    "progress": "orcalike.bars",
     "random": "orcalike.runtime.moment",
 }
 
@@ -241,6 +243,7 @@ __all__ = [
     "local",
     "now",
     "position",
+    "progress",
     "random",
     "read",
     "register",

@@ -1,0 +1,66 @@
+"""One bar for all ranks: who writes it, what it says, and how rarely."""
+
+from __future__ import annotations
+
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import orcalike as orca
+from orcalike.bars import Tally
+from orcalike.testing.members import Members
+from tests.user.conftest import Cli
+
+PROGRAM = """
+import orcalike as orca
+
+with orca.join() as group:
+    mine = range(group.rank, 10, group.size)
+    assert list(orca.progress(mine, group=group, name="squares")) == list(mine)
+    assert list(orca.progress(iter("ab"), group=group)) == ["a", "b"]
+    group.barrier()
+"""
+
+
+def test_the_totals_of_all_ranks_are_one_line(cli: Cli) -> None:
+    ended = cli.run("-q", "-n", "3", cli.write(PROGRAM))
+    assert ended.returncode == 0, ended.stderr
+    lines = sorted(ended.stderr.splitlines())
+    assert len(lines) == 2, lines
+    assert lines[0].startswith("[0] progress: 6 in ")
+    assert lines[1].startswith("[0] squares: 10/10 in ")
+
+
+def test_a_bar_in_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    here, there = pty.openpty()
+    subprocess.run([sys.executable, "program.py"], cwd=tmp_path, stderr=there, check=True)
+    with open(here, "rb", buffering=0) as terminal:
+        shown = terminal.read(10_000).decode()
+    assert "\rsquares: 10/10 in " in shown
+    assert shown.count("\n") == 2
+
+
+def test_items_cost_no_writes() -> None:
+    with orca.join() as group:
+        before = group._runtime.writes
+        assert sum(1 for _ in orca.progress(range(100_000), group=group)) == 100_000
+        tally = group.find(Tally, "orcalike progress 0 of progress")
+        group.fence()
+        assert tally.now()[:2] == (100_000, 100_000)
+        assert group._runtime.writes - before < 1_000
+
+
+def test_members_that_leave_and_loops_that_break(capsys: pytest.CaptureFixture[str]) -> None:
+    members = Members(2)
+    mine, theirs = (orca.progress(range(10), group=member) for member in members)
+    assert [next(mine), next(mine), next(theirs), next(theirs), next(theirs)] == [0, 1, 0, 1, 2]
+    theirs.close()  # type: ignore[attr-defined]
+    members.leave(1)
+    for _ in mine:
+        pass
+    members.close()
+    assert capsys.readouterr().err.startswith("progress: 12/12 in ")
