@@ -1,0 +1,136 @@
+"""The examples of fewer than forty lines, as people run them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.user.conftest import DEADLINE
+
+ROOT = Path(__file__).parents[2]
+RUN = ("-m", "orcalike", "run", "-q", "--no-prefix", "-n")
+SHORT = (
+    *("averaging", "chat", "knapsack", "lock_service", "pipeline", "test_auction", "web_cache"),
+    "word_count",
+)
+
+
+def output(*arguments: str) -> str:
+    """What a program prints, and nothing on standard error."""
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_it_is_short(name: str) -> None:
+    assert len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) < 40
+
+
+def best_load() -> int:
+    """The answer of `knapsack.py`, by dynamic programming."""
+    path = ROOT / "examples" / "knapsack.py"
+    spec = importlib.util.spec_from_file_location("knapsack", path)
+    assert spec is not None
+    assert spec.loader is not None
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    best = [0] * 501
+    for weight, value in program.THINGS:
+        for room in range(500, weight - 1, -1):
+            best[room] = max(best[room], best[room - weight] + value)
+    return best[500]
+
+
+@pytest.mark.parametrize("size", ["1", "3"])
+def test_search_with_a_shared_bound(size: str) -> None:
+    printed = output(*RUN, size, "examples/knapsack.py")
+    assert printed == f"the best load is worth {best_load()}\n"
+
+
+def test_a_cache_under_two_web_workers() -> None:
+    assert output(*RUN, "2", "examples/web_cache.py") == "20 requests, 5 pages made\n"
+
+
+def test_averaging_of_a_vector() -> None:
+    pytest.importorskip("numpy")
+    printed = output(*RUN, "3", "examples/averaging.py")
+    assert printed == "found [ 3. -2.] close: True\n"
+
+
+def test_a_pipeline_with_back_pressure() -> None:
+    assert output(*RUN, "4", "examples/pipeline.py") == "100 numbers, 11 primes\n"
+
+
+def test_a_lock_service_whose_holders_die() -> None:
+    printed = output("examples/lock_service.py")
+    assert printed == "tokens grow: True · survivors had their turns: True\n"
+
+
+def test_a_port_of_a_manager_program() -> None:
+    counted = "42 words, 26 different ones\nthe 7, a 3, and 3\n"
+    assert output("examples/word_count.py") == counted
+
+
+def test_tests_of_a_class() -> None:
+    printed = output("-W", "ignore", "-m", "pytest", "-q", "examples/test_auction.py")
+    assert "3 passed" in printed
+
+
+def test_a_chat(tmp_path: Path) -> None:
+    """The first one in makes the room; it leaves, and the second one says the last word."""
+    pipe = subprocess.PIPE
+    people: list[subprocess.Popen[str]] = []
+
+    def enter(name: str) -> subprocess.Popen[str]:
+        person = subprocess.Popen(
+            [sys.executable, "examples/chat.py", str(tmp_path / "room"), name],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+            stdin=pipe,
+            stdout=pipe,
+            text=True,
+        )
+        people.append(person)
+        return person
+
+    def say(person: subprocess.Popen[str], line: str) -> None:
+        assert person.stdin is not None
+        person.stdin.write(line + "\n")
+        person.stdin.flush()
+
+    def hears(person: subprocess.Popen[str], *lines: str) -> None:
+        assert person.stdout is not None
+        assert [person.stdout.readline() for _ in lines] == [f"{line}\n" for line in lines]
+
+    try:
+        ada = enter("ada")
+        hears(ada, "* ada is here")
+        bob = enter("bob")
+        hears(bob, "* ada is here", "* bob is here")
+        say(ada, "hello")
+        hears(bob, "ada: hello")
+        hears(ada, "* bob is here", "ada: hello")
+        ada.communicate(timeout=DEADLINE)
+        assert ada.returncode == 0
+        hears(bob, "* ada has left")
+        say(bob, "so I am alone")
+        hears(bob, "bob: so I am alone")
+        bob.communicate(timeout=DEADLINE)
+        assert bob.returncode == 0
+    finally:
+        for person in people:
+            person.kill()
+            person.communicate()
