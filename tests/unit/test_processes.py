@@ -260,6 +260,16 @@ def test_all_that_a_dead_member_sent_comes_before_its_death(
     assert len(end.told("died")) == 1
 
 
+def test_a_write_that_fails_loses_nothing_that_a_dead_member_sent(end: End, sender: Sender) -> None:
+    """It fails before all of that was read."""
+    sender.tell("kill")
+    os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
+    end.pump.call(end.stack.cast, Message(b"too late"))
+    assert end.told("link_down")[0] == ("link_down", sender.incarnation)
+    end.until(lambda: end.told("died"))
+    assert [body for _, body in end.told("cast")] == [b"too late", *CASTS]
+
+
 def test_a_child_that_holds_its_sockets_does_not_hide_its_death(end: End, sender: Sender) -> None:
     """No end of the stream is seen then."""
     sender.tell("fork")

@@ -68,6 +68,8 @@ cdef class Links(Driver):
     cdef int emit_stack(self, Stack stack) except -1
     cdef int follow(self, Stack stack) except -1
     cdef int flush(self, Channel channel) except -1
+    cdef int read_to_end(self, Channel channel) except -1
+    cdef bint is_open(self, Channel channel) except -1
     cdef attend(self, Channel channel)
     cdef forget_late(self)
     cdef peer_of(self, object entry)

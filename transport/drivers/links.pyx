@@ -341,6 +341,8 @@ cdef class Links(Driver):
             return self.connected(channel)
         if events & EPOLLOUT:
             self.flush(channel)
+            if self.slots[channel.link] is not channel:
+                return 0
         if events & ~<unsigned int>EPOLLOUT:
             got = channel.fill()
             if got == CLOSED:
@@ -490,12 +492,27 @@ cdef class Links(Driver):
     cdef int flush(self, Channel channel) except -1:
         cdef int gone = channel.flush()
         if gone == CLOSED:
-            self.close(channel, channel.why)
+            self.read_to_end(channel)
         elif channel.waits_for_room != (not gone):
             channel.waits_for_room = not gone
             self.watch(channel.fd, channel.link, EPOLLIN if gone else EPOLLIN | EPOLLOUT,
                        EPOLL_CTL_MOD)
         return 0
+
+    cdef int read_to_end(self, Channel channel) except -1:
+        """Nothing can be written: what the other end had sent before is handed in, then it is closed."""
+        cdef str why = channel.why
+        channel.why = None
+        while self.is_open(channel) and self.handle_channel(channel, EPOLLIN):
+            pass
+        if self.is_open(channel):
+            self.close(channel, why)
+        return 0
+
+    cdef bint is_open(self, Channel channel) except -1:
+        """Whether it is there, and its stack takes what comes."""
+        return self.slots[channel.link] is channel and (
+            channel.stack is None or channel.link not in channel.stack.out.closes)
 
     cdef bint is_outsider(self, Channel channel) except -1:
         """Whether it is the connection of an endpoint that has greeted, and is in no view here."""
@@ -585,11 +602,11 @@ cdef class Links(Driver):
 
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1:
         """Whether a channel is open, and of that member of that stack as far as is known."""
-        if self.slots[channel.link] is not channel:
+        if not self.is_open(channel):
             return False
         if channel.stack is None:
             return True
-        if channel.stack is not stack or channel.link in stack.out.closes:
+        if channel.stack is not stack:
             return False
         peer = self.peer_of(channel)
         return peer is None or peer.incarnation == incarnation
