@@ -7,7 +7,7 @@ goes to all others of the view: who casts has the message already. Any size to 1
 COM runs no protocol but a greeting: the first frame of each link says which group, which
 endpoint and which incarnation speaks. The driver makes the links: `out.connects` names the
 addresses that one is wanted to. What is sent to a peer whose link is not up yet waits for it,
-within a bound. Of two links to one peer, the first that greets carries all that is sent there, and
+within a bound: beyond that it is lost, as if a link had broken. Of two links to one peer, the first that greets carries all that is sent there, and
 is tried when the second greets: the peer may have lost it.
 A link to a member of the view that went down is made again, with growing pauses; what was under
 way on it is lost, and the layers above are told. So is one to an endpoint that MBRSHIP seeks.
@@ -97,6 +97,7 @@ cdef class Com(Layer):
         self.counters = {}
         self.whys = {}
         self.sought = ()
+        self.overrun = []
         self.pause = PAUSE_LEAST
         self.pause_max = min(PAUSE_MOST, 2 * config.detection)
 
@@ -378,6 +379,13 @@ cdef class Com(Layer):
 
     # Within.
 
+    cpdef proceed(self):
+        """What waited for a link was too much, and is gone like what is under way on one that breaks."""
+        cdef Peer peer
+        overrun, self.overrun = self.overrun, []
+        for peer in overrun:
+            self.above.up_problem(peer, f"it is not reached, and {QUEUED_MAX} bytes waited for it")
+
     cdef Peer peer(self, str address):
         cdef Peer peer = self.peers.get(address)
         if peer is None:
@@ -398,9 +406,11 @@ cdef class Com(Layer):
                 pushed[0] = True
                 self.transmit(peer.link, message, kind)
             return 0
+        if peer.queued + message.size() > QUEUED_MAX:
+            peer.give_up()
+            self.overrun.append(peer)
+            self.core.again(self)
         peer.queued += message.size()
-        if peer.queued > QUEUED_MAX:
-            raise ProtocolError(f"{peer.address} is not reached, and {QUEUED_MAX} bytes wait for it")
         if pushed[0]:
             message = message.copy()
             message.pop(FRAME_HEADER)

@@ -1,0 +1,64 @@
+"""Members that are not reached: what waits for their links has a bound, and no other link pays for it."""
+
+from __future__ import annotations
+
+from orcalike.transport.wire.message import Message
+from tests.protocol.checkers import Checker
+from tests.protocol.hands import Endpoint, Hands
+from tests.protocol.test_links_anew import come_right, linked, members
+
+MIB = 1 << 20
+
+
+class Unreached(Hands):
+    """No link between b and c is made before `go_on`."""
+
+    def __init__(self, stack: str) -> None:
+        super().__init__(stack)
+        self.wanted: list[tuple[Endpoint, str]] | None = []
+
+    def _connect(self, end: Endpoint, address: str) -> None:
+        if self.wanted is not None and {end.name, address.removeprefix("sim:")} == {"b", "c"}:
+            self.wanted.append((end, address))
+        else:
+            super()._connect(end, address)
+
+    def go_on(self) -> None:
+        """The links that were asked for are made."""
+        wanted, self.wanted = self.wanted, None
+        for end, address in wanted or ():
+            self._connect(end, address)
+
+
+def test_more_than_may_wait_for_a_link_is_lost_like_what_a_link_loses_that_breaks() -> None:
+    """b sends to c for each cast of a, whose link stands; a new view closes the gap."""
+    hands = Unreached("MBRSHIP:COM:sim")
+    hands.watch = Checker()  # nothing is in order in such a stack
+    hands.form("a b c")
+    stack = hands.endpoints["b"].stack
+
+    def answer(message: Message) -> None:
+        stack.top.send(Message(bytes(MIB)), (2,))
+
+    hands["b"].up_cast = answer  # type: ignore[method-assign]
+    problems = hands["b"].problems
+    for _ in range(63):
+        hands.cast("a", b"cast")
+        hands.deliver("a", "b")
+    assert not problems
+    for _ in range(63):
+        hands.cast("a", b"cast")
+        hands.deliver("a", "b")
+    assert [text.rpartition(": ")[2] for text in problems] == [
+        "it is not reached, and 67108864 bytes waited for it"
+    ]
+    assert not hands["b"].errors
+    assert linked(hands, "a", "b")
+    hands.go_on()
+    come_right(hands)
+    assert len(hands["c"].sends) <= 64
+    assert members(hands, "a") == members(hands, "b") == members(hands, "c") == "a b c"
+    before = len(hands["c"].sends)
+    hands.call("b", lambda now: stack.send(Message(b"again"), (2,), now))
+    hands.stabilize()
+    assert hands["c"].sends[before:] == [(1, b"again")]
