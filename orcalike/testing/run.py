@@ -156,8 +156,14 @@ class Run:
             self.newest = view
 
     def exited(self, application: Application) -> None:
-        """A member is out: who was expelled comes back."""
-        if self.scenario.rejoins and (application.exited or "").startswith("expelled"):
+        """A member is out: one that was expelled comes back."""
+        if not (application.exited or "").startswith("expelled"):
+            return
+        if 0 < self.scenario.settled <= self.world.now:
+            raise Violation(
+                "I28", f"{application.process} is out without a cause: {application.exited}"
+            )
+        if self.scenario.rejoins:
             later = self.world.now + self.dice.below(self.scenario.detection)
             self.world.at(later, lambda: self.actions.come_back(application))
 

@@ -128,7 +128,6 @@ SEEDS: dict[str, tuple[int, ...]] = {
     "no-majority": (9, 13),
     "frozen-for-good": (18, 35),
     "no-expel-notice": (32, 36),
-    "suspicion-never-ends": (2685,),
     "silence-unnoticed": (0, 17),
     "forget-counters": (3, 4),
     "no-resend": (0,),

@@ -115,6 +115,8 @@ class Scenario:
     """Who is expelled comes back as a new member."""
     resets: bool = False
     """A group that is blocked in the end is reset."""
+    settled: int = 0
+    """From then on no member that runs is expelled, ns; 0 where that may be."""
     sabotage: tuple[str, ...] = ()
 
     @property
