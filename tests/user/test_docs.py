@@ -172,6 +172,18 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert not broken
 
 
+def test_each_promise_names_tests_that_there_are() -> None:
+    model, testing = ((ROOT / "docs" / name).read_text() for name in ("model.md", "testing.md"))
+    promises = re.findall(r"^(\d+\. )\*\*(.+?)\.?\*\*", model, re.MULTILINE)
+    rows = dict(re.findall(r"^\| (\d+\. .+?) \| (.+) \|$", testing, re.MULTILINE))
+    assert list(rows) == [number + name for number, name in promises]
+    for tests in rows.values():
+        named = re.findall(r"`(tests/\S+?\.py)::(\w+)`", tests)
+        assert named
+        for file, test in named:
+            assert f"def {test}(" in (ROOT / file).read_text()
+
+
 def test_the_readme_begins_with_a_program() -> None:
     first = blocks(ROOT / "README.md")[0]
     assert first.info == "python longest.py"
