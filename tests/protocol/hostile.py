@@ -23,6 +23,7 @@ from orcalike.bench.subjects import Shared
 from orcalike.group import Share
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.errors import GroupClosed
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.layers.cut import Cut, Piece, Report
@@ -75,6 +76,10 @@ class Node:
         self.links: list[tuple[Node, int]] = []
         self.inputs: list[tuple[str, tuple[Any, ...]]] = []
         self.kicked = False
+
+    def end(self) -> None:
+        """Nothing more comes to it: it can be freed."""
+        self.runtime.let_go(GroupClosed("the attack is over"))
 
     def kick(self) -> None:
         """There is something in PACK."""
@@ -455,6 +460,7 @@ def by_strangers(scene: Scene, dice: Random, frames: int, tally: Tally) -> None:
             peer = stack.bottom.peer_at(link)
             if peer is not None and scene.view.place(peer.incarnation or 0) >= 0:
                 # Who claims to be a member is taken for one: that is what a key is for.
+                node.end()
                 node = scene.fresh()
                 stack, link = node.stack, -1
                 before = state_of(stack)
@@ -473,6 +479,7 @@ def by_strangers(scene: Scene, dice: Random, frames: int, tally: Tally) -> None:
             assert isinstance(kept, int)
             assert kept <= early.OTHERS_BYTES_MAX
             assert not node.events.complaints
+    node.end()
 
 
 def by_a_member(scene: Scene, dice: Random, tally: Tally) -> None:
@@ -495,6 +502,7 @@ def by_a_member(scene: Scene, dice: Random, tally: Tally) -> None:
         stack.expire(scene.now + seconds * 10**9)
         clear(stack)
     tally.delivered += bool(node.events.complaints)
+    node.end()
 
 
 def attack(frames: int, seed: int) -> Tally:
