@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--seed N` repeats one run of the simulator; `--rewrite` takes a script's output as it is."""
     parser.addoption("--seed", type=int, help="run the simulator with this seed alone")
     parser.addoption("--rewrite", action="store_true", help="rewrite what the scripts expect")
+
+
+def pytest_collection_finish() -> None:
+    """What was made until now stays: a test that collects garbage need not go through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
