@@ -101,7 +101,7 @@ def packed(value: object) -> object:
     return msgpack.unpackb(msgpack.packb(value))
 
 
-def join() -> orca.group.Joining[orca.Group]:
+def join() -> orca.joining.Joining:
     """The group, with the degree that the command line asks for."""
     found = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--resilience=")]
     if not found:

@@ -16,8 +16,9 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from orcalike._version import __version__
 
@@ -65,12 +66,16 @@ from orcalike.transport.degree import Resilience
 
 if TYPE_CHECKING:
     from orcalike.bars import progress
-    from orcalike.group import Group, Joining
+    from orcalike.group import Group
     from orcalike.info import Blocked, GroupInfo
+    from orcalike.joining import Joining
     from orcalike.managers import Manager
     from orcalike.runtime.moment import caller, now, position, random
     from orcalike.transport.stability import Stability
     from orcalike.transport.view import Member, View
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 logging.getLogger("orcalike").addHandler(_Fallback())
 
@@ -89,7 +94,7 @@ def join(
     key: bytes | str | os.PathLike[str] | None = None,
     at: str | None = None,
     check: str | None = None,
-) -> Joining[Group]:
+) -> Joining:
     """Join a group: `with join() as group:`, or `async with join() as group:`.
 
     In a launched program it is the program's group, and all ranks that have not ended are waited
@@ -107,7 +112,7 @@ def join(
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
     contradict each other.
     """
-    from orcalike.group import Joining  # not at the top: see _OF_GROUPS
+    from orcalike.joining import Joining  # not at the top: see _OF_GROUPS
     from orcalike.plan import Plan, make_plan
 
     def plan() -> Plan:
@@ -129,44 +134,32 @@ def join(
     return Joining(plan)
 
 
-def connect(
-    name: str | None = None,
-    *,
-    seeds: str | Sequence[str] | None = None,
-    listen: str | None = None,
-    size: int | None = None,
-    resilience: Resilience = 0,
-    degree: Literal["required", "available"] = "required",
-    blocked: str = "wait",
-    stack: str | None = None,
-    timeout: Duration | None = None,
-    key: bytes | str | os.PathLike[str] | None = None,
-    at: str | None = None,
-    check: str | None = None,
-) -> Group:
+def _with_parameters_of(
+    function: Callable[_P, object],
+) -> Callable[[Callable[..., _R]], Callable[_P, _R]]:
+    """Give a function the parameters of another one, for type checkers and for `help`."""
+
+    def decorate(other: Callable[..., _R]) -> Callable[_P, _R]:
+        assert isinstance(function, FunctionType)
+        shown = FunctionType(function.__code__, {}, other.__name__, function.__defaults__)
+        shown.__kwdefaults__ = function.__kwdefaults__
+        shown.__annotations__ = function.__annotations__ | other.__annotations__
+        other.__wrapped__ = shown  # type: ignore[attr-defined]
+        return other
+
+    return decorate
+
+
+@_with_parameters_of(join)
+def connect(*args: Any, **kwargs: Any) -> Group:
     """Join a group as `join` does, without a block: for scripts, servers and notebooks.
 
     The group is left by `group.close()`, or when the interpreter ends. Takes and raises what `join`
     does; in a coroutine use `async with join()`.
     """
-    from orcalike.group import connect as open_until_exit  # not at the top: see _OF_GROUPS
+    from orcalike.joining import connect as open_until_exit  # not at the top: see _OF_GROUPS
 
-    return open_until_exit(
-        join(
-            name,
-            seeds=seeds,
-            listen=listen,
-            size=size,
-            resilience=resilience,
-            degree=degree,
-            blocked=blocked,
-            stack=stack,
-            timeout=timeout,
-            key=key,
-            at=at,
-            check=check,
-        )
-    )
+    return open_until_exit(join(*args, **kwargs))
 
 
 # What only the members of a group need takes most of the time of an import: `join` imports it, and

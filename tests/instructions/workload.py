@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import orcalike as orca
 from orcalike.bench.subjects import Plain, Shared
-from orcalike.group import Share
+from orcalike.group_calls import Share
 from orcalike.runtime import dispatch
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 
 from orcalike.bench.subjects import Shared
-from orcalike.group import Share
+from orcalike.group_calls import Share
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import GroupClosed

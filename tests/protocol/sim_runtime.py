@@ -15,7 +15,7 @@ from typing import Any
 
 import orcalike as orca
 from orcalike.errors import GroupClosed, NotSerializable, OrcalikeError
-from orcalike.group import Share
+from orcalike.group_calls import Share
 from orcalike.runtime import classes
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime

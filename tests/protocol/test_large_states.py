@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.group import Drop
+from orcalike.group_calls import Drop
 from orcalike.runtime.replica import Replica
 from tests.protocol.sim_runtime import LOCKED, Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of

@@ -14,7 +14,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.errors import ClassMismatch, ReplicaDivergence
-from orcalike.group import Find, Share
+from orcalike.group_calls import Find, Share
 from orcalike.runtime.task import go_on
 from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.view import View

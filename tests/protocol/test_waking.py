@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.group import Whole
+from orcalike.group_calls import Whole
 from orcalike.runtime.codes import Code
 from orcalike.runtime.task import go_on
 from orcalike.transport.config import StackConfig

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.group import Share, Whole
+from orcalike.group_calls import Share, Whole
 from orcalike.messages import create_group, leave_group, send_to_group
 from orcalike.runtime.codes import Code
 from tests.instructions.workload import Network, Node

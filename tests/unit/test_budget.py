@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 import orcalike as orca
-from orcalike.group import Share
+from orcalike.group_calls import Share
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.budget import RETURNS_AFTER
 from orcalike.transport.config import StackConfig

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import threading
@@ -82,3 +83,9 @@ def test_it_is_not_for_operations() -> None:
         closer = group.share(Closer, "closer")
         with pytest.raises(orca.NestedWrite, match="close was used inside an operation"):
             closer.close()
+
+
+def test_it_has_the_parameters_of_join() -> None:
+    join, connect = inspect.signature(orca.join), inspect.signature(orca.connect)
+    assert connect.parameters == join.parameters
+    assert connect.return_annotation == "Group"
