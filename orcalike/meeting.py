@@ -1,6 +1,7 @@
 """`join(at="unix:PATH")`: symmetric workers make one group, whichever of them comes first.
 
-PATH is a directory, in which each member has its socket. A process that joins takes the directory's
+PATH is a directory, in which each member has its socket; a group that is not the default one has a
+subdirectory of it. A process that joins takes the directory's
 lock, joins through any socket at which a process listens, or makes the group if there is none, and
 gives the lock back as soon as it is in. So two that start at once do not make two groups, and no
 member is special: whichever ends, the sockets of the others remain.
@@ -16,6 +17,7 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 
 from orcalike.errors import JoinFailed
@@ -33,13 +35,18 @@ class Deserted(JoinFailed):
 
 
 class MeetingPlace:
-    """A directory in which the members of one group have their sockets."""
+    """A directory in which the members of one group have their sockets.
 
-    def __init__(self, at: str) -> None:
+    That is PATH itself for the default group, and a subdirectory for the `group` of another name.
+    """
+
+    def __init__(self, at: str, group: str | None = None) -> None:
         scheme, _, path = at.partition(":")
         if scheme != "unix" or not path:
             raise ValueError(f'at={at!r}: a directory for the sockets of one group, "unix:PATH"')
         self.path = Path(path).absolute()
+        if group is not None:
+            self.path /= f"group-{blake2b(group.encode(), digest_size=8).hexdigest()}"
         if len(os.fsencode(self.path)) + 1 + 16 > UNIX_PATH_MAX:
             raise ValueError(f"at={at!r}: the path is too long for sockets in it")
 

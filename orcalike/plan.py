@@ -324,6 +324,7 @@ def make_plan(
     if degree not in ("required", "available"):
         raise ValueError(f'degree={degree!r}: "required" or "available"')
     degree_of(resilience)
+    name = name or DEFAULT_NAME
     if seeds and listen:
         raise ValueError("seeds join a group, listen makes one: give one of them")
     if at and (seeds or listen):
@@ -360,7 +361,7 @@ def make_plan(
                 os.environ["ORCALIKE_RANK"],
             )
     return Plan(
-        name or DEFAULT_NAME,
+        name,
         how,
         addresses,
         listen or "",
@@ -376,7 +377,7 @@ def make_plan(
         find_failpoints(),
         *find_detection(),
         secret,
-        MeetingPlace(at) if at else None,
+        MeetingPlace(at, None if name == DEFAULT_NAME else name) if at else None,
     )
 
 

@@ -83,3 +83,27 @@ def test_the_lock_is_taken_anew_if_it_was_given_back(
     with orca.join(at=f"unix:{tmp_path}", timeout="90s"):
         assert not is_locked(tmp_path)
     assert locked == [True, True]
+
+
+def test_each_name_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    at = f"unix:{tmp_path}"
+    with (
+        orca.join(at=at, timeout="60s") as group,
+        orca.join("default", at=at, timeout="60s") as same,
+    ):
+        assert [group.size, same.size] == [2, 2]
+        with (
+            orca.join("other", at=at, timeout="60s") as first,
+            orca.join("other", at=at, timeout="60s") as second,
+        ):
+            assert {member.incarnation for member in first.members} == {
+                first.me.incarnation,
+                second.me.incarnation,
+            }
+            with orca.join("third", at=at, timeout="60s") as alone:
+                assert (alone.size, alone.rank) == (1, 0)
+        assert group.size == 2
+        with orca.join(
+            at=at, timeout="60s"
+        ) as another:  # what the others have left is no socket of this group
+            assert another.size == 3
