@@ -138,9 +138,9 @@ class Whole:
 
     @held
     def __call__(self, *, timeout: Duration | None = None) -> None:
-        """Wait for it; `timeout` (seconds, or "2s") ends only the waiting (TimeoutError)."""
+        """Wait for it; after `timeout` (seconds, or "2s") it is withdrawn, with TimeoutError."""
         refuse_to_wait(self._code.name.lower())
-        self.nowait().result(timeout)
+        _wait(self.nowait(), timeout, self._late(timeout))
 
     async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
