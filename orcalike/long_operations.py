@@ -1,8 +1,8 @@
 """Operations that do not end: the log names them within a second, while they run (D07).
 
 While an operation runs where messages are received, its member receives nothing, and no thread of
-orcalike's that runs Python notices. The thread of the heartbeats does, and rings; a thread that does
-nothing else says which operation it is, and where it is.
+orcalike's that runs Python notices. The thread of the heartbeats does, and writes to an eventfd; a
+thread that does nothing else logs which operation it is, and where it is.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class LongOperations:
 
     def __init__(self, runtime: Runtime, pump: Pump) -> None:
         self._runtime, self._pump = runtime, pump
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC)
+        self._wakeup = os.eventfd(0, os.EFD_CLOEXEC)
         self._closed = False
         self._thread = OwnThread(self._run, "orcalike watch")
         self._thread.start()
-        runtime.watch_running(pump.heartbeat, self._bell)
+        runtime.watch_running(pump.heartbeat, self._wakeup)
 
     def _run(self) -> None:
         while True:
-            os.eventfd_read(self._bell)
+            os.eventfd_read(self._wakeup)
             if self._closed:
                 return
             self.report()
@@ -58,9 +58,9 @@ class LongOperations:
         """The group was left."""
         self._runtime.watch_running(self._pump.heartbeat, -1)
         self._closed = True
-        os.eventfd_write(self._bell, 1)
+        os.eventfd_write(self._wakeup, 1)
         self._thread.join()
-        os.close(self._bell)
+        os.close(self._wakeup)
 
 
 def stack_in(code: CodeType) -> str:

@@ -1,4 +1,4 @@
-"""What lies outside of a function: whose code it is, and globals that differ from process to process."""
+"""What lies outside of a function: which package its code belongs to, and globals that differ from process to process."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ cdef object refusal_after_all(Codec codec, Replica replica, object operation, ui
     ran = f"{operation.title} has run"
     if audit.writes > FIRST:
         ran = f"{ran}, perhaps an earlier call made it so"
-    return NotSerializable(f"{text} ({ran}; nobody can join the group while the state is so)")
+    return NotSerializable(f"{text} ({ran}; no process can join the group while the state is so)")
 
 
 cpdef object why_not(Codec codec, Replica replica):

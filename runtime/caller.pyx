@@ -417,7 +417,7 @@ cdef class Caller(Invoker):
                             self.room_waitable = Waitable()
                         self.driver.kick()
                         if not self.driver.wait(self.room_waitable, self.driver.clock() + WARNED):
-                            self.long_waits.say_full()
+                            self.long_waits.log_full()
                 finally:
                     if large:
                         self.give_up_claim(pack)

@@ -371,12 +371,12 @@ cdef class Runtime(Caller):
                   and self.driver.clock() - began < PAUSED)
         self.budget.ran(call.replicas[0], call.function, within)
 
-    def watch_running(self, Heartbeat heartbeat, int bell):
-        """Have an eventfd rung when what is dispatched here has run for long; -1: no more."""
-        if bell < 0:
+    def watch_running(self, Heartbeat heartbeat, int wakeup):
+        """Have an eventfd written to when what is dispatched here has run for long; -1: no more."""
+        if wakeup < 0:
             heartbeat.watch_running(NULL, NULL, -1)
         else:
-            heartbeat.watch_running(&self.in_batch, &self.batch_began, bell)
+            heartbeat.watch_running(&self.in_batch, &self.batch_began, wakeup)
 
     def running(self):
         """(object's name, operation, ns) of what has been dispatched for so long; None for nothing.

@@ -287,7 +287,7 @@ class Donor:
         return snapshot
 
     def forget(self) -> None:
-        """The member joins again: nobody gets any more, and its objects are set anew."""
+        """The member joins again: no joiner gets any more from it, and its objects are set anew."""
         self.failure = None
         for snapshot in self.snapshots:
             snapshot.held.clear()

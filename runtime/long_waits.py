@@ -5,8 +5,8 @@ call that returns soon pays nothing. The coroutines of a process share one timer
 any of them waits. After 10 s the log has, once for each call, why it waits; a call that the group
 cannot let go on (it is blocked, or has too few members for a degree) is named again every 10 s.
 
-If all threads of a member wait for guards or at the barrier, it says so in the order (`Code.IDLE`),
-and for which calls. So all members know of calls that wait for each other, or that nothing can let
+If all threads of a member wait for guards or at the barrier, it reports so in the order (`Code.IDLE`),
+with the calls. So all members know of calls that wait for each other, or that nothing can let
 go on any more, and each logs them. A member whose program runs on an event loop is never idle: what
 else its loop waits for is not known.
 """
@@ -44,14 +44,14 @@ class LongWaits:
         """What coroutines waited for at the last two looks."""
         self._threads: dict[int, Invocation[Any]] = {}
         """What threads wait for, by identity."""
-        self._told: set[int] = set()
+        self._logged: set[int] = set()
         """The identities of invocations whose reason has been logged, while they wait."""
         self._lacking: set[int] = set()
-        """Those that wait for more members, as the launcher was told."""
+        """Those that wait for more members, as reported to the launcher."""
         self.idle: dict[int, tuple[int, list[tuple[int, str]]]] = {}
         """By incarnation: the members all of whose threads wait, since when and for which calls.
 
-        When: how many messages besides those that say so had been dispatched."""
+        When: how many messages besides these reports had been dispatched."""
         self._idle_messages = 0
         self._named: set[frozenset[tuple[int, tuple[tuple[int, str], ...]]]] = set()
         """Idle members and their calls that were named already."""
@@ -66,17 +66,17 @@ class LongWaits:
     def still_waiting(self, invocation: Invocation[Any]) -> None:
         """It has lasted for another 10 s."""
         self._note_lacking(invocation)
-        self._say_why(invocation)
+        self._log_why(invocation)
         if waits.all_wait():
-            self._say_idle()
+            self._report_idle()
 
     def over(self, invocation: Invocation[Any]) -> None:
         """It has ended, however it did."""
         self._threads.pop(id(invocation), None)
-        self._told.discard(id(invocation))
+        self._logged.discard(id(invocation))
         self._lacks_no_more({id(invocation)})
 
-    def say_full(self) -> None:
+    def log_full(self) -> None:
         """A thread has waited for 10 s until it may send more."""
         why = self._runtime.events.why_stuck() or self._runtime.too_few()
         why = why or "what was sent before is not ordered yet"
@@ -95,9 +95,9 @@ class LongWaits:
         for invocation in awaited:
             self._note_lacking(invocation)
             if id(invocation) in before:
-                self._say_why(invocation)
+                self._log_why(invocation)
         ended = {id(each) for look in self._looks for each in look} - set(map(id, awaited))
-        self._told -= ended
+        self._logged -= ended
         self._lacks_no_more(ended)
         self._looks = [self._looks[1], awaited]
         if awaited:
@@ -127,7 +127,7 @@ class LongWaits:
         return stuck
 
     def _note_lacking(self, invocation: Invocation[Any]) -> None:
-        """Tell the launcher of a call that waits for more members."""
+        """Report to the launcher a call that waits for more members."""
         needed = self._runtime.members_needed(invocation)
         if needed and id(invocation) not in self._lacking:
             self._lacking.add(id(invocation))
@@ -139,12 +139,12 @@ class LongWaits:
             if not self._lacking:
                 self._runtime.events.lacks_members(0)
 
-    def _say_why(self, invocation: Invocation[Any]) -> None:
+    def _log_why(self, invocation: Invocation[Any]) -> None:
         """Log why a call waits: once, but each time where the group is what it waits for."""
         stuck = self._stuck(invocation)
-        if stuck is None and id(invocation) in self._told:
+        if stuck is None and id(invocation) in self._logged:
             return
-        self._told.add(id(invocation))
+        self._logged.add(id(invocation))
         # To wait for a guard for long may be what a program does all day.
         quiet = stuck is None and self._is_guarded(invocation)
         _log.log(
@@ -203,12 +203,12 @@ class LongWaits:
     # Members that are idle.
 
     def _now(self) -> int:
-        """How many messages were dispatched, besides those that say that a member is idle."""
+        """How many messages were dispatched, besides the reports that a member is idle."""
         dispatched: int = self._runtime.dispatched
         return dispatched - self._idle_messages
 
-    def _say_idle(self) -> None:
-        """Say in the order that all threads of this member wait, if all do for guards."""
+    def _report_idle(self) -> None:
+        """Report in the order that all threads of this member wait, if all do for guards."""
         runtime = self._runtime
         mine: list[tuple[int, str]] = [
             (ticket, _title(call))
@@ -223,9 +223,9 @@ class LongWaits:
         try:
             runtime.post(Code.IDLE, tuple(mine), "what this member waits for", 0)
         except OrcalikeError as error:
-            _log.info("the group was not told what this member waits for: %s", error)
+            _log.info("what this member waits for was not reported to the group: %s", error)
 
-    def said_idle(self, member: Member, calls: list[tuple[int, str]]) -> None:
+    def note_idle(self, member: Member, calls: list[tuple[int, str]]) -> None:
         """A member is idle, at this place in the order."""
         self._idle_messages += 1
         self.idle[member.incarnation] = (self._now(), calls)
@@ -244,8 +244,8 @@ class LongWaits:
         """Name the members that wait for each other, or for nothing that can come."""
         members = {member.incarnation: member for member in self._runtime.view.replicas}
         self.idle = {
-            each: said
-            for each, said in self.idle.items()
+            each: calls
+            for each, calls in self.idle.items()
             if each in members and self._is_idle(each)
         }
         key = frozenset((each, tuple(calls)) for each, (_, calls) in self.idle.items())

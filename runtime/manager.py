@@ -496,14 +496,14 @@ class Manager:
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, *calls: Any
     ) -> None:
         """All threads of a member wait for these calls."""
-        said: list[tuple[int, str]] = []
+        waiting: list[tuple[int, str]] = []
         for call in calls:
             match call:
                 case (int(number), str(text)):
-                    said.append((number, text))
+                    waiting.append((number, text))
                 case _:
                     raise ProtocolError(f"{member} waits for what is no call")
-        self.runtime.long_waits.said_idle(member, said)
+        self.runtime.long_waits.note_idle(member, waiting)
 
     def waits_of_own(self) -> list[tuple[int, str]]:
         """The number of each of this member's finds and arrivals that wait, and its name."""

@@ -49,7 +49,7 @@ def own(error: BaseException) -> BaseException:
 
 
 def forget(error: BaseException) -> None:
-    """Nobody is to see how this exception came here."""
+    """Forget the way by which this exception came here."""
     error.__traceback__ = None
     error.__context__ = None
 

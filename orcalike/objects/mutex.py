@@ -1,7 +1,7 @@
 """Mutual exclusion among all threads and tasks of all members.
 
 What a member holds is released, in the order, when the member leaves the view. Each acquisition has a
-*fencing token*, larger than that of any acquisition before it: a store that is told the token with
+*fencing token*, larger than that of any acquisition before it: a store that gets the token with
 each access, and refuses smaller ones than it has seen, is safe from a holder that was believed dead.
 """
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @orca.shared
 class Topic(Generic[T]):
-    """A stream of messages, of which the last `keep` are kept for those who come late, or are slow.
+    """A stream of messages, of which the last `keep` are kept for subscribers that come late, or are slow.
 
     To publish is a write; to receive sends nothing, however many subscribe.
     """

@@ -152,7 +152,7 @@ def marked(frame: Frame) -> Iterator[Event]:
 
 
 def half_told(frame: Frame) -> Iterator[Event]:
-    """A member dies when a view is proposed, accepted or decided, and has told some of it."""
+    """A member dies when a view is proposed, accepted or decided, when some of its messages have left."""
     dice = frame.dice
     yield Event(
         "crash",
@@ -184,7 +184,7 @@ def last_words(frame: Frame) -> Iterator[Event]:
 
 
 def expelled(frame: Frame) -> Iterator[Event]:
-    """A member does not answer for `slow_timeout`, and those who went on without it die."""
+    """A member does not answer for `slow_timeout`, and those that went on without it die."""
     dice = frame.dice
     one, other = frame.pair
     when = frame.when
@@ -261,7 +261,7 @@ def partitions(frame: Frame) -> Iterator[Event]:
 
 
 def isolations(frame: Frame) -> Iterator[Event]:
-    """One process hears nobody, is heard by nobody, or both."""
+    """One process receives from no other, is received by no other, or both."""
     for _ in range(frame.count):
         way = frame.dice.choice(["in", "out", "", ""])
         yield Event("isolate", frame.when, frame.who, span=frame.span(), way=way)

@@ -26,7 +26,7 @@ def both(tmp_path: Path) -> Iterator[tuple[orca.Group, orca.Group]]:
 
 def test_an_arrival_that_was_late_is_withdrawn(both: tuple[orca.Group, orca.Group]) -> None:
     first, second = both
-    with pytest.raises(TimeoutError, match="^barrier was not complete within 10ms$"):
+    with pytest.raises(TimeoutError, match=r"^barrier was not complete within 10ms$"):
         first.barrier(timeout="10ms")
     first.fence()  # after the withdrawal, in the order
     other = second.barrier.nowait()

@@ -27,11 +27,11 @@ class Complaints:
         self._log(level, text)
 
     def deadline(self) -> int | None:
-        """When the others are to be told of; None where there are none."""
+        """When the others are to be logged; None where there are none."""
         return self._next if self._more else None
 
     def count(self, now: int) -> None:
-        """Tell how many others there were, where it is time."""
+        """Log how many others there were, if it is time."""
         if self._more and now >= self._next:
             self._log(logging.WARNING, f"{self._more} more connections were refused since")
             self._more = 0

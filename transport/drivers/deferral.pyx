@@ -164,7 +164,7 @@ cdef void schedule() noexcept:
 
 cdef int deliver_scheduled(void* argument) except -1:
     if depth == 0 and (is_busy is NULL or not is_busy()):
-        deliver()                       # else who leaves the core does
+        deliver()                       # else the thread that leaves the core does
     return 0
 
 
@@ -278,7 +278,7 @@ def insist(number, which):
 
 
 def set_handler(int number, handler):
-    """Change what Python calls; whatever else is told of the signal, as by faulthandler, stays."""
+    """Change what Python calls; whatever else is notified of the signal, as by faulthandler, stays."""
     cdef Action action
     if sigaction(number, NULL, &action) == 0:
         set_in_python(number, handler)

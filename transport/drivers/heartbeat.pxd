@@ -10,6 +10,6 @@ cdef class Heartbeat:
     cdef list sockets               # what the thread uses; they are closed here
 
     cdef bint is_mine(self) noexcept
-    cdef int watch_running(self, const bint* busy, const int64_t* began, int bell) except -1
+    cdef int watch_running(self, const bint* busy, const int64_t* began, int wakeup) except -1
     cdef int start(self) except -1
     cdef int stop(self) noexcept

@@ -174,7 +174,7 @@ cdef struct Table:
     int owner                   # the process that made it
     bint running
     bint stopping
-    int bell                    # an eventfd that wakes the thread
+    int wakeup                  # an eventfd that wakes the thread
     int fds[SOCKETS_MAX]
     unsigned short families[SOCKETS_MAX]
     int fd_count
@@ -185,7 +185,7 @@ cdef struct Table:
     const bint* busy            # whether packets are being dispatched; NULL: not watched
     const int64_t* began        # since when
     int64_t told                # the `began` that was told of last
-    int long_bell               # an eventfd that is rung for what runs for long
+    int long_wakeup             # an eventfd that is written to for what runs for long
 
 
 cdef class Heartbeat:
@@ -199,8 +199,8 @@ cdef class Heartbeat:
         pthread_mutex_init(&self.table.mutex, NULL)
         self.table.owner = getpid()
         self.table.dice = <uint64_t>monotonic() ^ <uint64_t>getpid() << 40 | 1
-        self.table.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
-        if self.table.bell < 0:
+        self.table.wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+        if self.table.wakeup < 0:
             raise OSError(errno, os.strerror(errno))
 
     def __dealloc__(self):
@@ -208,8 +208,8 @@ cdef class Heartbeat:
         if self.table is NULL:
             return
         self.stop()
-        if self.table.bell >= 0:
-            close(self.table.bell)
+        if self.table.wakeup >= 0:
+            close(self.table.wakeup)
         if self.is_mine():
             pthread_mutex_destroy(&self.table.mutex)
         for i in range(self.table.seat_count):
@@ -401,13 +401,13 @@ cdef class Heartbeat:
         finally:
             free(found)
 
-    cdef int watch_running(self, const bint* busy, const int64_t* began, int bell) except -1:
+    cdef int watch_running(self, const bint* busy, const int64_t* began, int wakeup) except -1:
         """Ring this eventfd once for each `began` that is `LONG` ago while `busy`; NULL: no more."""
         cdef Table* table = self.table
         if self.is_mine():
             with nogil:
                 pthread_mutex_lock(&table.mutex)
-                table.busy, table.began, table.long_bell = busy, began, bell
+                table.busy, table.began, table.long_wakeup = busy, began, wakeup
                 pthread_mutex_unlock(&table.mutex)
         return 0
 
@@ -539,7 +539,7 @@ cdef bint place(Table* table, uint64_t me, uint64_t group, int64_t period, Conta
 
 cdef void ring(Table* table) noexcept nogil:
     cdef uint64_t one = 1
-    write(table.bell, &one, 8)
+    write(table.wakeup, &one, 8)
 
 
 cdef void* run(void* argument) noexcept nogil:
@@ -556,13 +556,13 @@ cdef void* run(void* argument) noexcept nogil:
         timeout = send_due(table)
         count = 1 + table.fd_count
         for i in range(count):
-            fds[i].fd = table.fds[i - 1] if i else table.bell
+            fds[i].fd = table.fds[i - 1] if i else table.wakeup
             fds[i].events = POLLIN
         pthread_mutex_unlock(&table.mutex)
         if poll(fds, count, timeout) <= 0:
             continue
         if fds[0].revents:
-            read(table.bell, &value, 8)
+            read(table.wakeup, &value, 8)
         for i in range(1, count):
             if fds[i].revents & POLLNVAL:
                 return NULL             # the program closed it: there is nothing to sleep on
@@ -580,7 +580,7 @@ cdef int send_due(Table* table) noexcept nogil:
     if (table.busy is not NULL and table.busy[0] and table.began[0] != table.told
             and now - table.began[0] >= LONG):
         table.told = table.began[0]
-        write(table.long_bell, &one, 8)
+        write(table.long_wakeup, &one, 8)
     for i in range(table.seat_count):
         seat = &table.seats[i]
         if seat.wake <= now:

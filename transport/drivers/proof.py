@@ -5,7 +5,7 @@ the key over both nonces and the greeting, which names the group and the incarna
 was connected to proves itself second, over both greetings. A recorded proof is worth nothing, since
 the nonces are new; an end's own proof sent back to it is none, since the two ends' differ.
 
-This keeps those out who lack the key, on an interface that cannot be listened to by them. It does
+This keeps out processes that lack the key, on an interface that cannot be listened to by them. It does
 not encrypt, and frames after the greeting carry no proof.
 """
 

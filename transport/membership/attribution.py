@@ -2,8 +2,8 @@
 
 What a non-member sends changes nothing here, but for what the protocol needs of it: it may ask to
 join, it may ask what it has missed, and it may answer what this endpoint has asked *it*. An
-endpoint is the incarnation and address of its greeting. These are its own claims: who may connect
-at all (the same user on a Unix socket, who has the key on TCP) could make up others.
+endpoint is the incarnation and address of its greeting. These are its own claims: processes that
+may connect at all (of the same user on a Unix socket, with the key on TCP) could make up others.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The member that expels slow ones is the one that leads, so another one must see that it hangs
 itself. A member that waits for it asks whether it is there (WAITS): one whose protocol runs answers
 at once (ALIVE), whatever else it waits for. One that does not answer for half of `slow_timeout` is
-taken for hung, here and at all that are told so (SLOW), until it leads again.
+taken for hung, here and at all that are notified (SLOW), until it leads again.
 
 The clock is the caller's. A member that was late itself asks once more.
 """

@@ -1,7 +1,7 @@
 """Leases: which deaths excuse a member from the quorum (Gray and Cheriton, "Leases", 1989, section 2).
 
 A member that is certainly dead may have decided on a view before it died, a view that lets a new
-member in or that names fewer. So a certain death excuses it from the quorum only if somebody who
+member in or that names fewer. So a certain death excuses it from the quorum only if a member that
 is there can vouch that it decided nothing that is unknown there. That is what a lease is for.
 
 *Granting.* Each heartbeat of a member L to a member X of its view V grants a lease: L decides on no
@@ -15,7 +15,7 @@ have accepted or are certainly dead. Else it waits until its leases to the rest 
 clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to
 X when it died, so it had decided nothing that X had not accepted; X vouches for L.
 
-Leases are granted only to members that learn of deaths for certain: others excuse nobody.
+Leases are granted only to members that learn of deaths for certain: others excuse no member.
 
 Only the rate of clocks matters, not what they show. With the silence limit D, `window + span` is
 1.2 D: a member that stops is excused 0.2 D after it is suspected at the latest.

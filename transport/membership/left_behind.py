@@ -1,4 +1,4 @@
-"""Members that a view went on without, and that may live: they are sought, and told.
+"""Members that a view went on without, and that may live: they are sought, and notified.
 
 In one lineage only one side goes on. A member that is left out and lives suspects the others when it
 does not hear them for the detection time D, and asks them as soon as it does; until then it may
