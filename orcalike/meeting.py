@@ -46,7 +46,7 @@ class MeetingPlace:
             raise ValueError(f'at={at!r}: a directory for the sockets of one group, "unix:PATH"')
         self.path = Path(path).absolute()
         if group is not None:
-            self.path /= f"group-{blake2b(group.encode(), digest_size=8).hexdigest()}"
+            self.path /= blake2b(group.encode(), digest_size=6).hexdigest()
         if len(os.fsencode(self.path)) + 1 + 16 > UNIX_PATH_MAX:
             raise ValueError(f"at={at!r}: the path is too long for sockets in it")
 
