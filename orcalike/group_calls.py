@@ -6,7 +6,7 @@ coroutines, `group.share.nowait(...)` returns an `Invocation`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
 from orcalike.errors import GroupClosed
@@ -16,7 +16,7 @@ from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime, refuse_to_wait
 from orcalike.runtime.durations import Duration, seconds_of
-from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invocation import Invocation, InvocationCoroutine
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.raising import fresh
 from orcalike.transport.drivers.deferral import held
@@ -43,9 +43,9 @@ class Share:
 
     def aio(
         self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Awaitable[T]:
-        """The same, for coroutines."""
-        return self.nowait(cls, name, *args, **kwargs)
+    ) -> Coroutine[Any, Any, T]:
+        """The same, for coroutines; the call is sent at once."""
+        return InvocationCoroutine(self.nowait(cls, name, *args, **kwargs))
 
     def nowait(
         self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
@@ -109,9 +109,9 @@ class Drop:
         refuse_to_wait("drop")
         self.nowait(obj).result()
 
-    def aio(self, obj: object, /) -> Awaitable[None]:
-        """The same, for coroutines."""
-        return self.nowait(obj)
+    def aio(self, obj: object, /) -> Coroutine[Any, Any, None]:
+        """The same, for coroutines; the call is sent at once."""
+        return InvocationCoroutine(self.nowait(obj))
 
     def nowait(self, obj: object, /) -> Invocation[None]:
         """The same, without waiting."""

@@ -30,6 +30,17 @@ cdef class Invocation(Waitable):
     cdef object take(self)
 
 
+cdef class InvocationCoroutine:
+    cdef Invocation invocation      # None from when it is awaited on
+    cdef object seconds             # its time limit; None for none
+    cdef object steps               # what waits, if a task has begun to run it
+
+    cdef object begin(self)
+
+
+cdef InvocationCoroutine coroutine_of(Invocation invocation, object seconds)
+
+
 cdef class Invoker(Layer):
     """What carries invocations out; `dispatch.Runtime` is one."""
     cdef public bint watching       # coroutines that wait long will be noticed

@@ -1,6 +1,6 @@
 """The one kind of future: an invocation that is under way."""
 
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from typing import Any, Generic, TypeVar, final
 
 from orcalike.runtime.durations import Duration
@@ -28,6 +28,18 @@ class Invocation(Waitable, Generic[_R_co]):
     def replica(self) -> Any: ...
     @property
     def withdrawn(self) -> str | None: ...
+
+@final
+class InvocationCoroutine(Coroutine[Any, Any, _R_co]):
+    """What `.aio(...)` returns: a coroutine that waits for an invocation, which was sent already."""
+
+    __name__: str
+    __qualname__: str
+    def __init__(self, invocation: Invocation[_R_co]) -> None: ...
+    def send(self, value: Any) -> Any: ...
+    def throw(self, *error: Any) -> Any: ...
+    def close(self) -> None: ...
+    def __await__(self) -> Generator[Any, None, _R_co]: ...
 
 class Invoker(Layer):
     """What carries invocations out; `dispatch.Runtime` is one."""

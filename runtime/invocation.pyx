@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 cdef extern from "Python.h":
+    int PyErr_WarnEx(PyObject*, const char*, Py_ssize_t) except -1
     int Py_IsInitialized() noexcept     # not any more while the interpreter ends
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
 
@@ -138,6 +139,105 @@ cdef class Invocation(Waitable):
         state = ("under way", "done", "failed")[<int>self.outcome]
         name = name_of(self.operation)
         return f"<Invocation {self.ticket} of {name}: {state}>"
+
+
+@cython.final
+@cython.freelist(64)
+cdef class InvocationCoroutine:
+    """What `.aio(...)` returns: a coroutine that waits for an invocation, which was sent already.
+
+    It has what `collections.abc.Coroutine` asks for, so that `asyncio.create_task` and
+    `TaskGroup.create_task` take it. If it is cancelled, also before it has begun to run, the
+    invocation is withdrawn. A coroutine that awaits it waits for the invocation itself.
+    """
+
+    def __init__(self, Invocation invocation not None):
+        self.invocation = invocation
+
+    cdef object begin(self):
+        """The iterator that waits for the outcome; once."""
+        invocation, self.invocation = self.invocation, None
+        if invocation is None:
+            raise RuntimeError("cannot reuse already awaited coroutine")
+        if self.seconds is None:
+            return invocation.__await__()
+        return within(invocation, self.seconds).__await__()
+
+    def __await__(self):
+        return self.begin()
+
+    def send(self, value):
+        """Run it up to where it waits; StopIteration has the outcome."""
+        if self.steps is None:
+            self.steps = self.begin()
+        return self.steps.send(value)
+
+    def throw(self, *error):
+        """Raise an error where it waits; a cancellation withdraws the invocation."""
+        cdef Invocation invocation = self.invocation
+        if self.steps is None:
+            self.steps = self.begin()
+            kind = error[0] if isinstance(error[0], type) else type(error[0])
+            running_loop()              # which knows CancelledError
+            if CancelledError is not None and issubclass(kind, CancelledError):
+                invocation.cancel()
+        return self.steps.throw(*error)
+
+    def close(self):
+        """It will not run any more; the invocation goes on."""
+        self.invocation = None
+        if self.steps is not None:
+            self.steps.close()
+
+    def __dealloc__(self):
+        if self.invocation is not None and Py_IsInitialized():
+            warn_of(self.invocation)
+
+    @property
+    def __name__(self):
+        return self.__qualname__.rpartition(".")[2]
+
+    @property
+    def __qualname__(self):
+        return "an invocation" if self.invocation is None else name_of(self.invocation.operation)
+
+    def __repr__(self):
+        return f"<coroutine {self.__qualname__}>"
+
+
+cdef InvocationCoroutine coroutine_of(Invocation invocation, object seconds):
+    """A coroutine for the outcome, within a time limit in seconds if there is one."""
+    cdef InvocationCoroutine made = InvocationCoroutine.__new__(InvocationCoroutine)
+    made.invocation = invocation
+    made.seconds = seconds
+    return made
+
+
+cdef int warn_of(Invocation invocation) except -1:
+    """A coroutine has ended that did not run."""
+    PyErr_WarnEx(<PyObject*>RuntimeWarning, f"coroutine {name_of(invocation.operation)!r} was never "
+                 "awaited: the call was sent, and nothing waits for its outcome".encode(), 1)
+    return 0
+
+
+async def within(Invocation invocation, seconds):
+    """Await an outcome for that long, then its withdrawal."""
+    import asyncio                          # not at the top: only coroutines need it
+
+    waiting = asyncio.ensure_future(outcome_of(invocation))
+    try:
+        done, _ = await asyncio.wait([waiting], timeout=seconds)
+    except asyncio.CancelledError:
+        waiting.cancel()
+        raise
+    if not done and invocation.invoker is not None:
+        invocation.invoker.withdraw(invocation, "timeout")
+    return await waiting
+
+
+async def outcome_of(invocation):
+    """Await an invocation as a task of its own."""
+    return await invocation
 
 
 def name_of(operation):

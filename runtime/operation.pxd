@@ -3,6 +3,8 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
+from orcalike.runtime.invocation cimport Invocation, InvocationCoroutine
+
 ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
 
 cdef enum:
@@ -41,6 +43,8 @@ cdef class BoundOperation:
     cdef Operation operation
     cdef int64_t timeout
     cdef unsigned int stable        # how many members are to have applied it; 0 where nobody asks
+
+    cdef InvocationCoroutine limited(self, Invocation invocation)
 
 
 cdef class Atomic:

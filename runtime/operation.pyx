@@ -10,11 +10,18 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from orcalike.runtime.arguments import arity, positional
+from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import GuardFalse, WindowFull
 from orcalike.runtime.raising import fresh, forget, own
 from orcalike.transport.degree import MEMBERS_MAX, degree_of
 
-from orcalike.runtime.invocation cimport Invocation, nanoseconds
+from orcalike.runtime.invocation cimport (
+    UNDER_WAY,
+    Invocation,
+    InvocationCoroutine,
+    coroutine_of,
+    nanoseconds,
+)
 from orcalike.runtime.replica cimport HELD, PLAIN, Replica, begin, end
 from orcalike.transport.layers.base cimport NEVER
 
@@ -269,18 +276,21 @@ cdef class BoundOperation:
         return call_array(self, args, kwargs)
 
     def aio(self, *args, **kwargs):
-        """The same as an awaitable, for coroutines."""
+        """The same as a coroutine; the call is sent at once, or when there is room for it."""
         try:
-            invocation = self.nowait(*args, **kwargs)
+            if kwargs:
+                invocation = self.nowait(*args, **kwargs)
+            else:
+                invocation = nowait(<PyObject*>self, array_of(args), len(args), NULL)
         except WindowFull:
             return invoke_with_room(self, args, kwargs)
         return self.limited(invocation)
 
-    def limited(self, Invocation invocation):
+    cdef InvocationCoroutine limited(self, Invocation invocation):
         """What to await for an outcome within the time limit."""
-        if self.timeout == NEVER or invocation.done():
-            return invocation
-        return within(invocation, self.timeout / 1e9)
+        if self.timeout == NEVER or invocation.outcome != UNDER_WAY:
+            return coroutine_of(invocation, None)
+        return coroutine_of(invocation, self.timeout / 1e9)
 
     def options(self, *, timeout=None, stable=None):
         """The same operation with a time limit, and done when it is k-stable.
@@ -337,7 +347,7 @@ cdef unsigned int members_of(object stable) except? 0xFFFFFFFF:
     return stable
 
 
-async def invoke_with_room(bound, args, kwargs):
+async def invoke_with_room(BoundOperation bound, args, kwargs):
     """`aio` where too much is under way: wait for room first."""
     group = group_of(bound)
     while True:
@@ -355,26 +365,6 @@ def group_of(BoundOperation bound):
     if begin(<PyObject*>bound.object, &found) == HELD:
         end(<Replica>found)
     return (<Replica>found).invoker
-
-
-async def within(Invocation invocation, seconds):
-    """Await an outcome for that long, then its withdrawal."""
-    import asyncio                          # not at the top: only coroutines need it
-
-    waiting = asyncio.ensure_future(outcome_of(invocation))
-    try:
-        done, _ = await asyncio.wait([waiting], timeout=seconds)
-    except asyncio.CancelledError:
-        waiting.cancel()
-        raise
-    if not done and invocation.invoker is not None:
-        invocation.invoker.withdraw(invocation, "timeout")
-    return await waiting
-
-
-async def outcome_of(invocation):
-    """Await an invocation as a task of its own."""
-    return await invocation
 
 
 cdef object call_array(BoundOperation bound, tuple args, dict kwargs):
@@ -489,8 +479,8 @@ cdef class Atomic:
         return invocation
 
     def aio(self, *args, **kwargs):
-        """The same as an awaitable, for coroutines."""
-        return self.nowait(*args, **kwargs)
+        """The same as a coroutine; the call is sent at once."""
+        return InvocationCoroutine(self.nowait(*args, **kwargs))
 
     def options(self, *, timeout=None, stable=None):
         """The same function with a time limit in seconds, and done when it is k-stable."""
@@ -553,9 +543,8 @@ class BoundAtomic:
         return self.atomic.start(args, kwargs, self.stable)
 
     def aio(self, *args, **kwargs):
-        """The same as an awaitable, for coroutines."""
-        invocation = self.atomic.start(args, kwargs, self.stable)
-        return invocation if self.timeout is None else within(invocation, self.timeout)
+        """The same as a coroutine; the call is sent at once."""
+        return coroutine_of(self.atomic.start(args, kwargs, self.stable), seconds_of(self.timeout))
 
 
 cdef object invoker_of(object value):

@@ -1,4 +1,4 @@
-"""Which thread or task of which member calls: what owns a lock."""
+"""Which thread or task of which member calls: what owns a lock, and what took an item."""
 
 from __future__ import annotations
 
@@ -17,6 +17,23 @@ _attempts = itertools.count(1)
 def next_attempt() -> int:
     """A number for a call of this process that may be given up: no other of its calls has it."""
     return next(_attempts)
+
+
+_free_slots: list[int] = []
+_slots = itertools.count()
+
+
+def take_slot() -> int:
+    """The number of a slot for one call of this process at a time: as many as run at once."""
+    try:
+        return _free_slots.pop()
+    except IndexError:
+        return next(_slots)
+
+
+def give_slot_back(slot: int) -> None:
+    """The call is over, or given up: the next one may have its slot."""
+    _free_slots.append(slot)
 
 
 def this_runner() -> Runner:

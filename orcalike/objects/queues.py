@@ -8,7 +8,8 @@ from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
 import orcalike as orca
-from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.objects.ownership import give_slot_back, next_attempt, take_slot
+from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 
 T = TypeVar("T")
 
@@ -31,6 +32,10 @@ class Queue(Generic[T]):
         """Where the items begin that are still there."""
         self._unfinished = 0
         self._shut = False
+        self._emptied = False
+        """It was shut down at once: what is put back goes, too."""
+        self._taken: dict[int, dict[int, tuple[int, T]]] = {}
+        """By a member's incarnation and its slot for calls: the attempt that took last, and what."""
 
     # What another kind of queue does otherwise.
 
@@ -44,6 +49,14 @@ class Queue(Generic[T]):
             del self._items[: self._first]
             self._first = 0
         return item
+
+    def _put_back(self, item: T) -> None:
+        """Put an item back where it was taken."""
+        if self._first == 0:
+            self._items.insert(0, item)
+        else:
+            self._first -= 1
+            self._items[self._first] = item
 
     # Reads.
 
@@ -110,22 +123,39 @@ class Queue(Generic[T]):
         return True
 
     @orca.write
-    def _get(self) -> T:
+    def _get(self, slot: int, attempt: int) -> T:
         if self._size() == 0:
             raise ShutDown
-        return self._take()
+        return self._take_for(slot, attempt)
 
     @_get.when
-    def _(self) -> bool:
+    def _(self, slot: int, attempt: int) -> bool:
         return self._shut or self._size() > 0
 
     @orca.write
-    def _try_get(self) -> tuple[bool, Any]:
+    def _try_get(self, slot: int, attempt: int) -> tuple[bool, Any]:
         if self._size() == 0:
             if self._shut:
                 raise ShutDown
             return False, None
-        return True, self._take()
+        return True, self._take_for(slot, attempt)
+
+    def _take_for(self, slot: int, attempt: int) -> T:
+        """Take an item; it is remembered until the caller's next attempt in that slot."""
+        item = self._take()
+        self._taken.setdefault(orca.caller().incarnation, {})[slot] = attempt, item
+        return item
+
+    @orca.write
+    def _abandon(self, slot: int, attempt: int) -> None:
+        """Undo an attempt to take, if it ran: its caller was interrupted, and has no item."""
+        taken = self._taken.get(orca.caller().incarnation, {})
+        if slot in taken and taken[slot][0] == attempt:
+            _, item = taken.pop(slot)
+            if self._emptied:
+                self._unfinished -= 1
+            else:
+                self._put_back(item)
 
     @Method
     def put(self, item: T, block: bool = True, timeout: float | None = None) -> Steps[None]:
@@ -140,13 +170,26 @@ class Queue(Generic[T]):
 
     @Method
     def get(self, block: bool = True, timeout: float | None = None) -> Steps[T]:
-        """Take an item; waits for one, for so many seconds. Raises queue.Empty and ShutDown."""
+        """Take an item; waits for one, for so many seconds. Raises queue.Empty and ShutDown.
+
+        If the caller is interrupted or cancelled before it has the item, the item is put back.
+        """
         item: Any
-        if not block:
-            done, item = yield from ask(self._try_get)
-        else:
+        if block:
             _check(timeout)
-            done, item = yield from ask_within(timeout, self._get)
+        slot, attempt = take_slot(), next_attempt()
+        try:
+            if block:
+                done, item = yield from ask_within(timeout, self._get, slot, attempt)
+            else:
+                done, item = yield from ask(self._try_get, slot, attempt)
+        except ShutDown:
+            raise
+        except BaseException:  # it may have run all the same
+            give_up(self._abandon, slot, attempt)
+            raise
+        finally:
+            give_slot_back(slot)
         if not done:
             raise queue.Empty
         taken: T = item
@@ -161,11 +204,7 @@ class Queue(Generic[T]):
     @Method
     def get_nowait(self) -> Steps[T]:
         """Take an item if there is one; raises queue.Empty."""
-        done, item = yield from ask(self._try_get)
-        if not done:
-            raise queue.Empty
-        taken: T = item
-        return taken
+        return (yield from Queue.get.steps(self, block=False))
 
     @orca.write
     def task_done(self) -> None:
@@ -187,6 +226,7 @@ class Queue(Generic[T]):
         """No more can be put; `get` raises ShutDown when it is empty. `immediate` empties it."""
         self._shut = True
         if immediate:
+            self._emptied = True
             self._unfinished -= self._size()
             self._items = []
             self._first = 0
@@ -207,6 +247,10 @@ class Queue(Generic[T]):
             except ShutDown:
                 return
 
+    def member_left(self, member: orca.Member) -> None:
+        """What it took, it has."""
+        self._taken.pop(member.incarnation, None)
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._size()} items>"
 
@@ -218,6 +262,9 @@ class PriorityQueue(Queue[T]):
     def _add(self, item: T) -> None:
         heappush(self._items, item)  # type: ignore[type-var]
 
+    def _put_back(self, item: T) -> None:
+        self._add(item)
+
     def _take(self) -> T:
         return heappop(self._items)  # type: ignore[type-var]
 
@@ -228,6 +275,9 @@ class LifoQueue(Queue[T]):
 
     def _take(self) -> T:
         return self._items.pop()
+
+    def _put_back(self, item: T) -> None:
+        self._add(item)
 
 
 def _check(timeout: float | None) -> None:

@@ -7,7 +7,7 @@ with `aio`, started with `nowait`, and limited with `options`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from orcalike.runtime.invocation import Invocation
@@ -35,8 +35,8 @@ class BoundSending(Generic[P, R]):
         """Wait for the outcome: the result, or what the operation raised."""
         return self._operation(*self._ready(self._object, *args, **kwargs))
 
-    def aio(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
-        """The same as an awaitable, for coroutines."""
+    def aio(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        """The same as a coroutine; the call is sent at once."""
         return self._operation.aio(*self._ready(self._object, *args, **kwargs))
 
     def nowait(self, *args: P.args, **kwargs: P.kwargs) -> Invocation[R]:

@@ -6,11 +6,10 @@ Called as `obj.method(...)` each call waits in this thread; `await obj.method.ai
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Generator
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
-from orcalike.errors import InvocationTimeout, OrcalikeError
+from orcalike.errors import InvocationTimeout, OrcalikeError, WindowFull
 from orcalike.runtime.operation import BoundOperation
 
 S = TypeVar("S")
@@ -53,10 +52,22 @@ def ask_within(
         return False, None
 
 
-def give_up(abandon: BoundOperation[[int], None], attempt: int) -> None:
+_given_up: set[Any] = set()
+"""Tasks that wait for room: an event loop keeps none of its own."""
+
+
+def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.kwargs) -> None:
     """Have an attempt undone whose caller was interrupted; it is ordered after its withdrawal."""
-    with contextlib.suppress(OrcalikeError):  # where the group is lost, so is what the member held
-        abandon.nowait(attempt)
+    try:
+        abandon.nowait(*attempt, **kwargs)
+    except WindowFull:  # on an event loop
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
+        task = asyncio.get_running_loop().create_task(abandon.aio(*attempt, **kwargs))
+        _given_up.add(task)
+        task.add_done_callback(_given_up.discard)
+    except OrcalikeError:
+        pass  # where the group is lost, so is what the member held
 
 
 class BoundMethod(Generic[P, R]):

@@ -11,7 +11,7 @@ import pytest
 import orcalike as orca
 from orcalike.objects import Cache, LifoQueue, PriorityQueue, Queue, ShutDown, Topic
 from orcalike.objects.topics import Subscription
-from tests.objects.members import Lab, run_in_threads
+from tests.objects.members import PATIENCE, Lab, run_in_threads
 
 
 def test_each_item_goes_to_one_member(lab: Lab) -> None:
@@ -171,3 +171,54 @@ def test_an_entry_expires(lab: Lab) -> None:
     assert cache.get_or_set("short", lambda: 3) == 3
     cache.clear()
     assert len(cache) == 0
+
+
+@pytest.mark.parametrize("block", [True, False])
+@pytest.mark.parametrize("kind", [Queue, PriorityQueue, LifoQueue])
+async def test_a_cancelled_get_takes_nothing(lab: Lab, kind: type[Queue[int]], block: bool) -> None:
+    """One that has run, when its caller is cancelled just before it has the item."""
+    group = lab.groups[1]
+    jobs = await group.share.aio(kind, f"{kind.__name__}, {block}")
+    for number in (1, 2, 3):
+        await jobs.put.aio(number)
+    getting = jobs.get.aio(block)
+    waits: list[asyncio.Future[None]] = []
+    group._endpoint.pump.call(lambda now: waits.append(getting.send(None)))  # it is under way
+    while not waits[0].done():
+        await asyncio.sleep(0)
+    assert jobs.qsize() == 2
+    with pytest.raises(asyncio.CancelledError):
+        getting.throw(asyncio.CancelledError())
+    order = [3, 2, 1] if kind is LifoQueue else [1, 2, 3]
+    assert [await jobs.get.aio(timeout=PATIENCE) for _ in order] == order
+    for _ in order:
+        await jobs.task_done.aio()
+    assert (jobs.qsize(), jobs.unfinished_tasks) == (0, 0)
+
+
+def test_an_interrupted_get_takes_nothing(lab: Lab) -> None:
+    queues: list[Queue[str]] = lab.at_each(Queue)
+    for item in "abcd":
+        queues[0].put(item)
+    assert queues[0]._get(0, 1) == "a"
+    assert queues[1]._get(0, 1) == "b"  # another member's attempt has another item
+    queues[1]._abandon(0, 2)  # one that did not run
+    queues[0]._abandon(0, 1)
+    queues[0]._abandon(0, 1)
+    assert [queues[2].get(), queues[2].get()] == ["a", "c"]
+    assert queues[0]._get(0, 3) == "d"
+    assert queues[0].unfinished_tasks == 4
+    queues[1].shutdown(immediate=True)
+    queues[0]._abandon(0, 3)
+    assert (queues[0].qsize(), queues[0].unfinished_tasks) == (0, 3)
+    lab.compare()
+
+
+async def test_a_get_that_is_over_time_takes_nothing() -> None:
+    async with orca.join() as group:
+        jobs = await group.share.aio(Queue[int], "jobs")
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(jobs.get.aio(), 0.01)
+        await jobs.put.aio(7)
+        assert await asyncio.wait_for(jobs.get.aio(), PATIENCE) == 7
+        assert jobs._taken  # until the member's next attempt, or its end

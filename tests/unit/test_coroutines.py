@@ -1,0 +1,149 @@
+"""What `.aio(...)` returns is a coroutine: for `create_task`, task groups, `wait_for` and `run`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike.runtime.invocation import InvocationCoroutine
+from tests.zoo import Counter
+
+LONG = 90.0
+
+
+@orca.atomic
+def add_to_both(one: Counter, other: Counter) -> int:
+    """An atomic function."""
+    other.add(1)
+    return one.add(1)
+
+
+async def test_each_is_a_coroutine() -> None:
+    async with orca.join() as group:
+        counter = await asyncio.create_task(group.share.aio(Counter, "counter"))
+        other = await group.share.aio(Counter, "other")
+        made: list[Coroutine[Any, Any, object]] = [
+            counter.add.aio(1),
+            counter.add.options(timeout=LONG).aio(by=1),
+            counter.get.aio(),
+            add_to_both.aio(counter, other),
+            add_to_both.options(timeout=LONG).aio(counter, other),
+            group.find.aio(Counter, "counter"),
+            group.fence.aio(),
+            group.barrier.aio(),
+            group.drop.aio(other),
+        ]
+        for each in made:
+            assert asyncio.iscoroutine(each)
+            assert isinstance(each, Coroutine)
+            assert inspect.isawaitable(each)
+        found = [await asyncio.create_task(each) for each in made]
+        assert found[:6] == [1, 2, found[2], 3, 4, counter]
+        assert counter.get() == 4
+
+
+async def test_a_task_group_takes_them() -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        async with asyncio.TaskGroup() as tasks:
+            made = [tasks.create_task(counter.add.aio(1)) for _ in range(100)]
+        assert sorted(task.result() for task in made) == list(range(1, 101))
+        assert await asyncio.gather(*(counter.add.aio(1) for _ in range(3))) == [101, 102, 103]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                waits = tasks.create_task(counter.take.aio(1000))
+                tasks.create_task(counter.fail.aio("broken"))
+        except* ValueError:
+            pass
+        assert waits.cancelled()
+        await counter.add.aio(1000)
+        await group.fence.aio()
+        assert counter.get() == 1104  # what the task group cancelled was withdrawn
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+@pytest.mark.parametrize("timeout", [None, LONG])
+async def test_a_cancelled_task_withdraws_the_call(steps: int, timeout: float | None) -> None:
+    """Also one that is cancelled before it has begun to run."""
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        task = asyncio.create_task(counter.take.options(timeout=timeout).aio(5))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await group.fence.aio()
+        assert await counter.add.aio(10) == 10
+        assert counter.get() == 10
+
+
+@pytest.mark.parametrize("seconds", [0, 0.01])
+async def test_wait_for_withdraws_what_is_late(seconds: float) -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(counter.take.aio(5), seconds)
+        await group.fence.aio()
+        assert await asyncio.wait_for(counter.add.aio(10), LONG) == 10
+        assert counter.get() == 10
+
+
+async def test_a_call_is_sent_at_once() -> None:
+    """In the order of the calls, whichever task runs first."""
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        first, second = counter.add.aio(1), counter.add.aio(2)
+        assert await asyncio.create_task(second) == 3
+        assert await first == 1
+        third = counter.add.aio(3)
+        third.close()  # nothing waits for it; it runs
+        await group.fence.aio()
+        assert counter.get() == 6
+
+
+async def test_it_is_awaited_once() -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        adding = counter.add.aio(1)
+        assert await adding == 1
+        with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+            await adding
+        task = counter.add.aio(1)
+        assert await asyncio.create_task(task) == 2
+        with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+            await task
+
+
+async def test_one_that_is_never_awaited_warns() -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        made = [counter.add.aio(1)]
+        with pytest.warns(RuntimeWarning, match=r"^coroutine 'Counter\.add' was never awaited"):
+            made.clear()
+        await group.fence.aio()
+        assert counter.get() == 1
+
+
+async def test_names_in_tasks() -> None:
+    async with orca.join() as group:
+        counter = await group.share.aio(Counter, "counter")
+        adding = counter.add.aio(1)
+        assert isinstance(adding, InvocationCoroutine)
+        assert adding.__name__ == "add"
+        assert adding.__qualname__ == "Counter.add"
+        assert repr(adding) == "<coroutine Counter.add>"
+        task = asyncio.create_task(adding)
+        assert "coro=<Counter.add()" in repr(task)
+        await task
+        assert repr(task)
+
+
+def test_outside_of_a_loop(counter: Counter) -> None:
+    run: Callable[[Awaitable[int]], int] = asyncio.run  # type: ignore[assignment]
+    assert run(counter.add.aio(1)) == 1
