@@ -24,7 +24,7 @@ from orcalike.launch.control_socket import ControlSocket
 from orcalike.launch.crew import Crew
 from orcalike.launch.groups import Loss, Who
 from orcalike.launch.guard import Guard
-from orcalike.launch.job import Job, Options
+from orcalike.launch.job import Job, Options, check_number
 from orcalike.launch.processes import Child
 from orcalike.launch.pump import Pump
 from orcalike.launch.signals import hear_sigusr1, watch_signals
@@ -53,6 +53,7 @@ def launch(options: Options) -> int:
     Raises LaunchError where it cannot start.
     """
     _open_standard_files()
+    check_number(options)
     job = Job.create(options)
     guard = Guard(job.directory)
     try:

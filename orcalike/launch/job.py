@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import secrets
 import socket
 import stat
@@ -19,6 +20,8 @@ from urllib.parse import quote
 
 #: The bytes of a run's key (`orcalike.transport.drivers.proof`, which is not loaded here).
 KEY_SIZE = 32
+#: Members of one group (`orcalike.transport.degree`, which is not loaded here).
+MEMBERS_MAX = 1024
 #: A Unix socket's path in bytes: the kernel's bound is 108 with the final zero.
 SOCKET_PATH_MAX = 107
 #: The longest path below the runtime directory of the user: an endpoint's datagram socket.
@@ -34,6 +37,12 @@ _OF_ONE_RANK = {
     "ORCALIKE_RANK",
     "ORCALIKE_RANK_PID",
 }
+
+
+FILES_OF_RANK, FILES_OF_LAUNCHER = 5, 10
+"""Open files of the launcher while a rank runs, and beside those: so many at the least."""
+MANY = 16
+"""With more ranks for each core than that, joining takes long, and the startup line says so."""
 
 
 class LaunchError(Exception):
@@ -71,6 +80,23 @@ class Options:
     def outlives_failures(self) -> bool:
         """Whether there is anything to go on with when a process has failed."""
         return self.keep_going or self.restart > 0
+
+
+def check_number(options: Options) -> None:
+    """Raise LaunchError, before anything is started, where so many ranks certainly cannot run."""
+    ranks, members = options.nprocs, options.nprocs + (options.sequencer == "witness")
+    if members > MEMBERS_MAX:
+        raise LaunchError(
+            f"{ranks} ranks are too many: a group has {MEMBERS_MAX} members at the most"
+            f"{', the witness included' if members > ranks else ''}",
+            code=2,
+        )
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if ranks * FILES_OF_RANK + FILES_OF_LAUNCHER > limit:
+        raise LaunchError(
+            f"cannot start {ranks} ranks: the launcher has {FILES_OF_RANK} open files for each, and "
+            f"may have {limit}; raise the limit (ulimit -n) or lower -n"
+        )
 
 
 @dataclass(slots=True)
@@ -158,6 +184,8 @@ class Job:
             parts.append(f"restart {self.options.restart}")
         if "OMP_NUM_THREADS" not in {*os.environ, *self.options.environment}:
             parts.append(f"OMP_NUM_THREADS {threads_per_rank(count)}")
+        if count > MANY * cores():
+            parts.append(f"{cores()} cores: with so many members joining takes long")
         return f"[orcalike] {' · '.join(parts)}"
 
     def base_environment(self, restarts: int = 0, formed: Sequence[str] = ()) -> dict[str, str]:

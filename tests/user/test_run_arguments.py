@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orcalike.transport.degree import MEMBERS_MAX
+
 if TYPE_CHECKING:
     from tests.user.conftest import Cli
 
@@ -42,6 +44,30 @@ def test_python_is_no_program(cli: Cli) -> None:
             f"orcalike: there is no program {name!r}; orcalike starts Python itself: "
             "orcalike run [OPTIONS] PROG.py [ARGS]...\n"
         )
+
+
+def test_more_ranks_than_there_can_be(cli: Cli) -> None:
+    program = cli.write("pass")
+    for options, least in (("--sequencer=witness", MEMBERS_MAX), ("-q", MEMBERS_MAX + 1)):
+        ended = cli.run(f"-n{least}", options, program)
+        assert ended.returncode == 2
+        assert f"{least} ranks are too many: a group has 1024 members at the most" in ended.stderr
+
+
+def test_more_ranks_than_the_system_has_files_for(cli: Cli) -> None:
+    program = cli.write("pass")
+    ended = subprocess.run(
+        ["sh", "-c", 'ulimit -n 1024 && exec "$@"', "sh", *cli.command, "-n", "300", program],
+        capture_output=True,
+        text=True,
+        timeout=cli.deadline,
+        check=False,
+    )
+    assert ended.returncode == 70
+    assert ended.stderr == (
+        "orcalike: cannot start 300 ranks: the launcher has 5 open files for each, and may have "
+        "1024; raise the limit (ulimit -n) or lower -n\n"
+    )
 
 
 def in_namespace(*options: str) -> list[str]:
