@@ -6,7 +6,7 @@ coroutines, `group.share.nowait(...)` returns an `Invocation`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from orcalike.errors import GroupClosed
@@ -43,7 +43,7 @@ class Share:
 
     def aio(
         self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Coroutine[Any, Any, T]:
+    ) -> InvocationCoroutine[T]:
         """The same, for coroutines; the call is sent at once."""
         return InvocationCoroutine(self.nowait(cls, name, *args, **kwargs))
 
@@ -109,7 +109,7 @@ class Drop:
         refuse_to_wait("drop")
         self.nowait(obj).result()
 
-    def aio(self, obj: object, /) -> Coroutine[Any, Any, None]:
+    def aio(self, obj: object, /) -> InvocationCoroutine[None]:
         """The same, for coroutines; the call is sent at once."""
         return InvocationCoroutine(self.nowait(obj))
 

@@ -31,8 +31,10 @@ class Joining:
                 if plan.place is not None:
                     lock.enter_context(plan.place.locked(plan.timeout))
                 with _attempt(plan, lock) as group:
+                    self._group = group
                     group._endpoint.join()
-                return self._entered(group)
+                _announce(group)
+                return group
 
     def _leave(self, group: Group) -> None:
         group._leave(orderly=False)
@@ -54,17 +56,14 @@ class Joining:
                 if plan.place is not None:
                     await asyncio.to_thread(lock.enter_context, plan.place.locked(plan.timeout))
                 with _attempt(plan, lock) as group:
+                    self._group = group
                     await group._endpoint.join_on_loop()
-                return self._entered(group)
+                _announce(group)
+                return group
 
     async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if self._group is not None:
             await self._group._leave_on_loop(orderly=kind is None)
-
-    def _entered(self, group: Group) -> Group:
-        self._group = group
-        _announce(group)
-        return group
 
 
 @contextlib.contextmanager

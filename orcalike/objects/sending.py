@@ -7,10 +7,10 @@ with `aio`, started with `nowait`, and limited with `options`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invocation import Invocation, InvocationCoroutine
 from orcalike.runtime.operation import BoundOperation, Operation
 
 S = TypeVar("S")
@@ -35,7 +35,7 @@ class BoundSending(Generic[P, R]):
         """Wait for the outcome: the result, or what the operation raised."""
         return self._operation(*self._ready(self._object, *args, **kwargs))
 
-    def aio(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+    def aio(self, *args: P.args, **kwargs: P.kwargs) -> InvocationCoroutine[R]:
         """The same as a coroutine; the call is sent at once."""
         return self._operation.aio(*self._ready(self._object, *args, **kwargs))
 

@@ -193,5 +193,10 @@ async def coroutines() -> None:
         first, second = await asyncio.gather(queue.get.aio(), queue.move.aio(1))
         assert_type(first, int | None)
         assert_type(second, str)
+        assert_type(await asyncio.create_task(queue.get.aio()), int | None)
+        assert_type(await asyncio.wait_for(queue.move.aio(1), 1.0), str)
+        async with asyncio.TaskGroup() as tasks:
+            assert_type(tasks.create_task(queue.move.aio(1)), asyncio.Task[str])
+            tasks.create_task(queue.put.nowait(1))  # error: arg-type
         await queue.put.aio("one")  # error: arg-type
         await queue.put(1)  # error: misc
