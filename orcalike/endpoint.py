@@ -84,6 +84,8 @@ class Endpoint:
         self.me: Member | None = None
         self.exit_reason: str | None = None
         self.expelled: str | None = None
+        self.diverged: str | None = None
+        """Why this replica stopped serving, until it joins again."""
         """Where the group has gone on without this member: how it said so."""
         self.denied: str | None = None
         self.join_trouble: str | None = None
@@ -537,9 +539,14 @@ class Endpoint:
 
     @held
     def rejoin(self, timeout: float | None) -> None:
-        """Join again after Expelled; raises OrcalikeError where this member was not expelled."""
+        """Join again after Expelled or ReplicaDivergence; raises OrcalikeError where none of them was."""
+        if self.expelled is None and self.diverged is not None and self._is_in:
+            self.pump.call(self.stack.leave)
+            if not self._watch.wait(self._is_out, LEAVE_WITHIN, "leave"):
+                raise JoinFailed("the group did not let this member go, which it must leave first")
+            self.expelled = self.diverged
         if self.expelled is None:
-            raise OrcalikeError("this member was not expelled, so it cannot join again")
+            raise OrcalikeError("this member was not expelled, and serves: so it cannot join again")
         if not self._targets():
             raise JoinFailed("this member knows nobody through whom it could join again")
         expelled = self.expelled
@@ -600,6 +607,8 @@ class Endpoint:
         self.me = view.members[view.place(self._incarnation)]
         again, self._is_anew = self._is_anew, False
         self.expelled = None
+        if again:
+            self.diverged = None
         self.exit_reason = None
         self._is_in = True
         # Whoever leads tells joiners: now this member knows it, whatever it asked for itself.
@@ -696,6 +705,7 @@ class Endpoint:
 
     def failed(self, error: Exception) -> None:
         """This replica stopped serving."""
+        self.diverged = str(error)
         self.upper.fail_all(error)
         self._watch.notify()
 

@@ -87,9 +87,10 @@ class Group:
             stack,
             stack.me.incarnation,
             endpoint,
-            chained="hash" in checks,
+            chained="hash" in checks or "order" in checks,
             strict="strict" in checks,
             shadow="shadow" in checks,
+            digests="none" if "none" in checks else "all" if "hash" in checks else "some",
             patient=endpoint.plan.blocked == "wait",
             degree=degree_of(endpoint.plan.resilience),
             available=endpoint.plan.degree == "available",
@@ -238,14 +239,14 @@ class Group:
         """How many messages were delivered so far, and a digest chained over all of them (I1).
 
         Where the numbers are equal at two members, the digests are. The chain is kept where
-        `ORCALIKE_CHECK=hash` asks for it, at all members; raises ValueError elsewhere. Where
+        `ORCALIKE_CHECK=order` or `hash` asks for it, at all members; raises ValueError elsewhere. Where
         `ORCALIKE_HISTORY` asks for histories it is kept too, and the digests of the objects' states
         go into this member's.
         """
         refuse_inside("digest")
         runtime = self._runtime
         if runtime.chain is None:
-            raise ValueError("no digest is kept: set ORCALIKE_CHECK=hash for all members")
+            raise ValueError("no digest is kept: set ORCALIKE_CHECK=order for all members")
         seen: list[tuple[int, bytes]] = []
 
         def look(now: int) -> None:
@@ -317,7 +318,7 @@ class Group:
 
     @property
     def rejoin(self) -> Rejoin:
-        """`rejoin()` makes an expelled member a member again, with fresh state and its rank."""
+        """`rejoin()` makes a member that was expelled, or has diverged, one again, with fresh state."""
         return Rejoin(self._endpoint)
 
     # Leaving.

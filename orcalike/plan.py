@@ -25,7 +25,7 @@ from orcalike.transport.drivers.sockets import normal
 
 _log = logging.getLogger("orcalike")
 
-CHECKS = frozenset({"hash", "shadow", "strict"})
+CHECKS = frozenset({"hash", "none", "order", "shadow", "strict"})
 """What `ORCALIKE_CHECK` and `join(check=...)` can ask for."""
 
 

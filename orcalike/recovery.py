@@ -71,12 +71,12 @@ class Rejoin:
         self._endpoint = endpoint
 
     def __call__(self, *, timeout: Duration | None = None) -> None:
-        """Join again after `Expelled`, as a new incarnation with the same rank.
+        """Join again after `Expelled` or `ReplicaDivergence`, as a new incarnation with the same rank.
 
         The objects stay bound and get the state that the group has now. What was under way when
         this member was expelled has ended with Expelled, and is not repeated.
 
-        Raises JoinFailed after `timeout` seconds, OrcalikeError where it was not expelled.
+        Raises JoinFailed after `timeout` seconds, OrcalikeError where it is a member that serves.
         """
         refuse_to_wait("rejoin")
         self._endpoint.rejoin(seconds_of(timeout))

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
+from orcalike.runtime.digests import Digests
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, Unreadable
 from orcalike.runtime.giving import Donor
@@ -69,6 +70,7 @@ def make_runtime(
     chained: bool = False,
     strict: bool = False,
     shadow: bool = False,
+    digests: str = "none",
     patient: bool = True,
     degree: int = 0,
     available: bool = False,
@@ -79,7 +81,9 @@ def make_runtime(
     """The runtime on top of `stack`; its driver is still to be set.
 
     `chained`: it keeps a digest over all deliveries (I1). `strict`: it looks for assignments from
-    outside, and for reads that write. `shadow`: it runs each write twice. `patient`: a call that the view is too small for waits.
+    outside, and for reads that write. `shadow`: it runs each write twice.
+    `digests` of states are compared: "some", "all" (one after each write), or "none"; none where a
+    history is kept, which has states of its own. `patient`: a call that the view is too small for waits.
     `degree` is the group's, where this member makes it, and `available` whether a degree counts as
     far as the view has members for it; `single`: nobody else can join. `history`:
     it keeps one, in this folder for the group of this name, and the digest too; raises OSError
@@ -97,6 +101,9 @@ def make_runtime(
         from orcalike.runtime.shadow import Shadow  # not at the top: few programs ask for it
 
         runtime.shadow = Shadow(runtime.codec)
+    if digests != "none" and history is None:
+        runtime.digests = Digests(runtime, always=digests == "all")
+        runtime.look_always = digests == "all"
     runtime.donor = Donor(runtime)
     runtime.taker = Taker(runtime)
     runtime.budget = Budget(time)

@@ -22,3 +22,5 @@ class Code(IntEnum):
     """All threads of a member wait for guards: for which."""
     AVAILABLE = 10
     """From here on a degree counts as far as the group has members for it."""
+    DIGESTS = 12
+    """What a member has seen of objects' states at places of the order. It does not count as delivered."""

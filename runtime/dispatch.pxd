@@ -26,6 +26,9 @@ cdef class Runtime(Caller):
     cdef public object taker            # takes it, `taking.Taker`
     cdef public object shadow           # runs writes twice, `shadow.Shadow`; None where nobody asks
     cdef public object budget           # told of operations that took too long
+    cdef public object digests          # compares states, `digests.Digests`; None where nobody asks
+    cdef public uint64_t look_at        # the stamp of the next packet at which to look at states
+    cdef public bint look_always        # before each message
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef readonly bint barred           # `failure` ends with the next view
     cdef int64_t ahead                  # of this process's clock: the sequencer's, at the least

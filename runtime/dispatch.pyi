@@ -4,6 +4,7 @@ from typing import Any
 
 from orcalike.runtime.budget import Budget
 from orcalike.runtime.caller import Caller
+from orcalike.runtime.digests import Digests
 from orcalike.runtime.giving import Donor
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.marshal import Codec
@@ -23,6 +24,9 @@ class Runtime(Caller):
     donor: Donor
     taker: Taker
     shadow: Shadow | None
+    digests: Digests | None
+    look_at: int
+    look_always: bool
     budget: Budget
     chain: bytes | None
     def __init__(

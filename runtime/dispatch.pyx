@@ -20,7 +20,7 @@ from random import Random
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.errors import NestedWrite, ObjectDropped, ReplicaDivergence
 from orcalike.runtime.invocation import complain, name_of
@@ -46,12 +46,13 @@ from orcalike.runtime.replica cimport (
 )
 from orcalike.runtime.task cimport Call, Task, is_fault, is_read, submit
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
-from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.layers.base cimport NEVER, Layer
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
+    DIGESTS = 12            # as `codes.Code` has it
     ARGS_MAX = 8            # arguments that are decoded into the array
     SAMPLED = 1000000       # ns between looks at the processor time
     WATCHED = 60000000000   # ns for which it is looked at before each packet
@@ -75,6 +76,7 @@ cdef class Runtime(Caller):
         self.waiting = {}
         self.place = -1
         self.credit_told = True
+        self.look_at = UINT64_MAX
         self.codec = codec_of(self)
         stack.above = self
 
@@ -88,7 +90,7 @@ cdef class Runtime(Caller):
         cdef Replica replica
         self.message = message
         self.dispatched += 1
-        if self.chain is not None:
+        if self.chain is not None and (p[0] != 0 or stop - p < 2 or p[1] != DIGESTS << 1):
             self.note(message)
         if message.index == 0:
             self.start_batch()
@@ -100,6 +102,8 @@ cdef class Runtime(Caller):
         if p is NULL:
             self.stranger(message, "it is cut short")
         elif number == 0:
+            if code >> 1 == DIGESTS:
+                self.dispatched -= 1
             self.manager.dispatch(message.source, message.ticket, code >> 1,
                                   p[:stop - p], self.taken(message))
         elif number >= <uint32_t>len(self.replicas):
@@ -115,6 +119,8 @@ cdef class Runtime(Caller):
 
     cdef int note(self, Message message) except -1:
         """Keep evidence of a delivery (I1): the digest over all of them, and the history."""
+        if self.look_always:
+            self.digests.due()
         sender = self.sender(message.source)
         self.chain = chained(self.chain, message, sender.incarnation)
         if self.history is not None:
@@ -153,6 +159,7 @@ cdef class Runtime(Caller):
             return self.apply_slowly(replica, message, code, p[:stop - p])
         self.recent = replica.number
         self.recent_code = code
+        replica.ran |= <uint64_t>1 << (code >> 1 & 63)
         if self.timed_until:
             self.start_timing()
         slot = thread_slot()
@@ -239,6 +246,7 @@ cdef class Runtime(Caller):
         call.replicas = [replica]
         self.recent = replica.number
         self.recent_code = code
+        replica.ran |= <uint64_t>1 << (code >> 1 & 63)
         if self.timed_until:
             self.start_timing()
         submit(call)
@@ -302,6 +310,8 @@ cdef class Runtime(Caller):
             self.receipts.note(self.message.seqno)
         if now >= self.sample_at:
             self.sample(now)
+        if self.message.stamp >= self.look_at:
+            self.digests.due()
         return 0
 
     cdef int sample(self, int64_t now) except -1:
@@ -359,6 +369,18 @@ cdef class Runtime(Caller):
         if self.driver.clock() > self.timed_until:
             self.timed_until = 0
         return 0
+
+    # Digests of states.
+
+    def wake_in(self, int64_t ns):
+        """Have `expire` called after so long, if no earlier time is set."""
+        if self.deadline == NEVER:
+            self.deadline = self.core.now + ns
+
+    cpdef expire(self):
+        """The deadline has come."""
+        self.deadline = NEVER
+        self.digests.expire()
 
     def start_run(self):
         """What a pop-up thread notes before it runs an operation that was inline once."""
@@ -551,6 +573,8 @@ cdef class Runtime(Caller):
         self.manager.view_changed(before, view)
         if self.receipts is not None:
             self.receipts.viewed(view)
+        if self.digests is not None:
+            self.digests.begin()
         self.events.viewed(view)
 
     cpdef up_stable(self, object matrix):

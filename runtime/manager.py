@@ -54,6 +54,9 @@ WAITING_MAX = 65_536
 VIEW_INDEX = (1 << 32) - 1
 """The index of what happens at a view, whose number is the seqno: no message has it."""
 
+ATOMIC_BIT, MADE_BIT = 63, 62
+"""What `Replica.ran` has besides operations."""
+
 _log = logging.getLogger("orcalike")
 
 
@@ -107,6 +110,7 @@ class Manager:
             Code.ENDED: self._end,
             Code.AVAILABLE: self._lower_degrees,
             Code.IDLE: self._idle,
+            Code.DIGESTS: self._digests,
         }
 
     def dispatch(
@@ -170,6 +174,7 @@ class Manager:
             least,
         )
         self.runtime.replicas.append(replica)
+        replica.note_ran(MADE_BIT)
         self.names[name] = replica.number
         self._count_degrees()
         info = self.lookup(class_name)
@@ -492,6 +497,18 @@ class Manager:
 
     # What waits long.
 
+    def _digests(
+        self,
+        member: Member,
+        ticket: int,
+        invocation: Invocation[Any] | None,
+        view_number: int,
+        values: int,
+        packed: bytes,
+    ) -> None:
+        if self.runtime.digests is not None:
+            self.runtime.digests.received(member, view_number, values, packed)
+
     def _idle(
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, *calls: Any
     ) -> None:
@@ -653,6 +670,8 @@ class Manager:
         call.sized(self._size)
         call.departed = self.runtime.view.place(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))
+        for replica in replicas:
+            replica.note_ran(ATOMIC_BIT)
         call.bind(replicas).submit_for(replicas)
 
     def objects_among(self, values: Iterable[object]) -> list[Replica]:

@@ -1,6 +1,7 @@
 """Replicas: what a member knows of one shared object."""
 
 from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
 
 from orcalike.runtime.invocation cimport Invoker
 
@@ -59,6 +60,7 @@ cdef class Replica:
     cdef public dict slow           # operation's name -> `budget.Account`; None where none was slow
     cdef readonly bint in_use       # it was there before its member joined again
     cdef public object dice         # (place, Random) of orcalike.random()
+    cdef public uint64_t ran         # a bit for each operation since it was looked at (`digests`)
     cdef object audit               # what was looked at of its state (`audit.Audit`); None at first
 
 

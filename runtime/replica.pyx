@@ -14,7 +14,7 @@ from collections import deque
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 
 from orcalike.transport.drivers.deferral cimport ask_also
@@ -201,6 +201,15 @@ cdef class Replica:
     def dice_of_reads(self):
         """What `orcalike.random` gives to reads in this process."""
         return self.invoker.dice_of_reads()
+
+    def note_ran(self, int bit):
+        """Something has changed the object, or may have."""
+        self.ran |= <uint64_t>1 << bit
+
+    def take_ran(self):
+        """What has run since the last time, as bits."""
+        ran, self.ran = self.ran, 0
+        return ran
 
     def hold(self, unsigned int why):
         """Lock for good, or until `hand_on`: nothing runs, what comes is queued."""

@@ -305,6 +305,8 @@ class Taker:
         runtime.replicas.extend([None] * (self._size - len(runtime.replicas)))
         for number in sorted(coming):
             self._enliven(coming[number])
+        if runtime.digests is not None:
+            runtime.digests.begin()
 
     def _enliven(self, coming: _Coming) -> None:
         replica, manager = coming.replica, self.runtime.manager

@@ -204,6 +204,8 @@ cdef class Stack(Core):
         for layer in self.layers:
             if layer.deadline <= now:
                 layer.expire()
+        if self.top.above.deadline <= now:
+            self.top.above.expire()
         self.settle()
 
     cpdef flush_packets(self, int64_t now):
@@ -217,8 +219,8 @@ cdef class Stack(Core):
     # Outputs.
 
     cdef int64_t next_deadline(self) noexcept:
-        cdef int64_t least = NEVER
         cdef Layer layer = self.top
+        cdef int64_t least = layer.above.deadline
         cdef Py_ssize_t i
         for i in range(self.depth):
             least = min(least, layer.deadline)

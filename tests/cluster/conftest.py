@@ -82,7 +82,7 @@ class Programs:
         self.directory = directory
         self.environment = os.environ | {
             "MEETINGS": str(directory),
-            "ORCALIKE_CHECK": "hash",
+            "ORCALIKE_CHECK": "order",
             "PYTHONHASHSEED": "0",
             "PYTHONUNBUFFERED": "1",
         }

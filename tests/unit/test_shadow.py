@@ -188,5 +188,5 @@ def test_constructors_hooks_and_atomic_functions() -> None:
 def test_words_of_both_places_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCALIKE_CHECK", "hash")
     assert find_checks("shadow, strict") == {"hash", "shadow", "strict"}
-    with pytest.raises(ValueError, match=r"check=all: there is hash, shadow, strict"):
+    with pytest.raises(ValueError, match=r"check=all: there is hash, none, order, shadow, strict"):
         orca.join(check="all").__enter__()

@@ -1,0 +1,313 @@
+"""States are compared: digests of objects at places of the order (promise 13; RELIABILITY I18, I24).
+
+All members look at the same objects at the same places, which follow from the order alone: a packet
+whose stamp is a period after that of the last look is such a place, and the objects are those that
+were written since they were last looked at, and one more in turn. A look has a bound (`state_digest`),
+and the period grows with what looks take, so all of them cost less than a part in two hundred.
+
+Each member tells the others its digests in the order, once in a second in which there were any
+(`Code.DIGESTS`). So all of them come to the same judgement at the same place: where the digests of a
+place differ, the members with the digest that most have go on, those of the oldest member where no
+digest has most, and the others serve no more. A report is a place to look at as well, so what was
+written last is looked at and told, and then all is quiet.
+
+With `check="hash"` a look follows each write, and goes through all of the object.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from orcalike.runtime.changes import Hook
+from orcalike.runtime.codes import Code
+from orcalike.runtime.errors import ReplicaDivergence
+from orcalike.runtime.manager import ATOMIC_BIT, MADE_BIT
+from orcalike.runtime.replica import Replica
+from orcalike.runtime.state import plain_state
+from orcalike.runtime.state_digest import Look
+from orcalike.runtime.task import Call, Task
+from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.view import Member
+
+PERIOD = 50_000_000
+"""ns by the order's clock between two places where states are looked at."""
+VALUE_NS = 400
+"""ns that one value of a look takes, about twice as many as were measured."""
+PART = 200
+"""The period is as many times as long as a look takes."""
+VALUES_MAX = 4096
+"""Values that one look goes through."""
+LOOKS = 4
+"""Objects that were written and are looked at in one place."""
+SCANNED = 512
+"""Objects that are asked whether they were written, in one place."""
+REPORT = 1_000_000_000
+"""ns after a look until it is told."""
+REPORT_SOON = 100_000_000
+"""The same where each write is looked at."""
+KEPT = 4096
+"""Looks that are kept until all members have told theirs."""
+TOLD_MAX = 1024
+"""Looks in one report."""
+
+RECORD = struct.Struct("<QII8s")
+"""A look as it is told: seqno, index, number of the object, digest."""
+NONE = bytes(8)
+"""The digest of a member that cannot look at the object: its class is not declared there."""
+
+LOCKED, QUEUED, DROPPED, UNDECLARED = 1, 2, 32, 64
+OVER = 0
+VIEW_BIT = 61
+NEVER = (1 << 64) - 1
+
+_log = logging.getLogger("orcalike")
+
+Place = tuple[int, int, int]
+"""seqno, index, and the number of the object."""
+
+
+class Digests:
+    """What one member looks at, and what all have told."""
+
+    def __init__(self, runtime: Any, *, always: bool) -> None:
+        self._runtime = runtime
+        self._always = always
+        self._period = 0 if always else PERIOD
+        self._parts: set[Place] = set()
+        """Looks that went through a part of the state alone."""
+        self._spans: dict[Place, tuple[int, int]] = {}
+        """Of each look: the seqno of the look before it, and what has run since, as bits."""
+        self._last: dict[int, int] = {}
+        """By object: the seqno at which it was looked at last."""
+        self._untold: dict[Place, bytes] = {}
+        self._values = self._values_here = 0
+        """What was gone through in one place: at the most since the last report, and in the last."""
+        self._here = 0
+        self._told: dict[Place, dict[int, bytes]] = {}
+        self._odd: set[int] = set()
+        """The incarnations of members that were found to differ."""
+        self._is_reporting = False
+        self._view_number = 0
+
+    def begin(self) -> None:
+        """A view: all members begin anew, and look at all that a joiner has got."""
+        runtime = self._runtime
+        view = runtime.view
+        if view is None:
+            return
+        self._spans.clear()
+        self._parts.clear()
+        self._last.clear()
+        self._untold.clear()
+        self._told.clear()
+        self._period = 0 if self._always else PERIOD
+        self._is_reporting = False
+        self._view_number = view.number
+        active = len(view.replicas) > 1 and not view.place(runtime.incarnation) < 0
+        runtime.look_at = 0 if active else NEVER
+        for replica in runtime.replicas:
+            if replica is not None:
+                replica.take_ran()
+                replica.note_ran(VIEW_BIT)
+        if active:
+            self._wake_up()
+
+    def _wake_up(self) -> None:
+        if self._runtime.view.primary:
+            self._runtime.wake_in(REPORT_SOON if self._always else REPORT)
+
+    # Looking.
+
+    def due(self) -> None:
+        """This is a place at which all members look."""
+        runtime = self._runtime
+        seqno, index, stamp = runtime.place_of()
+        runtime.look_at = stamp + self._period
+        replicas: list[Replica | None] = runtime.replicas
+        count = len(replicas)
+        most = count if self._always else LOOKS
+        found: list[Replica] = []
+        for step in range(count if self._always else min(count, SCANNED)):
+            replica = replicas[(seqno + step) % count]
+            if replica is not None and replica.ran:
+                found.append(replica)
+                if len(found) == most:
+                    break
+        self._wake_up()
+        if not found:
+            return
+        if not self._always:
+            other = replicas[seqno * 7919 % count]
+            if other is not None and other not in found:
+                found.append(other)
+        for replica in found:
+            self._look(replica, seqno, index, stamp)
+
+    def _look(self, replica: Replica, seqno: int, index: int, stamp: int) -> None:
+        place = (seqno, index, replica.number)
+        self._spans[place] = (self._last.get(replica.number, 0), replica.take_ran())
+        self._last[replica.number] = seqno
+        if len(self._spans) > KEPT:
+            oldest = next(iter(self._spans))
+            del self._spans[oldest]
+            self._parts.discard(oldest)
+        snaps = replica.info is not None and "snapshot" in replica.info.hooks
+        if replica.has(UNDECLARED | DROPPED) or replica.object is None or snaps > self._always:
+            self._untold[place] = NONE
+            return
+        LookAt(self, place, snaps).at(seqno, index, stamp).submit_for([replica])
+
+    def looked(self, place: Place, state: object) -> None:
+        """The object's state at a place, while its mutex is held; None where it was ended."""
+        if state is None:
+            self._untold[place] = NONE
+            return
+        look = Look(self._runtime.codec, None if self._always else VALUES_MAX, place[0])
+        self._untold[place] = look.digest(state)
+        if self._here != place[0]:
+            self._here, self._values_here = place[0], 0
+        self._values_here += look.values
+        self._values = max(self._values, self._values_here)
+        if not look.is_whole:
+            self._parts.add(place)
+        while len(self._untold) > KEPT:
+            del self._untold[next(iter(self._untold))]
+        if self._always and len(self._untold) >= TOLD_MAX:
+            self.tell()
+
+    # Telling.
+
+    def expire(self) -> None:
+        """It is time to tell, or to look at what was written last."""
+        replicas: Iterable[Replica | None] = self._runtime.replicas
+        if self._untold or any(replica is not None and replica.ran for replica in replicas):
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell the others, in the order, unless the last report is under way still."""
+        runtime = self._runtime
+        if self._is_reporting or runtime.failure is not None or runtime.look_at == NEVER:
+            return
+        told = dict(list(self._untold.items())[:TOLD_MAX])
+        for place in told:
+            del self._untold[place]
+        packed = b"".join(RECORD.pack(*place, digest) for place, digest in told.items())
+        values, self._values = self._values, 0
+        try:
+            runtime.post(Code.DIGESTS, (self._view_number, values, packed), "digests of states", 0)
+            self._is_reporting = True
+        except OrcalikeError as error:
+            _log.info("the others were not told digests of states: %s", error)
+
+    def received(self, member: Member, view_number: int, values: int, packed: bytes) -> None:
+        """A member's report, at its place in the order; that is a place to look at, too.
+
+        Raises ProtocolError for what is malformed.
+        """
+        if len(packed) % RECORD.size:
+            raise ProtocolError("a report of digests that is cut short")
+        if member.incarnation == self._runtime.incarnation:
+            self._is_reporting = False
+            if self._untold:
+                self._wake_up()
+        if view_number != self._view_number or self._runtime.look_at == NEVER:
+            return
+        if not self._always:
+            self._period = max(PERIOD, min(values, (LOOKS + 1) * VALUES_MAX) * VALUE_NS * PART)
+        for seqno, index, number, digest in RECORD.iter_unpack(packed):
+            place = seqno, index, number
+            told = self._told.setdefault(place, {})
+            told[member.incarnation] = digest
+            self._judge(place, told)
+        while len(self._told) > KEPT:
+            del self._told[next(iter(self._told))]
+        if self._runtime.failure is None and self._is_dirty():
+            self.due()
+
+    def _is_dirty(self) -> bool:
+        return any(replica is not None and replica.ran for replica in self._runtime.replicas)
+
+    # Judging.
+
+    def _judge(self, place: Place, told: dict[int, bytes]) -> None:
+        """All that is known here is from the order: so all members come to the same."""
+        members = [m for m in self._runtime.view.replicas if m.incarnation not in self._odd]
+        if not all(member.incarnation in told for member in members):
+            return
+        del self._told[place]
+        since, ran = self._spans.pop(place, (0, 0))
+        in_part = place in self._parts
+        self._parts.discard(place)
+        groups: dict[bytes, list[Member]] = {}
+        for member in members:
+            if told[member.incarnation] != NONE:
+                groups.setdefault(told[member.incarnation], []).append(member)
+        if len(groups) < 2:
+            return
+        # The members of a view are in the order of their age, and so are the groups' first.
+        right, *wrong = sorted(groups.values(), key=len, reverse=True)
+        odd = [member for group in wrong for member in group]
+        self._odd.update(member.incarnation for member in odd)
+        replica = self._runtime.replicas[place[2]]
+        text = self._say(replica, place, since, ran, [right, *wrong])
+        if in_part:
+            text += " (it is too large for one look, and looked at in parts: it may be older)"
+        if self._runtime.incarnation in self._odd:
+            self._runtime.diverged(None, replica, ReplicaDivergence(text))
+        else:
+            names = " and ".join(map(str, odd))
+            _log.error("%s. %s will serve no more; this member goes on", text, names)
+
+    def _say(
+        self,
+        replica: Replica | None,
+        place: Place,
+        since: int,
+        ran: int,
+        groups: list[list[Member]],
+    ) -> str:
+        name = f"object {place[2]}" if replica is None else f"{replica.name!r}"
+        kind = "" if replica is None else f" ({replica.class_name})"
+        sides = "; ".join(" and ".join(map(str, group)) for group in groups)
+        begin = f"seqno {since}" if since else f"the beginning of view {self._view_number}"
+        names = ", ".join(_names(replica, ran)) or "no operation"
+        return (
+            f"the replicas of {name}{kind} differ since a place between {begin} and seqno "
+            f"{place[0]} of the order, in which ran: {names}; members with one state each: {sides}"
+        )
+
+
+class LookAt(Task):
+    """Takes its turn at the object as operations do, and looks at it."""
+
+    def __init__(self, digests: Digests, place: Place, snaps: bool) -> None:
+        self._digests, self._place, self._snaps = digests, place, snaps
+
+    def run(self) -> int:
+        (replica,) = self.replicas
+        if replica.object is None or replica.has(DROPPED):
+            self._digests.looked(self._place, None)
+        elif self._snaps:  # it may call operations of its own
+            call = Call(
+                self._digests._runtime, Hook(lambda: self._look(replica), "snapshot"), 0, None
+            )
+            call.of(None, 0, None).at(self.seqno, self.index, self.stamp).run_held([replica])
+        else:
+            self._look(replica)
+        return OVER
+
+    def _look(self, replica: Replica) -> None:
+        self._digests.looked(self._place, plain_state(replica))
+
+
+def _names(replica: Replica | None, ran: int) -> Iterator[str]:
+    """What the bits stand for."""
+    operations = () if replica is None or replica.info is None else replica.info.operations
+    special = {VIEW_BIT: "what made the state that a joiner got", MADE_BIT: "__init__"}
+    special[ATOMIC_BIT] = "an atomic function"
+    for bit in range(64):
+        if ran >> bit & 1:
+            yield operations[bit].name if bit < len(operations) else special.get(bit, "another one")

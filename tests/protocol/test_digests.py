@@ -1,0 +1,336 @@
+"""States are compared at places of the order, and the odd replica serves no more (I18, I24).
+
+A member is made odd by hand: its replica is changed outside of the order. Time stands still in these
+groups, so the tests say when a member tells what it has seen.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike.runtime.assemble import make_runtime
+from orcalike.runtime.codes import Code
+from orcalike.runtime.digests import RECORD
+from tests.protocol import sim_runtime
+from tests.protocol.sim_programs import Late
+from tests.protocol.sim_runtime import Participant
+from tests.protocol.test_runtime_sim import Stage, replica_of
+from tests.zoo import Counter, Journal
+
+
+@orca.shared
+class Heap:
+    """Holds values of every kind and size."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.other = 0
+
+    @orca.write
+    def set(self, value: Any) -> None:
+        self.value = value
+
+    @orca.write
+    def touch(self) -> None:
+        self.other += 1
+
+    @orca.write(popup=True)
+    def touch_slowly(self) -> None:
+        self.other += 1
+
+
+@orca.shared
+class Snapping:
+    """Says itself what its state is, and has something of its process's own."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.own = id(self)  # orca: unchecked
+
+    @orca.write
+    def add(self) -> None:
+        self.value += 1
+
+    @orca.read
+    def get(self) -> int:
+        return self.value
+
+    def snapshot(self) -> object:
+        return self.get()
+
+    @classmethod
+    def restore(cls, state: int) -> Snapping:
+        made = cls()
+        made.value = state
+        return made
+
+
+def make(
+    monkeypatch: pytest.MonkeyPatch, digests: str, size: int, admitted: int | None = None
+) -> Stage:
+    """A group of that size, or of so many of them."""
+    changed = partial(make_runtime, digests=digests)
+    monkeypatch.setattr(sim_runtime, "make_runtime", changed)
+    stage = Stage(size)
+    for number in range(1, size if admitted is None else admitted):
+        stage.admit(number)
+    return stage
+
+
+@pytest.fixture(params=["some", "all"])
+def stage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """Three members."""
+    return make(monkeypatch, request.param, 3)
+
+
+def expire(who: Participant, now: int) -> None:
+    who.runtime.expire()
+
+
+def tell(stage: Stage, times: int = 4) -> None:
+    """Have all members tell what they have seen; more than once, for a report is a place to look at."""
+    for _ in range(times):
+        for who in stage.participants:
+            if who.inside:
+                who.node.call(partial(expire, who))
+        stage.settle()
+
+
+def here(who: Participant, name: str) -> Any:
+    return replica_of(who, name).object
+
+
+def sound(stage: Stage) -> bool:
+    return not any(who.faults for who in stage.participants)
+
+
+def test_the_odd_member_serves_no_more_and_all_name_the_divergence(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, odd = stage.participants
+    counter = stage.share(first, Counter, "counter", 3)
+    counter.add.nowait(1)
+    stage.settle()
+    tell(stage)
+    assert sound(stage)
+    assert here(odd, "counter").value == 4
+    here(odd, "counter").value = 7
+    with caplog.at_level(logging.ERROR):
+        counter.add.nowait(1)
+        stage.settle()
+        tell(stage)
+    assert len(odd.faults) == 1
+    text = odd.faults[0]
+    names = {number: str(who.runtime.me) for number, who in enumerate(stage.participants)}
+    for said in ("'counter'", "Counter", "in which ran: add", "between seqno ", " and seqno "):
+        assert said in text
+    assert f"{names[0]} and {names[1]}; {names[2]}" in text
+    assert not first.faults
+    assert not second.faults
+    goes_on = [r.getMessage() for r in caplog.records if "this member goes on" in r.getMessage()]
+    assert len(goes_on) == 2
+    assert all(f"{names[2]} will serve no more" in line for line in goes_on)
+    with pytest.raises(orca.ReplicaDivergence, match="'counter'"):
+        here(odd, "counter").get()
+    with pytest.raises(orca.ReplicaDivergence):
+        here(odd, "counter").add.nowait(1)
+    again = counter.add.nowait(1)
+    stage.settle()
+    tell(stage)
+    assert again.result() == 6
+    assert len(odd.faults) == 1
+    assert not first.faults
+
+
+def test_a_tie_keeps_the_side_of_the_oldest_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = make(monkeypatch, "some", 2)
+    first, second = stage.participants
+    stage.share(first, Counter, "counter", 3)
+    here(first, "counter").value = 9
+    tell(stage)
+    assert not first.faults
+    assert len(second.faults) == 1
+    assert "__init__" in second.faults[0]
+
+
+def test_what_was_written_last_is_looked_at_and_then_all_is_quiet(stage: Stage) -> None:
+    first, _, odd = stage.participants
+    counter = stage.share(first, Counter, "counter", 3)
+    tell(stage)
+    here(odd, "counter").value = 7
+    counter.add.nowait(0)
+    stage.settle()
+    assert sound(stage)
+    tell(stage)
+    assert odd.faults
+    before = first.runtime.place_of()
+    tell(stage)
+    assert first.runtime.place_of() == before  # nothing is sent any more
+
+
+def test_an_object_that_is_not_written_is_looked_at_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = make(monkeypatch, "some", 3)
+    first, _, odd = stage.participants
+    counter = stage.share(first, Counter, "counter", 3)
+    stage.share(first, Journal, "journal")
+    tell(stage)
+    here(odd, "journal").events.append("outside")
+    for _ in range(30):
+        counter.add.nowait(1)
+        stage.settle()
+    tell(stage)
+    assert len(odd.faults) == 1
+    assert "'journal'" in odd.faults[0]
+
+
+def alike_and_not_the_same() -> Iterator[tuple[Any, Any]]:
+    """Values that are equal, made in other ways."""
+    names = [f"name {number}" for number in range(40)]
+    backward = names[::-1]
+    yield set(names), set(backward)
+    yield dict.fromkeys(names), dict.fromkeys(reversed(names))
+    nan = float("nan")
+    yield [nan, nan, 0.5], [float("nan"), float("nan"), 0.5]
+    one = [1, 2]
+    yield [one, one], [[1, 2], [1, 2]]
+    yield {(1, 2): {3: {4}}, "a": frozenset({5, 13})}, {"a": frozenset({13, 5}), (1, 2): {3: {4}}}
+    yield defaultdict(list, {"a": [1]}), defaultdict(list, {"a": [1]})
+
+
+def other() -> Iterator[tuple[Any, Any]]:
+    """Values that differ."""
+    yield 1, True
+    yield 1, 1.0
+    yield 0.0, -0.0
+    yield [1, 2], (1, 2)
+    yield "a", b"a"
+    yield {1: 2}, {1: 3}
+    yield {1, 2}, frozenset({1, 2})
+    yield deque([1]), [1]
+    yield OrderedDict([(1, 1), (2, 2)]), OrderedDict([(2, 2), (1, 1)])
+    yield list(range(100_000)), list(range(99_999))
+    yield bytes(10_000_000), bytes(10_000_001)
+    yield dict.fromkeys(range(100_000)), dict.fromkeys(range(100_001))
+
+
+@pytest.mark.parametrize("number", range(len([*alike_and_not_the_same()])))
+def test_equal_states_have_equal_digests(stage: Stage, number: int) -> None:
+    one, same = [*alike_and_not_the_same()][number]
+    first, _, third = stage.participants
+    heap = stage.share(first, Heap, "heap")
+    heap.set.nowait(one)
+    stage.settle()
+    here(third, "heap").value = same
+    heap.touch.nowait()
+    stage.settle()
+    tell(stage)
+    assert sound(stage)
+
+
+@pytest.mark.parametrize("number", range(len([*other()])))
+def test_other_states_have_other_digests(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    one, another = [*other()][number]
+    stage = make(monkeypatch, "some", 3)
+    first, _, third = stage.participants
+    heap = stage.share(first, Heap, "heap")
+    for who in stage.participants:
+        here(who, "heap").value = another if who is third else one
+    heap.touch.nowait()
+    stage.settle()
+    tell(stage)
+    assert len(third.faults) == 1
+
+
+def test_a_large_list_is_looked_at_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = make(monkeypatch, "some", 3)
+    first, _, third = stage.participants
+    heap = stage.share(first, Heap, "heap")
+    for who in stage.participants:
+        here(who, "heap").value = list(range(40_000))
+    here(third, "heap").value[12_345] = -1
+    for _ in range(200):
+        heap.touch.nowait()
+        stage.settle()
+        tell(stage, 2)
+        if third.faults:
+            break
+    assert "in parts: it may be older" in third.faults[0]
+    assert not first.faults
+
+
+def test_operations_in_threads_of_their_own_and_a_late_class(stage: Stage) -> None:
+    """The place of a look is the object's own: what runs elsewhere meanwhile does not matter."""
+    first, second, _ = stage.participants
+    heap = stage.share(first, Heap, "heap")
+    late = stage.share(first, Late, "late", 5)
+    for number in range(12):
+        (heap.touch_slowly if number % 3 == 0 else heap.touch).nowait()
+        here(second, "heap").touch.nowait()
+        late.add.nowait(1)
+        if number % 4 == 0:
+            tell(stage, 1)
+    stage.settle()
+    tell(stage)
+    assert sound(stage)
+    assert here(second, "heap").other == 24
+
+
+def test_a_class_with_a_snapshot_is_looked_at_where_each_write_is(stage: Stage) -> None:
+    first, _, odd = stage.participants
+    snapping = stage.share(first, Snapping, "snapping")
+    snapping.add.nowait()
+    stage.settle()
+    tell(stage)
+    assert sound(stage)
+    here(odd, "snapping").value = 7
+    snapping.add.nowait()
+    stage.settle()
+    tell(stage)
+    assert bool(odd.faults) == first.runtime.look_always
+
+
+def test_a_joiner_is_compared_with_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = make(monkeypatch, "some", 4, 3)
+    first, _, _, joiner = stage.participants
+    stage.share(first, Counter, "counter", 3)
+    tell(stage)
+    stage.admit(3)
+    here(joiner, "counter").value = 1
+    tell(stage)
+    assert "what made the state that a joiner got" in joiner.faults[0]
+    assert not first.faults
+
+
+def test_reports_do_not_count_as_delivered(stage: Stage) -> None:
+    first = stage.participants[0]
+    counter = stage.share(first, Counter, "counter", 3)
+    counter.add.nowait(1)
+    stage.settle()
+    before = first.runtime.dispatched, first.runtime.chain
+    tell(stage)
+    assert (first.runtime.dispatched, first.runtime.chain) == before
+
+
+@pytest.mark.parametrize(
+    "report",
+    [(), (1,), (1, 1, b"x"), ("a", "b", "c"), (1, 1, RECORD.pack(1 << 40, 0, 9, b"x" * 8))],
+)
+def test_reports_that_nobody_sends_change_nothing(stage: Stage, report: tuple[object, ...]) -> None:
+    first, second, _ = stage.participants
+    counter = stage.share(first, Counter, "counter", 3)
+    second.runtime.post(Code.DIGESTS, report, "a report")
+    stage.settle()
+    assert counter.get() == 3
+    counter.add.nowait(1)
+    stage.settle()
+    tell(stage)
+    assert sound(stage)

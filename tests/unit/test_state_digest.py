@@ -1,0 +1,185 @@
+"""Digests of states: equal for equal states in any process, and within a bound of work."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections import OrderedDict, deque
+from typing import Any
+
+import pytest
+
+from orcalike.runtime.marshal import Codec
+from orcalike.runtime.state_digest import ROOM, Look
+
+STATES = """
+import datetime, decimal, enum, pathlib, random, sys, uuid
+from collections import Counter, OrderedDict, defaultdict, deque
+from dataclasses import dataclass, field
+
+import numpy
+
+import orcalike as orca
+from orcalike.runtime.marshal import Codec
+from orcalike.runtime.state_digest import Look
+
+
+@orca.register
+@dataclass
+class Point:
+    x: float
+    names: set = field(default_factory=set)
+
+
+@orca.register
+class Colour(enum.Enum):
+    RED = 1
+
+
+names = [f"name {number}" for number in range(50)]
+random.Random(int(sys.argv[1])).shuffle(names)
+long = [sys.intern("x" * 3), "".join(["x", "xx"])]
+states = [
+    {"names": set(names), "by": {name: len(name) for name in names}, "frozen": frozenset(names)},
+    {"points": {name: Point(0.5, set(names)) for name in names}},
+    {"sets": {frozenset(names[:0] + [str(i)]) for i in range(50)}, "mixed": {1, "a", 2.5, None}},
+    {"array": numpy.arange(1000, dtype="f4"), "part": numpy.arange(2000)[::2], "one": numpy.int8(3)},
+    {"big": numpy.arange(10**6), "text": "x" * 10**6, "bytes": bytes(10**6), "list": [1] * 10**5},
+    {"a": Colour.RED, "d": decimal.Decimal("1.50"), "u": uuid.UUID(int=5), "p": pathlib.Path("/a")},
+    {"t": datetime.datetime(2020, 1, 1), "n": float("nan"), "z": -0.0, "i": 2**90, "s": long},
+    {"c": Counter(sorted(names)), "o": OrderedDict([(1, 2), (0, 1)]), "q": deque([1, [2]], 5),
+     "f": defaultdict(list, {name: [name] for name in names})},
+    {"many": {number: set(names) for number in range(5000)}, "some": [set(names)] * 300},
+]
+codec = Codec(lambda value: None, lambda number: None)
+for state in states:
+    for most in (None, 4096, 300):
+        print(Look(codec, most, 7).digest(state).hex())
+"""
+
+
+def test_equal_states_have_equal_digests_in_any_process() -> None:
+    found = set()
+    for seed in ("0", "1", "77"):
+        result = subprocess.run(
+            [sys.executable, "-c", STATES, seed],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+        )
+        found.add(result.stdout)
+    (digests,) = found
+    assert len(digests.split()) == 27
+    assert len(set(digests.split())) > 18  # of one state, by what the look may go through
+
+
+def digest(state: object, most: int | None = 4096, turn: int = 1) -> bytes:
+    return look(state, most, turn)[0]
+
+
+def look(state: object, most: int | None = 4096, turn: int = 1) -> tuple[bytes, Look]:
+    one = Look(Codec(lambda value: None, lambda number: None), most, turn)
+    return one.digest(state), one
+
+
+def random_value(dice: random.Random, room: int) -> Any:
+    """Any plain value, and its equal that was made in another order."""
+    kind = dice.randrange(9 if room else 5)
+    if kind < 5:
+        one = [dice.randrange(10), dice.random(), str(dice.random()), None, bytes([kind])][kind]
+        return one, one
+    pairs = [random_value(dice, room - 1) for _ in range(dice.randrange(6))]
+    if kind == 5:
+        return [a for a, _ in pairs], [b for _, b in pairs]
+    if kind == 6:
+        return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+    keys = [dice.randrange(1000) for _ in pairs]
+    if kind == 7:
+        backward = keys[::-1]
+        return set(keys), set(backward)
+    forth = dict(zip(keys, pairs, strict=True))
+    return (
+        {key: a for key, (a, _) in forth.items()},
+        {key: b for key, (_, b) in reversed(forth.items())},
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("most", [None, 4096, 60, 5])
+def test_how_a_state_was_made_does_not_matter(seed: int, most: int | None) -> None:
+    dice = random.Random(seed)
+    for _ in range(100):
+        one, other = random_value(dice, 4)
+        assert digest({"a": one, "b": 1}, most) == digest({"b": 1, "a": other}, most), one
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, True),
+        (0.0, -0.0),
+        (1, 1.0),
+        ("1", b"1"),
+        ([1], (1,)),
+        ({1}, frozenset({1})),
+        (deque([1]), [1]),
+        (None, False),
+        ({1: 2}, [(1, 2)]),
+        (OrderedDict([(1, 1), (2, 2)]), OrderedDict([(2, 2), (1, 1)])),
+        ([[], [1]], [[1], []]),
+        ({1: {2: {3: [4]}}}, {1: {2: {3: [5]}}}),
+    ],
+)
+def test_other_states_have_other_digests(one: object, other: object) -> None:
+    assert digest({"a": one}) != digest({"a": other})
+    if not isinstance(one, OrderedDict):
+        assert digest({"a": one}, None) != digest({"a": other}, None)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        list(range(10**6)),
+        dict.fromkeys(range(10**6)),
+        set(range(10**6)),
+        "x" * 10**7,
+        bytes(10**7),
+        deque(range(10**6)),
+        [[1, 2, 3]] * 10**5,
+        {number: list(range(1000)) for number in range(1000)},
+    ],
+    ids=lambda state: type(state).__name__,
+)
+def test_a_look_has_a_bound(state: object) -> None:
+    _, one = look({"state": state, "x": 1})
+    assert one.values <= 2 * 4096
+    assert not one.is_whole
+
+
+def test_slices_are_others_at_other_turns_and_cover_all() -> None:
+    state = {"state": list(range(10_000))}
+    other = {"state": list(range(10_000))}
+    other["state"][7777] = -1
+    found = sum(digest(state, 1000, turn) != digest(other, 1000, turn) for turn in range(300))
+    assert 5 < found < 100
+
+
+def test_cycles_and_parts_that_are_met_often() -> None:
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    assert digest({"a": cycle}) == digest({"a": cycle})
+    doubled: list[Any] = []
+    for _ in range(ROOM - 2):
+        doubled = [doubled, doubled]
+    found, one = look({"a": doubled})
+    assert found
+    assert one.values <= 2 * 4096
+
+
+def test_a_state_that_cannot_travel_has_a_digest_of_its_names() -> None:
+    assert digest({"a": object(), "b": 1}) == digest({"b": 2, "a": object()})
+    assert digest({"a": object()}) != digest({"b": object()})
