@@ -312,6 +312,7 @@ cdef class Runtime(Caller):
             self.sample(now)
         if self.message.stamp >= self.look_at:
             self.digests.due()
+            self.batch_began = self.driver.clock()      # a look is no operation's fault
         return 0
 
     cdef int sample(self, int64_t now) except -1:

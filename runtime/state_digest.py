@@ -13,6 +13,7 @@ part of it is the same at each member without a look at all of it.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Collection
 from dataclasses import fields, is_dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -65,10 +66,27 @@ class Look:
             encoded = repr(names).encode()
         return blake2b(encoded, digest_size=DIGEST_SIZE).digest()
 
+    def digest_of_values(self, values: list[object]) -> bytes:
+        """The digest of an object that has these values, in any order."""
+        most = None if self._most is None else _share(values, self._most)
+        found = []
+        for value in values:
+            try:
+                cut = value if most is None else self._cut(value, most, ROOM)
+                found.append(self._codec.encode_canonical(cut))
+            except (NotSerializable, RecursionError):
+                self.is_whole = False
+                found.append(type(value).__qualname__.encode())
+        found.sort()
+        digest = blake2b(digest_size=DIGEST_SIZE)
+        for encoded in found:
+            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        return digest.digest()
+
     def _cut(self, value: Any, most: int, room: int) -> Any:
         """The value, or what stands for it where it has more than `most` values.
 
-        The values of a dict share evenly in `most`, so that their order does not matter.
+        The large values of a dict share evenly in `most`, so that their order does not matter.
         """
         kind = type(value)
         self.values += 1
@@ -102,7 +120,7 @@ class Look:
         if 2 * count > most:
             self.is_whole = False
             return None
-        each = most // count - 2 if count else 0
+        each = _share(value.values(), most - count)
         self.values += count
         items = {key: self._cut(item, each, room - 1) for key, item in value.items()}
         return list(items.items()) if type(value) is OrderedDict else items
@@ -147,3 +165,12 @@ class Look:
     def _start(self, count: int, most: int) -> int:
         """Where the slice of this turn begins."""
         return (self._turn * 0x9E3779B1 >> 4) % (count - most + 1)
+
+
+def _share(values: Collection[Any], most: int) -> int:
+    """How much of `most` is for each of the values that may be large."""
+    large = sum(
+        type(value) not in _SCALARS and (type(value) not in _BYTES or len(value) > BYTES_PER_VALUE)
+        for value in values
+    )
+    return (most - len(values)) // max(large, 1)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from orcalike.runtime.audit import has_made_dict, values_of
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.state_digest import ROOM, Look
 
@@ -183,3 +184,62 @@ def test_cycles_and_parts_that_are_met_often() -> None:
 def test_a_state_that_cannot_travel_has_a_digest_of_its_names() -> None:
     assert digest({"a": object(), "b": 1}) == digest({"b": 2, "a": object()})
     assert digest({"a": object()}) != digest({"b": object()})
+
+
+class Plain:
+    """Attributes as any class has them."""
+
+    def __init__(self, *, backwards: bool = False) -> None:
+        names = ["one", "other", "table"]
+        for name in reversed(names) if backwards else names:
+            setattr(self, name, {"one": 1} if name == "table" else len(name))
+
+
+class Slotted:
+    """Some in slots, some not."""
+
+    __slots__ = ("__dict__", "kept")
+
+    def __init__(self) -> None:
+        self.kept = {"kept": 5}
+        self.more = 6
+
+
+class Empty:
+    """Nothing but a dict that is empty, in an attribute or as the attributes."""
+
+
+def digest_of(shared: object, most: int | None = 4096) -> bytes:
+    one = Look(Codec(lambda value: None, lambda number: None), most, 1)
+    return one.digest_of_values(values_of(shared))
+
+
+def test_a_look_at_an_object_leaves_its_attributes_as_they_are() -> None:
+    """On CPython 3.11 an object that was asked for its dict is slower from then on."""
+    shared = Plain()
+    assert not has_made_dict(shared)
+    before = digest_of(shared)
+    assert not has_made_dict(shared)
+    assert vars(shared)["one"] == 3
+    assert has_made_dict(shared)
+    assert digest_of(shared) == before
+    assert digest_of(Plain(backwards=True)) == before
+    shared.one = 4  # type: ignore[attr-defined]
+    assert digest_of(shared) != before
+
+
+def test_attributes_in_slots_and_objects_with_none() -> None:
+    slotted = Slotted()
+    before = digest_of(slotted)
+    assert sorted(map(str, values_of(slotted))) == ["6", "{'kept': 5}"]
+    assert vars(slotted) == {"more": 6}
+    assert digest_of(slotted) == before
+    slotted.kept["kept"] = 6
+    assert digest_of(slotted) != before
+    empty = Empty()
+    before = digest_of(empty)
+    assert vars(empty) == {}
+    assert digest_of(empty) == before
+    empty.value = {}  # type: ignore[attr-defined]
+    assert values_of(empty) == [{}]
+    assert digest_of(empty) != before
