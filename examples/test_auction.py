@@ -33,7 +33,7 @@ def bid(group: orca.Group, name: str, amount: int) -> bool:
 
 
 def test_death(orcalike_processes: Callable[[int], Processes]) -> None:
-    processes = orcalike_processes(3)
-    assert processes[0].call(bid, "ada", 5)
-    processes.kill(0)
-    assert not processes[1].call(bid, "bob", 4)
+    processes = orcalike_processes(2)
+    assert processes[1].call(bid, "ada", 5)
+    processes.kill(1)
+    assert not processes[0].call(bid, "bob", 4)

@@ -39,10 +39,10 @@ class Tally:
 
     @orca.write
     def report(self, done: int, total: int | None, is_over: bool) -> None:
-        """Say how far the caller is."""
+        """Say how far the caller is; once it is through, it has no more than it has done."""
         member = orca.caller().incarnation
         self._done[member] = done
-        self._totals[member] = total
+        self._totals[member] = done if is_over else total
         if is_over and member not in self._over:
             self._over.append(member)
         self._version += 1

@@ -79,7 +79,12 @@ def secret(group):
     return lambda: None
 
 
-def test_a_process_is_killed(orcalike_processes):
+def wait_for_size(group, size):
+    while group.size != size:
+        threading.Event().wait(0.01)
+
+
+def test_processes_that_are_paused_and_killed(orcalike_processes):
     processes = orcalike_processes(3)
     assert sorted(processes.run(vote, "tea")) == [1, 2, 3]
     with pytest.raises(LookupError, match="on purpose") as caught:
@@ -87,20 +92,6 @@ def test_a_process_is_killed(orcalike_processes):
     assert "in fail" in caught.value.__notes__[0]
     with pytest.raises(TypeError, match="function cannot be sent to the test"):
         processes[2].call(secret)
-    processes.kill(0)
-    assert processes[1].call(vote, "tea") == 4
-    with pytest.raises(Exception, match="rank 0 has ended, with -9"):
-        processes[0].call(vote, "tea")
-
-
-def wait_for_size(group, size):
-    while group.size != size:
-        threading.Event().wait(0.01)
-
-
-def test_a_process_is_paused(orcalike_processes):
-    processes = orcalike_processes(3)
-    processes.run(vote, "tea")
     processes.pause(2)
     late = processes[2].start(vote, "late")
     processes[0].call(wait_for_size, 2)
@@ -108,6 +99,10 @@ def test_a_process_is_paused(orcalike_processes):
     processes.resume(2)
     with pytest.raises(orca.Expelled):
         late.result()
+    processes.kill(1)
+    assert processes[0].call(vote, "tea") == 5
+    with pytest.raises(Exception, match="rank 1 has ended, with -9"):
+        processes[1].call(vote, "tea")
 """
 
 ENDLESS = """
@@ -178,7 +173,7 @@ def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResul
 
 
 def test_members_and_processes(pytester: pytest.Pytester) -> None:
-    run(pytester, WELL, "--import-mode=importlib").assert_outcomes(passed=5)
+    run(pytester, WELL, "--import-mode=importlib").assert_outcomes(passed=4)
 
 
 def test_a_test_that_waits_for_good_fails_and_shows_why(pytester: pytest.Pytester) -> None:
