@@ -27,4 +27,4 @@ async def main(place: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    orca.run(main(*sys.argv[1:]))

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from orcalike.group import Group
     from orcalike.info import Blocked, GroupInfo
     from orcalike.joining import Joining
+    from orcalike.loops import run
     from orcalike.managers import Manager
     from orcalike.runtime.moment import caller, now, position, random
     from orcalike.transport.stability import Stability
@@ -177,6 +178,7 @@ _OF_GROUPS = {
     "position": "orcalike.runtime.moment",
     "progress": "orcalike.bars",
     "random": "orcalike.runtime.moment",
+    "run": "orcalike.loops",
 }
 
 
@@ -240,6 +242,7 @@ __all__ = [
     "random",
     "read",
     "register",
+    "run",
     "shared",
     "write",
 ]

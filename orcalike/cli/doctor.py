@@ -64,7 +64,9 @@ def _python() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     for name in ("msgpack", "click"):
         yield _package(name, "fail", "pip install it")
-    yield _package("uvloop", "warn", "asyncio's own loop is used, which is slower")
+    yield _package(
+        "uvloop", "warn", "orca.run uses asyncio's own loop; pip install orcalike[uvloop]"
+    )
 
 
 def _package(name: str, otherwise: Literal["warn", "fail"], remedy: str) -> Finding:

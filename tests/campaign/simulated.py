@@ -17,13 +17,13 @@ from pathlib import Path
 from orcalike.testing.cells import Cell, cells, try_cell
 from orcalike.testing.history import Violation
 from orcalike.testing.run import Run
-from orcalike.testing.sabotage import SWITCHES
 from orcalike.testing.scenario import Event, Scenario
 from orcalike.testing.shrink import shrink, violation_of
 from orcalike.testing.smallscope import explore
 from orcalike.testing.story import Story
 from orcalike.testing.swarm import draw
 from tests.campaign.bars import Bar, Figure, Scale, percentile
+from tests.protocol.sabotage import SWITCHES
 from tests.protocol.test_sabotage import DIRECTED, found
 
 WORKERS = 2

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orcalike.testing.sabotage import SEEDS, SWITCHES, caught, caught_in
 from orcalike.testing.scenario import Scenario
+from tests.protocol.sabotage import SEEDS, SWITCHES, caught, caught_in
 from tests.protocol.test_schedules import SCHEDULES
 
 CORE = Path(__file__).parents[2] / "transport"

@@ -200,7 +200,7 @@ SCHEDULES = {
     cut_off_with_all_holders: ("forget-degree", {"I8", "I15"}),
     dying_while_it_gives: ("donor-not-replaced", {"I28"}),
 }
-"""Each schedule: the detail that it needs (a switch of `orcalike.testing.sabotage`), and what is
+"""Each schedule: the detail that it needs (a switch of `tests.protocol.sabotage`), and what is
 found where that is missing."""
 
 

@@ -17,7 +17,6 @@ from orcalike.testing.cells import FAULTS, ROLES, Cell, cells, try_cell
 from orcalike.testing.faults import FAMILIES, Family, Frame
 from orcalike.testing.history import Violation
 from orcalike.testing.run import Run
-from orcalike.testing.sabotage import SWITCHES, caught
 from orcalike.testing.scenario import MS, Event, Scenario
 from orcalike.testing.shrink import shrink, violation_of
 from orcalike.testing.smallscope import explore
@@ -27,6 +26,7 @@ from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
+from tests.protocol.sabotage import SWITCHES, caught
 
 CHUNK = 25
 SEEDS = 250

@@ -97,6 +97,9 @@ def test_the_wheel_has_what_it_needs_and_nothing_that_was_made(tree: Path, wheel
     assert compiled == {name.removesuffix(".pyx") for name in sources(tree, ".pyx")}
     assert names >= sources(tree, ".py", ".pyi", ".pxd", ".tsp", "py.typed")
     assert {"orcalike/py.typed", "orcalike/examples/tsp.py"} <= names
+    assert "orcalike/testing/plugin.py" in names
+    unwanted = ("sabotage", ".java", "bench/peers/")
+    assert [name for name in names if any(map(name.__contains__, unwanted))] == []
     sources_in_c = {name for name in names if name.endswith((".pyx", ".c", ".toml"))}
     assert sources_in_c == {"orcalike/bench/pingpong.c"}  # compiled where it is measured
     assert {name.split("/")[0].split("-")[0] for name in names} == {"orcalike"}
@@ -114,7 +117,8 @@ def test_the_source_distribution_has_the_folders_in_their_places(
 
     assert all(members[f"orcalike/{link}"].isdir() for link in LINKS)
     assert members.keys() >= sources(tree, ".py", ".pyi", ".pyx", ".pxd", ".h", ".tsp", "py.typed")
-    assert members.keys() >= {"setup.py", "pyproject.toml", "README.md", "LICENSE"}
+    assert members.keys() >= {"setup.py", "pyproject.toml", "README.md", "LICENSE", "Makefile"}
+    assert members.keys() >= {f"docs/{path.name}" for path in (tree / "docs").glob("*.md")}
     made = [name for name in members if name.endswith((".c", ".so", ".pyc"))]
     assert all(name.endswith("bench/pingpong.c") for name in made), made
 
