@@ -50,6 +50,6 @@ cdef class Mbrship(Layer):
     cdef ask_strangers(self)
     cdef plan(self)
     cdef replay(self, object entry)
-    cdef say_here(self)
+    cdef say_here(self, bint again=*)
     cdef exit(self, str why)
 

@@ -166,15 +166,16 @@ cdef class Mbrship(Layer):
         self.say_here()
         self.plan()
 
-    cdef say_here(self):
+    cdef say_here(self, bint again=False):
         """This member waits for another leader than before: if that one has gone on, it answers.
 
-        All who knew that it has may be gone; from its silence nothing follows, since it beats.
+        All that knew that it has may be gone; from its silence nothing follows, since it beats. And
+        it may go on after it was told: `again`.
         """
         if self.view is None or self.agreement.leader == self.place:
             return
         leader = self.view.members[self.agreement.leader].incarnation
-        if leader != self.awaited:
+        if again or leader != self.awaited:
             self.awaited = leader
             self.tell(self.agreement.leader, ["HERE"])
 
@@ -219,6 +220,7 @@ cdef class Mbrship(Layer):
                         self.tell(self.view.place(incarnation), ["HERE"])
             self.agreement.ask_again()
             self.ask_strangers()
+            self.say_here(bool(self.detector.silent))
         if now >= self.lease_at:
             self.lease_at = NEVER
             self.core.again(self)
@@ -415,6 +417,8 @@ cdef class Mbrship(Layer):
                     self.contact_with(peer.address, ["SHIP", list(identity), piece])
             self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
             self.say_again(peer.incarnation)
+        elif identity > self.view.identity:     # it waits, without this member, which does not know
+            self.ask_what_is_missing(peer.address)
 
     cdef gone(self, Message message):
         """GONE: the peer is out of the group for good, and answers for its member no more."""
