@@ -107,11 +107,15 @@ class Endpoint:
         self._tried = 0
         self._last_trouble = ""
         self._lost: dict[int | None, Member] = {}
+        self._suspected: set[int] = set()
+        """The incarnations in the view that were taken for dead."""
         self._blocked: tuple[tuple[Member, ...], str] | None = None
         self._too_few: str | None = None
         """Why writes of a degree that is in use wait for more members."""
         self._had_enough = False
         """Members for every degree, at some time: a group that begins is no group that lacks some."""
+        self._warned = False
+        """That members are too few has been logged."""
         self._reset_refused: str | None = None
         self._watch = Watch(
             lambda waitable, seconds: self.pump.attend(waitable, seconds), self._say_waiting
@@ -467,21 +471,24 @@ class Endpoint:
         return tuple(self._lost.values()), self._too_few
 
     def _note_too_few(self) -> None:
-        """The view may have too few members for a degree now, or enough again: say so once."""
+        """The view may have too few members for a degree now, or enough again."""
         before, self._too_few = self._too_few, self.upper.too_few()
-        name = self.plan.name
-        if self._too_few is not None and before is None and self._had_enough:
-            names = " and ".join(map(str, self._lost.values())) or "others"
+        if self._too_few is None and before is not None and self._warned:
+            self._warned = False
+            _log.warning("the group %r has members enough again for every degree", self.plan.name)
+        self._had_enough = self._had_enough or self._too_few is None
+
+    def _warn_of_too_few(self) -> None:
+        """Say once that writes wait, or would. Members that leave, as at a program's end, are no cause."""
+        if self._too_few is not None and self._had_enough and not self._warned:
+            self._warned = True
             _log.warning(
                 "the group %r has too few members: %s; such writes wait for %s, or for "
                 "group.reset()",
-                name,
+                self.plan.name,
                 self._too_few,
-                names,
+                " and ".join(map(str, self._lost.values())) or "others",
             )
-        elif self._too_few is None and before is not None and self._had_enough:
-            _log.warning("the group %r has members enough again for every degree", name)
-        self._had_enough = self._had_enough or self._too_few is None
 
     @held
     def reset(
@@ -603,7 +610,7 @@ class Endpoint:
     def viewed(self, view: View) -> None:
         """A view was installed."""
         before, self.view = self.view, view
-        self._note_lost(before, view)
+        has_lost = self._note_lost(before, view)
         self.me = view.members[view.place(self._incarnation)]
         again, self._is_anew = self._is_anew, False
         self.expelled = None
@@ -625,14 +632,22 @@ class Endpoint:
         for listener in list(self.on_view):
             listener(view)
         self._note_too_few()
+        if has_lost:
+            self._warn_of_too_few()
         self._watch.notify()
 
-    def _note_lost(self, before: View | None, view: View) -> None:
-        """Remember who was in the group, and is not: by rank, and nobody whose place is taken."""
+    def _note_lost(self, before: View | None, view: View) -> bool:
+        """Remember who was in the group, and is not: by rank, and nobody whose place is taken.
+
+        Whether any did not leave, as far as this member has seen.
+        """
         for member in before.members if before is not None else ():
             self._lost[member.rank] = member
         for member in view.members:
             self._lost.pop(member.rank, None)
+        lost = self._suspected - {member.incarnation for member in view.members}
+        self._suspected -= lost
+        return bool(lost)
 
     def _tell_loss(self, view: View) -> None:
         """Somebody has reset the group, and this member was in it before (I9)."""
@@ -647,6 +662,7 @@ class Endpoint:
 
     def suspected(self, member: Member, why: str) -> None:
         """A member is taken for dead; the group sees to it."""
+        self._suspected.add(member.incarnation)
         _log.info("%s is suspected: %s", member, why)
 
     def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
@@ -717,6 +733,8 @@ class Endpoint:
 
     def lacks_members(self, needed: int) -> None:
         """A call waits until there are so many members with replicas; 0: none does any more."""
+        if needed:
+            self._warn_of_too_few()
         if self._line is not None and self._blocked is None:
             # The launcher knows whether any more can come.
             self._line.lacks(needed, self.upper.say_too_few(needed - 1) if needed else "")

@@ -144,6 +144,8 @@ class Job:
         if scheme == "unix":
             Path(place).unlink(missing_ok=True)
             self.listener = socket.socket(socket.AF_UNIX)
+            # Of those that connect before the witness runs the kernel says which process it is, too.
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             self.listener.bind(place)
         else:
             self.listener = _bind_tcp(int(place.rpartition(":")[2]))

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from orcalike.launch.job import Job, Options
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers import processes, sockets
 from orcalike.transport.drivers.driver import clock
@@ -492,6 +494,35 @@ def test_who_greets_with_the_descriptor_of_another_process_is_refused(
     os.close(member)
     assert f"greets with a descriptor of process {sender.pid}" in str(refusals(end))
     assert not peer_is_linked(end, 77)
+
+
+def test_of_whom_the_kernel_says_nothing_nothing_is_certain(end: End, tmp_path: Path) -> None:
+    """It connected before the listening socket was asked who sends: no lie, and no certain death."""
+    own = processes.own()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{tmp_path}/early")
+    listener.listen()
+    listener.setblocking(False)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(f"{tmp_path}/early")
+        socket.send_fds(sock, [greet(f"unix:{tmp_path}/x", 77)], [own])
+        end.pump.listen(listener)
+        end.until(lambda: peer_is_linked(end, 77) or refusals(end))
+    os.close(own)
+    assert refusals(end) == []
+    end.until(lambda: not peer_is_linked(end, 77))
+    assert end.told("died") == []
+
+
+def test_the_launcher_has_the_kernel_say_who_connects_before_the_witness_runs() -> None:
+    job = Job.create(Options(program="program.py", nprocs=2))
+    try:
+        job.listen()
+        assert job.listener is not None
+        assert job.listener.getsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED)
+        job.listener.close()
+    finally:
+        shutil.rmtree(job.directory)
 
 
 def test_who_greets_as_a_member_whose_process_has_ended_is_refused(

@@ -404,9 +404,10 @@ cdef class Links(Driver):
     cdef str lie_of(self, Channel channel, bytes frame):
         """Why the process that sent this greeting is not whom it says; None if nothing shows that.
 
-        Nothing does on TCP, nor where the kernel says too little of processes.
+        Nothing does on TCP, nor where the kernel says too little of processes, as of those that have
+        connected before it was asked.
         """
-        if self.sockets[channel.fd].family != socket.AF_UNIX:
+        if self.sockets[channel.fd].family != socket.AF_UNIX or channel.pid <= 0:
             return None
         if channel.uid not in (-1, os.getuid()):
             return f"a process of user {channel.uid}"

@@ -45,7 +45,6 @@ cdef class Mbrship(Layer):
     cdef correct(self, Message message, object view)
     cdef decided(self, object view, bytes cut)
     cdef suspicions(self)
-    cdef settle(self)
     cdef watch(self, bint is_all=*)
     cdef ask_strangers(self)
     cdef plan(self)

@@ -169,8 +169,8 @@ cdef class Mbrship(Layer):
     cdef say_here(self, bint again=False):
         """This member waits for another leader than before: if that one has gone on, it answers.
 
-        All that knew that it has may be gone; from its silence nothing follows, since it beats. And
-        it may go on after it was told: `again`.
+        All that knew that it has may be gone, and from its silence nothing follows. `again`: it may
+        have gone on after it was told.
         """
         if self.view is None or self.agreement.leader == self.place:
             return
@@ -252,14 +252,10 @@ cdef class Mbrship(Layer):
         if place >= 0:
             self.above.up_problem(self.view.members[place], why)
 
-    cdef settle(self):
-        """A link broke, and what was under way on it is gone: only a new view closes the gap."""
+    def unsettle(self, incarnation):
+        """Have the leader begin a new view: a link broke, and no other closes the gap in it."""
         self.agreement.unsettled = True
         self.core.again(self)
-
-    def unsettle(self, incarnation):
-        """Have the leader begin a new view."""
-        self.settle()
         if self.agreement.leader != self.place:
             self.awaited = self.view.members[self.agreement.leader].incarnation
             self.tell(self.agreement.leader, ["LOST", incarnation or 0])
