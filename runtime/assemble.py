@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
-from orcalike.runtime.digests import Digests
+from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, Unreadable
 from orcalike.runtime.giving import Donor
@@ -101,9 +101,9 @@ def make_runtime(
         from orcalike.runtime.shadow import Shadow  # not at the top: few programs ask for it
 
         runtime.shadow = Shadow(runtime.codec)
-    if digests != "none" and history is None:
-        runtime.digests = Digests(runtime, always=digests == "all")
-        runtime.look_always = digests == "all"
+    mode = {"none": APART, "some": SOME, "all": ALL}[digests] if history is None else APART
+    runtime.digests = Digests(runtime, mode)
+    runtime.look_always = mode == ALL
     runtime.donor = Donor(runtime)
     runtime.taker = Taker(runtime)
     runtime.budget = Budget(time)

@@ -503,11 +503,12 @@ class Manager:
         ticket: int,
         invocation: Invocation[Any] | None,
         view_number: int,
+        mode: int,
         values: int,
         packed: bytes,
     ) -> None:
         if self.runtime.digests is not None:
-            self.runtime.digests.received(member, view_number, values, packed)
+            self.runtime.digests.received(member, view_number, mode, values, packed)
 
     def _idle(
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, *calls: Any

@@ -60,21 +60,26 @@ class Look:
         try:
             cut = state if self._most is None else self._cut(state, self._most, ROOM)
             encoded = self._codec.encode_canonical(cut)
-        except (NotSerializable, RecursionError):
+        except NotSerializable:
             self.is_whole = False
             names = sorted(state) if isinstance(state, dict) else type(state).__qualname__
             encoded = repr(names).encode()
         return blake2b(encoded, digest_size=DIGEST_SIZE).digest()
 
     def digest_of_values(self, values: list[object]) -> bytes:
-        """The digest of an object that has these values, in any order."""
+        """The digest of an object that has these values, in any order; of too many, their number."""
+        if self._most is not None and 2 * len(values) > self._most:
+            self.values += 1
+            self.is_whole = False
+            encoded = repr(len(values)).encode()
+            return blake2b(encoded, digest_size=DIGEST_SIZE).digest()
         most = None if self._most is None else _share(values, self._most)
         found = []
         for value in values:
             try:
                 cut = value if most is None else self._cut(value, most, ROOM)
                 found.append(self._codec.encode_canonical(cut))
-            except (NotSerializable, RecursionError):
+            except NotSerializable:
                 self.is_whole = False
                 found.append(type(value).__qualname__.encode())
         found.sort()
@@ -140,7 +145,7 @@ class Look:
             else:
                 start = self._start(count, wanted)
                 some = value[start : start + wanted]
-        each = most // len(some) - 1 if some else 0
+        each = max(most // len(some) - 1, 0) if some else 0
         return [self._cut(element, each, room - 1) for element in some]
 
     def _slice(self, value: Any, most: int) -> Any:
@@ -173,4 +178,4 @@ def _share(values: Collection[Any], most: int) -> int:
         type(value) not in _SCALARS and (type(value) not in _BYTES or len(value) > BYTES_PER_VALUE)
         for value in values
     )
-    return (most - len(values)) // max(large, 1)
+    return max(most - len(values), 0) // max(large, 1)

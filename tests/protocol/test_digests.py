@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 import orcalike as orca
+from orcalike.runtime import digests
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.codes import Code
 from orcalike.runtime.digests import RECORD
+from orcalike.runtime.state_digest import Look
 from tests.protocol import sim_runtime
 from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import Participant
@@ -73,10 +75,10 @@ class Snapping:
 
 
 def make(
-    monkeypatch: pytest.MonkeyPatch, digests: str, size: int, admitted: int | None = None
+    monkeypatch: pytest.MonkeyPatch, mode: str, size: int, admitted: int | None = None
 ) -> Stage:
     """A group of that size, or of so many of them."""
-    changed = partial(make_runtime, digests=digests)
+    changed = partial(make_runtime, digests=mode)
     monkeypatch.setattr(sim_runtime, "make_runtime", changed)
     stage = Stage(size)
     for number in range(1, size if admitted is None else admitted):
@@ -322,7 +324,14 @@ def test_reports_do_not_count_as_delivered(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "report",
-    [(), (1,), (1, 1, b"x"), ("a", "b", "c"), (1, 1, RECORD.pack(1 << 40, 0, 9, b"x" * 8))],
+    [
+        (),
+        (1,),
+        (3, 1, 1, b"x"),
+        (3, 2, 1, bytes(1025 * RECORD.size)),
+        ("a", "b", "c", "d"),
+        (3, 1, 1, RECORD.pack(1 << 40, 0, 9, b"x" * 8)),
+    ],
 )
 def test_reports_that_nobody_sends_change_nothing(stage: Stage, report: tuple[object, ...]) -> None:
     first, second, _ = stage.participants
@@ -331,6 +340,129 @@ def test_reports_that_nobody_sends_change_nothing(stage: Stage, report: tuple[ob
     stage.settle()
     assert counter.get() == 3
     counter.add.nowait(1)
+    stage.settle()
+    tell(stage)
+    assert sound(stage)
+
+
+def mixed(monkeypatch: pytest.MonkeyPatch, *modes: str) -> Stage:
+    """A group in which each member compares in a way of its own."""
+    words = iter(modes)
+
+    def make_one(*args: Any, **options: Any) -> Any:
+        return make_runtime(*args, **options, digests=next(words))
+
+    monkeypatch.setattr(sim_runtime, "make_runtime", make_one)
+    stage = Stage(len(modes))
+    for number in range(1, len(modes)):
+        stage.admit(number)
+    return stage
+
+
+@pytest.mark.parametrize(
+    "modes",
+    [
+        ("some", "all", "some"),
+        ("all", "some", "all"),
+        ("some", "none", "some"),
+        ("none", "some", "some"),
+        ("all", "none", "all"),
+    ],
+)
+def test_members_that_compare_otherwise_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, modes: tuple[str, ...]
+) -> None:
+    stage = mixed(monkeypatch, *modes)
+    first = stage.participants[0]
+    counter = stage.share(first, Counter, "counter", 3)
+    counter.add.nowait(1)
+    stage.settle()
+    tell(stage)
+    counter.add.nowait(1)
+    stage.settle()
+    tell(stage)
+    assert sound(stage)
+    alike = [
+        who for who, mode in zip(stage.participants, modes, strict=True) if modes.count(mode) > 1
+    ]
+    odd = alike[-1]
+    here(odd, "counter").value = 17
+    counter.add.nowait(1)
+    stage.settle()
+    tell(stage, 6)
+    assert [bool(who.faults) for who in stage.participants] == [
+        who is odd for who in stage.participants
+    ]
+
+
+def test_a_member_that_has_failed_is_not_waited_for_and_a_joiner_does_not_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = make(monkeypatch, "some", 5, 4)
+    first, second, third, failed, joiner = stage.participants
+    counter = stage.share(first, Counter, "counter", 3)
+    tell(stage)
+    failed.node.call(lambda now: failed.runtime.diverged("a test", None, MemoryError()))
+    stage.settle()
+    assert failed.faults
+    here(third, "counter").value = 17
+    counter.add.nowait(1)
+    stage.settle()
+    tell(stage, 6)
+    assert third.faults
+    stage.admit(4)
+    here(joiner, "counter").value = 18
+    counter.add.nowait(1)
+    stage.settle()
+    tell(stage, 6)
+    assert joiner.faults
+    assert not first.faults
+    assert not second.faults
+
+
+def test_where_an_object_stands_among_those_that_were_written_does_not_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = make(monkeypatch, "some", 3)
+    first, _, third = stage.participants
+    heaps = [stage.share(first, Heap, f"heap {number}") for number in range(3)]
+    for heap in heaps:
+        heap.set.nowait(list(range(3000)))
+    stage.settle()
+    tell(stage)
+    for _ in range(5):
+        for heap in heaps:
+            heap.touch.nowait()
+        replica = replica_of(third, "heap 0")
+        stage.settle()
+        replica.take_ran()
+        tell(stage)
+    assert sound(stage)
+
+
+def test_a_look_that_fails_here_alone_stops_no_member(stage: Stage) -> None:
+    first, _, third = stage.participants
+    heap = stage.share(first, Heap, "heap")
+    tell(stage)
+
+    def fail(*args: object) -> bytes:
+        raise MemoryError
+
+    with pytest.MonkeyPatch.context() as patch:
+
+        def looking(codec: Any, most: int | None, turn: int) -> Any:
+            look = Look(codec, most, turn)
+            if codec is third.runtime.codec:
+                for name in ("digest", "digest_of_values"):
+                    patch.setattr(look, name, fail)
+            return look
+
+        patch.setattr(digests, "Look", looking)
+        heap.touch.nowait()
+        stage.settle()
+        tell(stage)
+    assert sound(stage)
+    heap.touch.nowait()
     stage.settle()
     tell(stage)
     assert sound(stage)

@@ -243,3 +243,20 @@ def test_attributes_in_slots_and_objects_with_none() -> None:
     empty.value = {}  # type: ignore[attr-defined]
     assert values_of(empty) == [{}]
     assert digest_of(empty) != before
+
+
+@pytest.mark.parametrize("count", [10, 1000, 1025, 5000])
+def test_an_object_of_many_attributes(count: int) -> None:
+    def make(last: object) -> Empty:
+        shared = Empty()
+        for number in range(count):
+            setattr(shared, f"a{number}", [[]] if number % 2 else {})
+        shared.last = last  # type: ignore[attr-defined]
+        return shared
+
+    assert digest_of(make([1]), 2048) == digest_of(make([1]), 2048)
+    one = Look(Codec(lambda value: None, lambda number: None), 2048, 1)
+    one.digest_of_values(values_of(make([1])))
+    assert one.values <= 2 * 2048
+    if count < 100:
+        assert digest_of(make([1]), 2048) != digest_of(make([2]), 2048)
