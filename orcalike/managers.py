@@ -14,8 +14,10 @@ from orcalike import proxies
 class Manager:
     """Makes objects that processes share through proxies: `with orcalike.Manager() as manager:`.
 
-    It has the methods of `multiprocessing.Manager()`, and its proxies theirs. Each process that uses a
-    proxy has a replica of all objects: reads send nothing, and those that outlive the manager go on.
+    It makes what `multiprocessing.Manager()` makes, but `Pool`, and its proxies have the methods of
+    those; there is no server, and so none of `start`, `connect`, `join`, `register`, `get_server`. Each
+    process that uses a proxy has a replica of all objects: reads send nothing, and processes that
+    outlive the manager go on.
     Children join through the process that made it, so it must not be shut down before they have.
 
     What goes into a proxy must be able to travel: plain values, proxies, and instances of classes

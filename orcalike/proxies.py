@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Self
 import orcalike as orca
 from orcalike import objects
 from orcalike.group import Group
+from orcalike.permits import BoundedPermits, Permits
 
 JOIN_WITHIN = 60.0
 """Seconds in which a process must have joined the manager's group, and have found an object."""
@@ -34,8 +35,8 @@ KINDS: dict[str, type[Any]] = {
     "Lock": objects.Lock,
     "RLock": objects.RLock,
     "Condition": objects.Condition,
-    "Semaphore": objects.Semaphore,
-    "BoundedSemaphore": objects.BoundedSemaphore,
+    "Semaphore": Permits,
+    "BoundedSemaphore": BoundedPermits,
     "Event": objects.Event,
     "Barrier": objects.Barrier,
     "Queue": objects.Queue,
@@ -71,7 +72,12 @@ class Maker(Membership):
 
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="orca", dir="/tmp")  # a short path
-        super().__init__(orca.connect(listen=f"unix:{self._folder}/manager"))
+        try:
+            group = orca.connect(listen=f"unix:{self._folder}/manager")
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        super().__init__(group)
         self._blocked = threading.Event()
         self.group._endpoint.on_blocked = self._blocked.set
         self.group._endpoint.on_view.append(self._viewed)
@@ -101,14 +107,14 @@ class Maker(Membership):
                     self.group.reset(minimum=1, timeout=JOIN_WITHIN)
 
 
-_lock = threading.Lock()
+_locks: dict[str, threading.Lock] = {}
+"""For joining, by address."""
 _members: dict[str, Membership] = {}
 """The managers' groups that this process is in, by address."""
 
 
 def _forget() -> None:
-    global _lock
-    _lock = threading.Lock()
+    _locks.clear()
     _members.clear()
 
 
@@ -130,8 +136,10 @@ def leave_group(address: str) -> None:
 
 
 def _membership(address: str) -> Membership:
-    with _lock:
+    with _locks.setdefault(address, threading.Lock()):
         if address not in _members:
+            if not os.path.exists(address.removeprefix("unix:")):
+                raise orca.JoinFailed(f"the manager at {address} was shut down, or has ended")
             group = orca.connect(seeds=address, timeout=JOIN_WITHIN)
             _members[address] = Membership(group)
         return _members[address]
@@ -157,6 +165,10 @@ def bound(proxy: Proxy) -> Any:
     return found
 
 
+_KEEP = "orcalike: proxies stay proxies"
+"""In the memo of a copy that `own` makes; the other keys there are numbers."""
+
+
 def own(value: Any) -> Any:
     """A copy of what an object has returned, which is a part of its state; proxies stay proxies."""
     kind = type(value)
@@ -166,7 +178,7 @@ def own(value: Any) -> Any:
         return kind(map(own, value))
     if kind is dict:
         return {own(key): own(each) for key, each in value.items()}
-    return value if hasattr(value, "__next__") else copy.deepcopy(value)
+    return copy.deepcopy(value, {_KEEP: True})  # type: ignore[dict-item]
 
 
 def forwarded(name: str) -> Callable[..., Any]:
@@ -196,7 +208,7 @@ class Proxy:
         return bound(self)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self._getvalue()
+        return self if _KEEP in memo else self._getvalue()
 
     def __repr__(self) -> str:
         name = type(self).__name__
@@ -219,7 +231,6 @@ class ListProxy(Proxy):
     __getitem__ = forwarded("__getitem__")
     __len__ = forwarded("__len__")
     __mul__ = forwarded("__mul__")
-    __reversed__ = forwarded("__reversed__")
     __rmul__ = forwarded("__rmul__")
     __setitem__ = forwarded("__setitem__")
     append = forwarded("append")
@@ -236,6 +247,9 @@ class ListProxy(Proxy):
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._getvalue())
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(self._getvalue()[::-1])
 
     def __iadd__(self, values: Any) -> Self:  # type: ignore[misc]  # `+` makes a plain list
         bound(self).extend(values)
@@ -259,10 +273,8 @@ class DictProxy(Proxy):
     __contains__ = forwarded("__contains__")
     __delitem__ = forwarded("__delitem__")
     __getitem__ = forwarded("__getitem__")
-    __iter__ = forwarded("__iter__")
     __len__ = forwarded("__len__")
     __or__ = forwarded("__or__")
-    __reversed__ = forwarded("__reversed__")
     __ror__ = forwarded("__ror__")
     __setitem__ = forwarded("__setitem__")
     clear = forwarded("clear")
@@ -273,9 +285,15 @@ class DictProxy(Proxy):
     setdefault = forwarded("setdefault")
     update = forwarded("update")
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys())
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(self.keys()[::-1])
+
     def keys(self) -> list[Any]:
         """The keys, as a list."""
-        return list(bound(self).keys())
+        return [own(key) for key in bound(self)]
 
     def values(self) -> list[Any]:
         """The values, as a list."""
@@ -477,7 +495,9 @@ class ArrayProxy(Proxy):
     _kind = "Array"
 
     __len__ = forwarded("__len__")
-    __iter__ = forwarded("__iter__")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._getvalue())
 
     def __getitem__(self, index: Any) -> Any:
         found = bound(self)[index]

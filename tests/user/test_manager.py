@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+import orcalike as orca
+from orcalike import proxies
+
 PROGRAMS = sorted((Path(__file__).parent / "manager").glob("*.py"))
 MAIN = 'if __name__ == "__main__":\n'
 SECONDS = 250
@@ -116,6 +119,26 @@ if __name__ == "__main__":
 
 
 def test_children_that_die_release_what_they_hold(tmp_path: Path) -> None:
-    """Which a server process does not do; and the manager's group goes on, whoever is lost."""
+    """Which a server process does not do; and the manager's group goes on without them."""
     (tmp_path / "program.py").write_text(DEATHS)
     assert output(tmp_path / "program.py") == promised(DEATHS)
+
+
+def test_a_manager_that_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxies, "JOIN_WITHIN", 1000.0)
+    with pytest.raises(orca.JoinFailed, match="was shut down, or has ended"):
+        len(proxies.ListProxy("unix:/tmp/orcalike-none/manager", "list"))
+
+
+def test_a_manager_that_cannot_be_made_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**options: str) -> None:
+        raise orca.JoinFailed("on purpose")
+
+    monkeypatch.setattr(orca, "connect", fail)
+    monkeypatch.setattr("tempfile.mkdtemp", lambda **options: str(tmp_path / "folder"))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(orca.JoinFailed, match="on purpose"):
+        orca.Manager()
+    assert not any(tmp_path.iterdir())
