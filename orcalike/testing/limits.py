@@ -18,6 +18,8 @@ GRACE = 5.0
 """Seconds after which a test that goes on is interrupted again."""
 INTERRUPTIONS = 3
 """A test that does not end after so many ends with its whole process."""
+REPORT_WITHIN = 10.0
+"""Seconds in which a reporter must have given its text."""
 
 
 class TimeLimit:
@@ -54,12 +56,14 @@ class TimeLimit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with self._changed:
-            self._is_over = True
-            self._changed.notify_all()
-        self._thread.join()
-        if self._on_main:
-            signal.signal(signal.SIGINT, self._before)
+        try:
+            with self._changed:
+                self._is_over = True
+                self._changed.notify_all()
+            self._thread.join()
+        finally:  # it may be interrupted itself
+            if self._on_main:
+                signal.signal(signal.SIGINT, self._before)
 
     def restart(self, least: float = 0.0) -> None:
         """Give the block `seconds` from now on, and `least` at the least."""
@@ -74,7 +78,7 @@ class TimeLimit:
             if self._is_over:
                 return
         head = f"{self._what} did not end within {self.seconds:g} s"
-        self._text = "\n".join([head, *(each() for each in (report, *self.reporters))])
+        self._text = "\n".join([head, *(_text_of(each) for each in (report, *self.reporters))])
         for _ in range(INTERRUPTIONS):
             if self._on_main and not self._is_over:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
@@ -99,3 +103,19 @@ class TimeLimit:
         text = f"\n{self._text}\nand goes on after {INTERRUPTIONS} interruptions: pytest ends\n"
         os.write(2, text.encode(errors="backslashreplace"))
         os._exit(1)
+
+
+def _text_of(reporter: Callable[[], str]) -> str:
+    """What a reporter says; one that fails, or that does not end, keeps nothing from going on."""
+    texts: list[str] = []
+
+    def ask() -> None:
+        try:
+            texts.append(reporter())
+        except Exception as error:  # noqa: BLE001 - it is shown
+            texts.append(f"no report: {error!r}")
+
+    thread = threading.Thread(target=ask, name="orcalike report", daemon=True)
+    thread.start()
+    thread.join(REPORT_WITHIN)
+    return texts[0] if texts else f"no report within {REPORT_WITHIN:g} s"

@@ -57,7 +57,7 @@ class Member:
                     if module:
                         load(module, file)
                     what = ForkingPickler.loads(data)
-                except Exception as error:  # noqa: BLE001 - the test is told
+                except Exception as error:  # noqa: BLE001 - it goes to the test
                     self._say(number, True, error)
                     continue
                 if kind == "report":
@@ -78,7 +78,7 @@ class Member:
     def _answer(self, number: int, function: Callable[[], Any]) -> None:
         try:
             outcome = function()
-        except Exception as error:  # noqa: BLE001 - the test is told
+        except BaseException as error:  # noqa: BLE001 - pytest.fail's and sys.exit's, too
             error.add_note("in " + "".join(traceback.format_exception(error)).rstrip())
             self._say(number, True, error)
         else:
@@ -87,7 +87,7 @@ class Member:
     def _say(self, number: int, is_error: bool, outcome: object) -> None:
         try:
             data = ForkingPickler.dumps(outcome)
-        except Exception as error:  # noqa: BLE001 - the test is told
+        except Exception as error:  # noqa: BLE001 - it goes to the test
             text = (
                 f"{type(outcome).__name__} cannot be sent to the test: {error}; it is {outcome!r}"
             )

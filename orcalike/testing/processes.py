@@ -1,7 +1,7 @@
 """Processes that are members of one group, and that a test calls functions in, kills and pauses.
 
 Each runs `orcalike.testing.member`. Test and process talk through a socket pair that the process
-inherits: nobody else can.
+inherits, and no other process has.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Process:
             self._process = subprocess.Popen(
                 command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, env=environment
             )
-        self._connection = Connection(here.detach())
+        self._socket = here
+        self._connection = Connection(os.dup(here.fileno()))
         self._connection.send((sys.path, address, rank))
         name = f"orcalike answers of rank {rank}"
         self._thread = threading.Thread(target=self._read, name=name, daemon=True)
@@ -86,6 +87,8 @@ class Process:
         """End the process with SIGKILL."""
         self._process.kill()
         self._process.wait()
+        with contextlib.suppress(OSError):  # it is closed
+            self._socket.shutdown(socket.SHUT_RDWR)  # a child of the process may have its end
 
     def pause(self) -> None:
         """Stop the process with SIGSTOP: it does nothing until `resume`, and is expelled by then."""
@@ -106,7 +109,8 @@ class Process:
         if self._paused:
             return f"{title}: paused"
         try:
-            return str(self._ask("report", ("", ""), title).result(REPORT_WITHIN))
+            asked = self._ask("report", ("", ""), title, REPORT_WITHIN)
+            return str(asked.result(REPORT_WITHIN))
         except (TimeoutError, ProcessEnded):
             return f"{title}: no answer within {REPORT_WITHIN:g} s"
 
@@ -115,18 +119,27 @@ class Process:
         self.kill()
         self._thread.join()
         self._connection.close()
+        self._socket.close()
 
-    def _ask(self, kind: str, module: tuple[str, str], what: object) -> Future[Any]:
+    def _ask(
+        self, kind: str, module: tuple[str, str], what: object, within: float = -1
+    ) -> Future[Any]:
         data = ForkingPickler.dumps(what)
-        with self._lock:
+        future = Future[Any]()
+        future.set_running_or_notify_cancel()  # the process runs it: it cannot be cancelled
+        if not self._lock.acquire(timeout=within):
+            raise TimeoutError("the process does not take what another call sends")
+        try:
             number = next(self._numbers)
-            self._futures[number] = future = Future[Any]()
+            self._futures[number] = future
             try:
                 self._connection.send((kind, number, module))
                 self._connection.send_bytes(data)
             except OSError:
                 self._futures.pop(number, None)
                 future.set_exception(self._ended())
+        finally:
+            self._lock.release()
         return future
 
     def _read(self) -> None:
@@ -138,7 +151,7 @@ class Process:
                 future = self._futures.pop(number)
                 try:
                     outcome = ForkingPickler.loads(data)
-                except Exception as error:  # noqa: BLE001 - the test is told
+                except Exception as error:  # noqa: BLE001 - it goes to the test
                     is_error, outcome = True, error
                 if is_error:
                     future.set_exception(outcome)

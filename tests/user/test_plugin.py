@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import NoReturn
+
 import pytest
+
+from orcalike.group import Group
+from orcalike.testing import ProcessEnded, Processes, limits
+from orcalike.testing.limits import TimeLimit
+from tests.user.conftest import DEADLINE
 
 pytest_plugins = ["pytester"]
 
@@ -125,10 +140,17 @@ async def test_coroutine(orcalike_group):
     await votes.close.aio(3)
 
 
-def test_process(orcalike_processes):
+def test_process(orcalike_processes, _orcalike_limit):
     processes = orcalike_processes(2)
+    _orcalike_limit.restart(60)
+    processes[1].call(ready)
     processes.pause(0)
+    _orcalike_limit.restart()
     processes[1].call(lasting)
+
+
+def ready(group):  # the process has imported this module
+    return True
 
 
 def lasting(group):
@@ -199,3 +221,98 @@ def test_what_does_not_end_and_what_is_interrupted(pytester: pytest.Pytester) ->
     ended.stdout.fnmatch_lines(["*test_operation did not end within 0.3 s"])
     ended.assert_outcomes(failed=1)
     assert ended.ret == pytest.ExitCode.INTERRUPTED
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    """One process, for several tests."""
+    processes = Processes(1, DEADLINE)
+    yield processes
+    processes.close()
+
+
+def rank(group: Group) -> int:
+    return group.rank
+
+
+def skip(group: Group) -> None:
+    pytest.skip("on purpose")
+
+
+def leave(group: Group) -> None:
+    sys.exit("on purpose")
+
+
+def start_child(group: Group) -> int:
+    """A child that has the process's end of the connection, as a forked one has."""
+    return subprocess.Popen(["sleep", "1000"], close_fds=False).pid
+
+
+def sleep(group: Group) -> None:
+    time.sleep(1000)
+
+
+def test_a_call_in_a_process_cannot_be_cancelled(processes: Processes) -> None:
+    future: Future[int] = processes[0].start(rank)
+    assert not future.cancel()
+    assert future.result(DEADLINE) == 0
+    assert processes[0].start(rank).result(DEADLINE) == 0
+
+
+def test_what_a_function_raises_ends_no_process(processes: Processes) -> None:
+    with pytest.raises(TypeError, match=r"Skipped cannot be sent to the test: .*on purpose"):
+        processes[0].start(skip).result(DEADLINE)
+    with pytest.raises(SystemExit, match="on purpose"):
+        processes[0].start(leave).result(DEADLINE)
+    assert processes[0].start(rank).result(DEADLINE) == 0
+
+
+def test_a_report_does_not_wait_for_a_call_that_is_being_sent(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orcalike.testing.processes.REPORT_WITHIN", 0.1)
+    with processes[0]._lock:
+        assert "no answer within 0.1 s" in processes.report()
+
+
+def test_a_process_whose_children_go_on_is_closed() -> None:
+    processes = Processes(1, DEADLINE)
+    child = processes[0].start(start_child).result(DEADLINE)
+    try:
+        waiting = processes[0].start(sleep)
+        processes.kill(0)
+        with pytest.raises(ProcessEnded):
+            waiting.result(DEADLINE)
+        closing = threading.Thread(target=processes.close, daemon=True)
+        closing.start()
+        closing.join(DEADLINE)
+        assert not closing.is_alive()
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_reporters_that_fail_and_hang_keep_no_test_from_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "REPORT_WITHIN", 0.1)
+    never = threading.Event()
+
+    def stop(text: str) -> NoReturn:
+        raise TimeoutError(text)
+
+    def fail() -> str:
+        raise LookupError("lost")
+
+    def hang() -> str:
+        never.wait()
+        return ""
+
+    before = signal.getsignal(signal.SIGINT)
+    limit = TimeLimit(0.1, stop, "test")
+    limit.reporters += [fail, hang, lambda: "well"]
+    with pytest.raises(TimeoutError) as caught, limit:
+        never.wait(DEADLINE)
+    text = str(caught.value)
+    assert "no report: LookupError('lost')\nno report within 0.1 s\nwell" in text
+    assert signal.getsignal(signal.SIGINT) is before
+    never.set()

@@ -1,9 +1,10 @@
-"""One bar for all ranks: who writes it, what it says, and how rarely."""
+"""One bar for all ranks: which of them writes it, what it says, and how rarely."""
 
 from __future__ import annotations
 
 import os
 import pty
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import orcalike as orca
 from orcalike.bars import Tally
 from orcalike.testing.members import Members
-from tests.user.conftest import Cli
+from tests.user.conftest import DEADLINE, Cli
 
 PROGRAM = """
 import orcalike as orca
@@ -38,9 +39,11 @@ def test_the_totals_of_all_ranks_are_one_line(cli: Cli) -> None:
 def test_a_bar_in_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     here, there = pty.openpty()
-    subprocess.run([sys.executable, "program.py"], cwd=tmp_path, stderr=there, check=True)
+    command = [sys.executable, "program.py"]
+    subprocess.run(command, cwd=tmp_path, stderr=there, check=True, timeout=DEADLINE)
     shown = ""
     while shown.count("\n") < 2:
+        assert select.select([here], [], [], DEADLINE)[0], shown
         shown += os.read(here, 1000).decode()
     os.close(here)
     os.close(there)

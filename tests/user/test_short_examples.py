@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,12 @@ def test_a_chat(tmp_path: Path) -> None:
 
     def hears(person: subprocess.Popen[str], *lines: str) -> None:
         assert person.stdout is not None
-        assert [person.stdout.readline() for _ in lines] == [f"{line}\n" for line in lines]
+        limit = threading.Timer(DEADLINE, person.kill)
+        limit.start()
+        try:
+            assert [person.stdout.readline() for _ in lines] == [f"{line}\n" for line in lines]
+        finally:
+            limit.cancel()
 
     try:
         ada = enter("ada")
