@@ -49,7 +49,7 @@ class Tally:
 
     @orca.read
     def now(self) -> tuple[int, int | None, list[int]]:
-        """(items done, items in all if that is known, the incarnations of those that are through)."""
+        """(items done, items in all if that is known, incarnations that are through or gone)."""
         return self._sums()
 
     def _sums(self) -> tuple[int, int | None, list[int]]:
@@ -71,7 +71,9 @@ class Tally:
         """It does no more: its items count, and its total is what it has done."""
         if member.incarnation in self._done:
             self._totals[member.incarnation] = self._done[member.incarnation]
-            self._version += 1
+        if member.incarnation not in self._over:
+            self._over.append(member.incarnation)
+        self._version += 1
 
 
 def progress(
@@ -81,14 +83,16 @@ def progress(
 
     Each member calls it with its own items; `total` is how many these are, where `len` does not say
     so. Rank 0 alone writes to its standard error: a bar that changes in a terminal, elsewhere one
-    line at the end. A member reports some times a second, whatever an item takes, and never waits.
+    line at the end. Before its first item a member waits for the group, and never after: it reports
+    some times a second, whatever an item takes.
     Bars of one name count as the first, the second and so on in each member alike.
     """
     if total is None and isinstance(items, Sized):
         total = len(items)
     number = next(_numbers.setdefault(group, {}).setdefault(name, itertools.count()))
     tally = group.share(Tally, f"orcalike progress {number} of {name}")
-    bar = Bar(tally, group, name, sys.stderr) if group.rank == 0 else None
+    if group.rank == 0:
+        Bar(tally, group, name, sys.stderr)
     last = tally.report.nowait(0, total, False)
     done, stride, look_at = 0, 1, 1
     looked = reported = time.monotonic()
@@ -106,20 +110,17 @@ def progress(
             looked, look_at = now, done + stride
             if now - reported >= REPORT_EVERY and last.done():
                 reported = now
-                last = tally.report.nowait(done, total, False)
+                with contextlib.suppress(orca.ObjectDropped):  # the others were through before
+                    last = tally.report.nowait(done, total, False)
     finally:
         with contextlib.suppress(orca.OrcalikeError):  # the group is left, or lost
             tally.report.nowait(done, total, True)
-        if bar is not None:
-            bar.is_over = True
 
 
 class Bar:
     """What rank 0 writes."""
 
     def __init__(self, tally: Tally, group: Group, name: str, stream: TextIO) -> None:
-        self.is_over = False
-        """Whether this member is through."""
         self._tally = tally
         self._group = group
         self._name = name
@@ -140,6 +141,7 @@ class Bar:
                 done, total, over = self._tally.now()
                 if {member.incarnation for member in self._group.members} <= {*over}:
                     self._close()
+                    self._group.drop(self._tally)
                     return
                 if self._is_terminal:
                     self._draw(done, total)
@@ -166,6 +168,7 @@ class Bar:
             if self._is_closed:
                 return
             self._is_closed = True
+            self._group._endpoint.on_view.remove(self._viewed)
             done, total, _ = self._tally.now()
             seconds = time.monotonic() - self._began
             text = f"{self._name}: {done:,}{'' if total is None else f'/{total:,}'}"

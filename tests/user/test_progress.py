@@ -50,14 +50,41 @@ def test_a_bar_in_a_terminal(tmp_path: Path) -> None:
     assert "\rsquares: 10/10 in " in shown
 
 
-def test_items_cost_no_writes() -> None:
+NEVER = 1 << 60
+"""A version that no tally has: to wait for a later one is to wait until the tally is dropped."""
+
+
+def test_items_cost_no_writes(capsys: pytest.CaptureFixture[str]) -> None:
     with orca.join() as group:
         before = group._runtime.writes
         assert sum(1 for _ in orca.progress(range(100_000), group=group)) == 100_000
-        tally = group.find(Tally, "orcalike progress 0 of progress")
-        group.fence()
-        assert tally.now()[:2] == (100_000, 100_000)
         assert group._runtime.writes - before < 1_000
+    assert capsys.readouterr().err.startswith("progress: 100,000/100,000 in ")
+
+
+def test_a_bar_that_is_through_leaves_nothing_behind() -> None:
+    with orca.join() as group:
+        listeners = list(group._endpoint.on_view)
+        bar = orca.progress(range(10), group=group)
+        assert next(bar) == 0
+        tally = group.find(Tally, "orcalike progress 0 of progress")
+        assert list(bar) == list(range(1, 10))
+        with pytest.raises(orca.ObjectDropped):
+            tally.after(NEVER)
+        assert group._endpoint.on_view == listeners
+
+
+def test_a_member_that_leaves_before_it_began(capsys: pytest.CaptureFixture[str]) -> None:
+    members = Members(2)
+    mine = orca.progress(range(10), group=members[0])
+    assert next(mine) == 0
+    tally = members[0].find(Tally, "orcalike progress 0 of progress")
+    assert list(mine) == list(range(1, 10))
+    members.leave(1)
+    with pytest.raises(orca.ObjectDropped):
+        tally.after(NEVER)
+    assert capsys.readouterr().err.startswith("progress: 10/10 in ")
+    members.close()
 
 
 def test_members_that_leave_and_loops_that_break(capsys: pytest.CaptureFixture[str]) -> None:
