@@ -65,7 +65,8 @@ cdef enum:
 cdef type none_type = type(None)
 cdef void* NONE = <void*>none_type
 cdef object elements_of = extension_types.elements_of
-cdef set accepted = set()   # types, beside the plain ones, of which a value could travel
+cdef object is_decided_by_type = extension_types.is_decided_by_type
+cdef set accepted = set()   # types, beside the plain ones, of which each value could travel
 
 
 cdef class Audit:
@@ -239,7 +240,8 @@ cdef bint travels(Codec codec, object value, Py_ssize_t* left, int room) except 
                 return False
         else:
             elements = ()
-        accepted.add(kind)
+        if is_decided_by_type(kind):
+            accepted.add(kind)
     for item in elements:
         if not travels(codec, item, left, room - 1):
             return False

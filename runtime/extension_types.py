@@ -209,6 +209,11 @@ def elements_of(value: Any) -> tuple[Any, ...]:
     return content if type(content) is tuple else ()
 
 
+def is_decided_by_type(kind: type[Any]) -> bool:
+    """Whether all values of a type that travels do, but for what they are made of."""
+    return kind.__module__ != "numpy" and kind.__name__ not in ("defaultdict", "ZoneInfo")
+
+
 def _registered_form(value: Any, record: Record) -> Form:
     if record.code == Code.FLAG:
         return Code.FLAG, (record.name, value.value)

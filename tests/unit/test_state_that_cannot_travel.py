@@ -129,6 +129,7 @@ MAKERS: dict[str, Any] = {
     "plain": lambda: [1, {"a": (2.0, None)}],
     "unregistered": Unknown,
     "factory": lambda: defaultdict(lambda: 0),
+    "right factory": lambda: defaultdict(list),
     "function": lambda: make,
     "iterator": lambda: iter([]),
     "nested": lambda: [{"a": {1: Unknown()}}],
@@ -140,7 +141,7 @@ def make(kind: str) -> Any:
     return MAKERS[kind]()
 
 
-WRONG = [kind for kind in MAKERS if kind != "plain"]
+WRONG = [kind for kind in MAKERS if kind not in ("plain", "right factory")]
 
 
 @pytest.mark.parametrize("kind", WRONG)
@@ -167,6 +168,14 @@ def test_the_write_that_makes_it_so_says_so(
     with pytest.raises(orca.NotSerializable, match="the state of 'keeper'") as caught:
         getattr(keeper, operation)(kind)
     assert f"Keeper.{operation} has run" in str(caught.value)
+
+
+def test_one_of_a_type_that_travelled_before_is_seen(group: orca.Group) -> None:
+    keeper = group.share(Keeper, "keeper")
+    for _ in range(4):
+        keeper.assign("right factory")
+    with pytest.raises(orca.NotSerializable, match="makes its values with <function"):
+        keeper.assign("factory")
 
 
 def test_a_new_entry_is_seen_though_others_are_gone(group: orca.Group) -> None:
