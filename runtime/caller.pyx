@@ -458,7 +458,11 @@ cdef class Caller(Invoker):
         if not withdraw:
             raise TimeoutError(f"{title_of(invocation)} has no outcome yet; it goes on")
         self.withdraw(invocation, "timeout")
-        wait(self.driver, invocation, self.driver.clock() + max(timeout, GRACE), True)
+        try:
+            wait(self.driver, invocation, self.driver.clock() + max(timeout, GRACE), True)
+        except BaseException:
+            invocation.seen = True      # its caller knows that it has no outcome
+            raise
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
         raise InvocationTimeout(

@@ -18,6 +18,7 @@ cdef extern from "Python.h":
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled
 from orcalike.runtime.raising import fresh
+from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport NEVER, Layer
 
@@ -37,7 +38,11 @@ cdef class Invocation(Waitable):
             if self.invoker is not None:
                 self.invoker.forget(self)
         elif self.outcome == ERROR and not self.seen and Py_IsInitialized():
-            complain(self.operation, self.value)
+            hold()                      # what a signal's handler raised in here would be lost
+            try:
+                complain(self.operation, self.value)
+            finally:
+                drop_later()
 
     # What the runtime does.
 
@@ -191,7 +196,11 @@ cdef class InvocationCoroutine:
 
     def __dealloc__(self):
         if self.invocation is not None and Py_IsInitialized():
-            warn_of(self.invocation)
+            hold()                      # as in `Invocation.__del__`
+            try:
+                warn_of(self.invocation)
+            finally:
+                drop_later()
 
     @property
     def __name__(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -158,6 +159,36 @@ def test_a_failure_in_a_cycle_of_references_is_logged(
     with caplog.at_level(logging.WARNING, "orcalike"):
         gc.collect()
     assert f"{name} failed, and nobody asked: Holding('in a cycle')" in caplog.text
+
+
+class StruckError(Exception):
+    """What the handler of a signal raises."""
+
+
+class Striking(logging.Handler):
+    """Gets a signal while it logs."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        signal.raise_signal(signal.SIGUSR1)
+
+
+def test_what_a_handler_raises_while_a_failure_is_logged_is_not_lost(counter: Counter) -> None:
+    """A destructor logs it, and there is nothing above that an exception could go to."""
+
+    def strike(number: int, frame: object) -> None:
+        raise StruckError
+
+    before = signal.signal(signal.SIGUSR1, strike)
+    logger, handler = logging.getLogger("orcalike"), Striking()
+    logger.addHandler(handler)
+    held = [counter.add.nowait("no number")]  # type: ignore[arg-type]
+    counter.add(1)
+    try:
+        with pytest.raises(StruckError):
+            held.clear()
+    finally:
+        logger.removeHandler(handler)
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_call_in_a_cycle_of_references_runs_though_nothing_holds_it(counter: Counter) -> None:
