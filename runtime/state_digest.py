@@ -6,8 +6,8 @@ by their type, shape and bytes, registered classes by name and fields (`Codec.en
 
 A look goes through so many values at the most. A list, tuple, deque, text, bytes or array that has
 more is looked at in a slice, whose place follows from `turn`: all members choose it alike, and
-others come at other turns. A dict or set that has more is looked at as far as its length goes: no
-part of it is the same at each member without a look at all of it.
+others come at other turns. A dict whose keys, or a set whose elements have more is looked at as far
+as its length goes: no part of it is the same at each member without a look at all of it.
 """
 
 from __future__ import annotations
@@ -104,10 +104,11 @@ class Look:
         if kind in _SEQUENCES:
             return [kind.__name__, len(value), self._elements(value, most, room)]
         if kind in _SETS:
-            if len(value) > most:
+            weight = _weight(value, most, room)
+            if weight > most:
                 self.is_whole = False
                 return [kind.__name__, len(value)]
-            self.values += len(value)
+            self.values += weight
             return value
         if isinstance(value, dict):
             return [kind.__name__, len(value), self._items(value, most, room)]
@@ -118,33 +119,36 @@ class Look:
             return [kind.__qualname__, self._items(named, max(most, 2 * len(named)), room)]
         if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
             return self._array(value, most)
+        if isinstance(value, tuple):  # a NamedTuple
+            return [kind.__qualname__, len(value), self._elements(value, most, room)]
         return value
 
     def _items(self, value: Any, most: int, room: int) -> Any:
         count = len(value)
-        if 2 * count > most:
+        weight = count if 2 * count > most else _weight(value, most - count, room)
+        if weight + count > most:
             self.is_whole = False
             return None
-        each = _share(value.values(), most - count)
-        self.values += count
+        each = _share(value.values(), most - weight)
+        self.values += weight
         items = {key: self._cut(item, each, room - 1) for key, item in value.items()}
         return list(items.items()) if type(value) is OrderedDict else items
 
     def _elements(self, value: Any, most: int, room: int) -> list[Any]:
         count = len(value)
-        some: Any = value
+        some: Any = tuple(value) if isinstance(value, tuple) else value
         if count > most:
             self.is_whole = False
-            first = type(value[0])
+            first = type(some[0])
             wanted = most if first in _SCALARS or first in _BYTES else most // PER_ELEMENT
             if wanted <= 0:
                 return []
             if type(value) is deque:
                 start = self._start(min(count, DEQUE_MAX), min(wanted, DEQUE_MAX))
-                some = list(islice(value, start, start + wanted))
+                some = list(islice(some, start, start + wanted))
             else:
                 start = self._start(count, wanted)
-                some = value[start : start + wanted]
+                some = some[start : start + wanted]
         each = max(most // len(some) - 1, 0) if some else 0
         return [self._cut(element, each, room - 1) for element in some]
 
@@ -179,3 +183,24 @@ def _share(values: Collection[Any], most: int) -> int:
         for value in values
     )
     return max(most - len(values), 0) // max(large, 1)
+
+
+def _weight(hashables: Collection[Any], most: int, room: int) -> int:
+    """How many values these have, in any order; more than `most` where it is too many, or too deep."""
+    weight = len(hashables)
+    if weight > most or room == 0:
+        return max(weight, most + 1)
+    for value in hashables:
+        kind = type(value)
+        if kind in _SCALARS:
+            continue
+        if kind in _BYTES:
+            weight += len(value) // BYTES_PER_VALUE
+        elif isinstance(value, tuple | frozenset):
+            weight += _weight(value, most - weight, room - 1)
+        elif is_dataclass(kind) and lookup_class(kind) is None:
+            of_fields = [getattr(value, each.name, None) for each in fields(kind)]
+            weight += _weight(of_fields, most - weight, room - 1)
+        if weight > most:
+            break
+    return weight

@@ -7,13 +7,13 @@ import random
 import subprocess
 import sys
 from collections import OrderedDict, deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from orcalike.runtime.audit import has_made_dict, values_of
 from orcalike.runtime.marshal import Codec
-from orcalike.runtime.state_digest import ROOM, Look
+from orcalike.runtime.state_digest import BYTES_PER_VALUE, ROOM, Look
 
 STATES = """
 import datetime, decimal, enum, pathlib, random, sys, uuid
@@ -118,6 +118,25 @@ def test_how_a_state_was_made_does_not_matter(seed: int, most: int | None) -> No
         assert digest({"a": one, "b": 1}, most) == digest({"b": 1, "a": other}, most), one
 
 
+class Sizes:
+    """A codec that encodes no more than a look may go through."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+
+    def encode_canonical(self, value: object) -> bytes:
+        encoded = self._codec.encode_canonical(value)
+        assert len(encoded) <= 2 * 4096 * BYTES_PER_VALUE
+        return encoded
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    first: Any
+    second: Any
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -152,11 +171,22 @@ def test_other_states_have_other_digests(one: object, other: object) -> None:
         deque(range(10**6)),
         [[1, 2, 3]] * 10**5,
         {number: list(range(1000)) for number in range(1000)},
+        Pair(list(range(10**5)), "x" * 10**7),
+        [Pair(1, "x" * 10**7)] * 1000,
+        {"x" * 10**7},
+        {tuple(range(10**5))},
+        {frozenset(range(number, number + 100)) for number in range(1000)},
+        {tuple(range(number, 10**5)): 1 for number in range(5)},
+        {Pair(1, "x" * 10**7): 1},
     ],
     ids=lambda state: type(state).__name__,
 )
 def test_a_look_has_a_bound(state: object) -> None:
-    _, one = look({"state": state, "x": 1})
+    codec = Codec(lambda value: None, lambda number: None)
+    one = Look(codec, 4096, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(one, "_codec", Sizes(codec))
+        one.digest({"state": state, "x": 1})
     assert one.values <= 2 * 4096
     assert not one.is_whole
 
