@@ -90,7 +90,7 @@ cdef class Runtime(Caller):
         cdef Replica replica
         self.message = message
         self.dispatched += 1
-        if self.chain is not None and (p[0] != 0 or stop - p < 2 or p[1] != DIGESTS << 1):
+        if self.chain is not None and (stop - p < 2 or p[0] != 0 or p[1] != DIGESTS << 1):
             self.note(message)
         if message.index == 0:
             self.start_batch()
