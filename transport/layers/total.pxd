@@ -19,6 +19,7 @@ cdef class Sent:
 
 cdef class Total(Layer):
     cdef readonly object me, view
+    cdef object after               # the view to come, while the rest of the last one is delivered
     cdef readonly int place
     cdef readonly bint frozen       # between FLUSH and VIEW
     # As every member.

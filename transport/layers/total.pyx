@@ -40,24 +40,13 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
 from orcalike.transport.layers.history cimport Held, History, body_of
 from orcalike.transport.layers.roster cimport Roster, Standing
-from orcalike.transport.wire.bytes cimport load16, load32, load64, store16, store32, store64
+from orcalike.transport.layers.total_header cimport (
+    ACCEPT, AVAILABLE, EXPECT, GONE, HEADER, ORDERED, OTHER, REQUEST,
+    degree_of, kind_of, store_header,
+)
+from orcalike.transport.wire.bytes cimport load16, load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
-
-cdef enum:
-    REQUEST = 1
-    ORDERED = 2
-    EXPECT = 3          # what its sender expects and holds
-    ACCEPT = 4          # what is accepted
-    OTHER = 5           # not TOTAL's: one byte, then what the layer above sent
-    AVAILABLE = 256     # as in `transport.degree`
-    LENIENT = 0x80      # beside the kind: the packet's degree is AVAILABLE
-    # kind (1), degree (1), sender's place (2), tentative (4), counter (8), number (8), stamp (8),
-    # stable (8). The number is the seqno of an ordered packet, and of what a member expects else,
-    # with what it holds in the stamp's place. "Tentative" is how many packets up to this one are;
-    # from a member, whether its state is complete.
-    HEADER = 40
-    GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
 
 cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond, the view counts
 
@@ -577,8 +566,17 @@ cdef class Total(Layer):
                 self.take(source, load64(header + 8), degree_of(header), message.copy())
 
     cpdef send(self, Message message, tuple members):
-        message.push(1)[0] = OTHER
-        self.below.send(message, members)
+        if self.after is None:          # else it is lost, as all that is under way at a change of view
+            message.push(1)[0] = OTHER
+            self.below.send(message, members)
+
+    cpdef flush(self, object failed):
+        if self.after is not None:      # the layers below have the view to come
+            there = [self.after.place(self.view.members[place].incarnation) for place in failed]
+            failed = tuple([place for place in there if place >= 0])
+            if not failed:
+                return
+        self.below.flush(failed)
 
     # The change of view.
 
@@ -688,7 +686,11 @@ cdef class Total(Layer):
                 if not self.core.is_broken("keep-beyond-cut"):
                     self.fall_back_to(it.last)
                 self.accepted = it.mark
-                self.deliver_accepted()
+                self.after = view
+                try:
+                    self.deliver_accepted()
+                finally:
+                    self.after = None
                 self.counters = {} if self.core.is_broken("forget-counters") else it.counters
         self.view = view
         self.place = view.place(self.me.incarnation)
@@ -772,25 +774,3 @@ cdef class Total(Layer):
                 "stable": self.stable_mark, "unordered": self.unordered.count,
                 "history": self.history.count(), "queue": self.queue.count,
                 "kept": self.history.bytes}
-
-
-cdef inline int kind_of(const unsigned char* header) noexcept:
-    return header[0] & ~LENIENT
-
-
-cdef inline int degree_of(const unsigned char* header) noexcept:
-    return header[1] | AVAILABLE if header[0] & LENIENT else header[1]
-
-
-cdef int store_header(Message message, int kind, int degree, int place, uint64_t counter,
-                      uint64_t number) except -1:
-    cdef unsigned char* header = message.push(HEADER)
-    header[0] = <unsigned char>(kind | LENIENT if degree & AVAILABLE else kind)
-    header[1] = <unsigned char>(degree & 0xFF)
-    store16(header + 2, <unsigned short>place)
-    store32(header + 4, 0)
-    store64(header + 8, counter)
-    store64(header + 16, number)
-    store64(header + 24, 0)
-    store64(header + 32, 0)
-    return 0
