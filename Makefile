@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Each of the hundreds of programs that the tests start would compile all of orcalike anew.
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
 .PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers clean help
