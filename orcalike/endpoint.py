@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from orcalike.environment import DEFAULT_NAME
 from orcalike.errors import (
     ConfigMismatch,
     DataLossPossible,
@@ -30,7 +31,7 @@ from orcalike.errors import (
 from orcalike.line import Line
 from orcalike.meeting import Deserted
 from orcalike.notebook import let_cells_wait
-from orcalike.plan import DEFAULT_NAME, Plan
+from orcalike.plan import Plan
 from orcalike.signals import handlers
 from orcalike.switching import switching
 from orcalike.transport.config import StackConfig

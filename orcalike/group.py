@@ -12,13 +12,14 @@ from queue import Empty, SimpleQueue
 
 from orcalike import failpoints
 from orcalike.endpoint import Endpoint
+from orcalike.environment import find_seed
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.group_calls import Drop, Find, Share, Whole
 from orcalike.info import Blocked, GroupInfo, next_seqno_of
 from orcalike.long_operations import LongOperations
 from orcalike.notebook import html_of_group
 from orcalike.own_calls import OwnCalls
-from orcalike.plan import Plan, find_seed
+from orcalike.plan import Plan
 from orcalike.recovery import Rejoin, Reset
 from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.codes import Code

@@ -22,8 +22,8 @@ import time
 import msgpack
 
 from orcalike import control
+from orcalike.environment import find_addresses, find_detection, find_formed, find_seeds
 from orcalike.keys import find_key
-from orcalike.plan import find_addresses, find_detection, find_formed, find_seeds
 from orcalike.runtime.codes import Code
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from orcalike.environment import find_detection, find_formed, find_launch, find_seeds
 from orcalike.errors import OrcalikeError
-from orcalike.plan import find_detection, find_formed, find_launch, find_seeds
 
 ADDRESSES = ("unix:/run/r0", "unix:/run/r1", "unix:/run/r2")
 
@@ -24,7 +24,7 @@ def environment(rank: int, *, witness: bool = False, **more: str) -> dict[str, s
     }
 
 
-def test_who_joins_through_whom() -> None:
+def test_addresses_to_listen_at_and_to_join_through() -> None:
     launch = find_launch(environment(1))
     assert launch is not None
     assert launch.listen_at("default") == "unix:/run/r1"
@@ -47,14 +47,14 @@ def test_each_group_has_its_addresses() -> None:
     assert find_seeds("default", witness) == ("unix:/run/witness", *ADDRESSES)
 
 
-def test_a_rank_alone_has_nobody_but_itself_to_ask() -> None:
+def test_a_single_rank_has_its_own_address_as_the_only_seed() -> None:
     alone = environment(0, ORCALIKE_WORLD_SIZE="1", ORCALIKE_SEEDS="unix:/run/r0")
     launch = find_launch(alone)
     assert launch is not None
     assert launch.seeds_of("default") == ("unix:/run/r0",)
 
 
-def test_who_makes_a_group() -> None:
+def test_ranks_that_make_a_group() -> None:
     """Rank 0 without a witness; but none that was made before it was started again."""
     for rank, witness, makes in ((0, False, True), (1, False, False), (0, True, False)):
         launch = find_launch(environment(rank, witness=witness))

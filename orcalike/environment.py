@@ -1,0 +1,232 @@
+"""What the environment says of this process: its rank, its group's addresses, and its options (`ORCALIKE_*`).
+
+The launcher sets most of it. Another launcher's variables are known too, so that its processes do not
+each make a group of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from urllib.parse import unquote
+
+from orcalike.errors import OrcalikeError
+from orcalike.runtime.durations import parse_duration
+from orcalike.transport.config import StackConfig
+
+CHECKS = frozenset({"hash", "none", "order", "shadow", "strict"})
+"""What `ORCALIKE_CHECK` and `join(check=...)` can ask for."""
+
+DETECTION, SLOW = StackConfig().detection, StackConfig().slow
+SECONDS_LEAST, SECONDS_MOST = 0.01, 86400.0
+"""What can be set as a detection time, or as `slow_timeout`."""
+
+DEFAULT_NAME = "default"
+"""The program's own group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What the launcher says of this process (`ORCALIKE_*`)."""
+
+    rank: int
+    size: int
+    address: str
+    """Of the witness, or of rank 0 if there is none."""
+    sequencer: str
+    """"witness" or "rank"."""
+    directory: str
+    """The run's own folder, for sockets."""
+    listen: str
+    """Where this rank listens for the program's own group, started again or not."""
+    listen_fd: int | None
+    """A socket that listens there, which the launcher made for this rank."""
+    seeds: tuple[str, ...]
+    """Where the program's own group can be joined: through the witness, or any rank."""
+    formed: frozenset[str]
+    """The groups that were made before this process was started."""
+
+    def listen_at(self, name: str) -> str:
+        """Where this rank listens for the group of that name: each group has its own address."""
+        return self.listen if name == DEFAULT_NAME else _beside(self.directory, name, self.rank)
+
+    def seeds_of(self, name: str) -> tuple[str, ...]:
+        """Where the group of that name can be joined, the best first: this rank's own is left out."""
+        own = self.listen_at(name)
+        seeds = _seeds_of(name, self.seeds, self.directory, self.size)
+        return tuple(seed for seed in seeds if seed != own) or (own,)
+
+    def addresses(self, name: str) -> dict[int | None, str]:
+        """Where each rank, and the witness (None), listens for the group of that name."""
+        return _by_rank(_seeds_of(name, self.seeds, self.directory, self.size), self.size)
+
+    def makes_group(self, name: str) -> bool:
+        """Whether this rank makes the group; the others join it, and so does a rank that was started again."""
+        return self.sequencer == "rank" and self.rank == 0 and name not in self.formed
+
+
+def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
+    """What the environment says; None in a process that was not launched, as a rank's child.
+
+    Raises OrcalikeError if a rank is given and the rest is missing or makes no sense.
+    """
+    if "ORCALIKE_RANK" not in environ or is_ranks_child(environ):
+        return None
+    try:
+        rank, size = int(environ["ORCALIKE_RANK"]), int(environ["ORCALIKE_WORLD_SIZE"])
+        fd = environ.get("ORCALIKE_LISTEN_FD")
+        launch = Launch(
+            rank,
+            size,
+            environ["ORCALIKE_ADDRESS"],
+            environ.get("ORCALIKE_SEQUENCER", "witness"),
+            environ["ORCALIKE_RUNTIME_DIR"],
+            environ["ORCALIKE_LISTEN"],
+            int(fd) if fd else None,
+            tuple(environ["ORCALIKE_SEEDS"].split(",")),
+            find_formed(environ),
+        )
+    except KeyError as error:
+        raise OrcalikeError(f"ORCALIKE_RANK is set, but {error.args[0]} is not") from None
+    except ValueError as error:
+        raise OrcalikeError(f"what the launcher set makes no sense: {error}") from None
+    if not 0 <= rank < size or launch.sequencer not in ("witness", "rank"):
+        raise OrcalikeError(f"what the launcher set makes no sense: {launch}")
+    return launch
+
+
+def is_ranks_child(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a rank of a launched program has started this process, which is none."""
+    return environ.get("ORCALIKE_RANK_PID", str(os.getpid())) != str(os.getpid())
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A world of processes that another launcher has started, this one among them."""
+
+    launcher: str
+    rank: str
+    size: int
+
+
+_FOREIGN = (
+    ("srun", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("mpiexec (Open MPI)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("mpiexec", "PMI_RANK", "PMI_RANK", "PMI_SIZE"),
+    ("mpiexec (MVAPICH)", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("torchrun", "TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"),
+)
+"""A launcher, the variable that tells that it was this one, this process's rank, how many there are."""
+
+
+def find_foreign(environ: Mapping[str, str] = os.environ) -> Foreign | None:
+    """The world of another launcher that this process belongs to; None for a world of one."""
+    for launcher, sign, rank, size in _FOREIGN:
+        count = environ.get(size, "")
+        if environ.get(sign) and count.isdigit() and int(count) > 1:
+            return Foreign(launcher, environ.get(rank, "?"), int(count))
+    return None
+
+
+def find_seeds(name: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Where any process of a launched program can join the group of that name, the best first.
+
+    Raises KeyError if this process was not launched.
+    """
+    seeds = tuple(environ["ORCALIKE_SEEDS"].split(","))
+    size = int(environ["ORCALIKE_WORLD_SIZE"])
+    return _seeds_of(name, seeds, environ["ORCALIKE_RUNTIME_DIR"], size)
+
+
+def find_addresses(name: str, environ: Mapping[str, str] = os.environ) -> dict[int | None, str]:
+    """Where each rank of a launched program, and its witness (None), listens for that group."""
+    return _by_rank(find_seeds(name, environ), int(environ["ORCALIKE_WORLD_SIZE"]))
+
+
+def _by_rank(seeds: tuple[str, ...], size: int) -> dict[int | None, str]:
+    addresses: dict[int | None, str] = dict(enumerate(seeds[-size:]))
+    return addresses | dict.fromkeys((None,)[: len(seeds) - size], seeds[0])
+
+
+def _seeds_of(name: str, seeds: tuple[str, ...], directory: str, size: int) -> tuple[str, ...]:
+    """`seeds` are the program's own group's: the witness's, if there is one, and the ranks'.
+
+    The witness serves every group at one address; a rank listens for each at another one.
+    """
+    if name == DEFAULT_NAME:
+        return seeds
+    return (*seeds[:-size], *(_beside(directory, name, rank) for rank in range(size)))
+
+
+def _beside(directory: str, name: str, rank: int) -> str:
+    digest = blake2b(name.encode(), digest_size=8).hexdigest()
+    return f"unix:{directory}/{digest}.{rank}"
+
+
+def find_formed(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """The names of the groups that were made before this process was started."""
+    return frozenset(map(unquote, filter(None, environ.get("ORCALIKE_FORMED", "").split(","))))
+
+
+def find_checks(
+    given: str | None = None, environ: Mapping[str, str] = os.environ
+) -> frozenset[str]:
+    """What `join(check=...)` and `ORCALIKE_CHECK` ask for, words with commas between them.
+
+    Raises ValueError for what this version cannot check.
+    """
+    asked = ("check=", given or ""), ("ORCALIKE_CHECK=", environ.get("ORCALIKE_CHECK", ""))
+    checks: frozenset[str] = frozenset()
+    for source, text in asked:
+        words = frozenset(filter(None, (word.strip() for word in text.split(","))))
+        if unknown := words - CHECKS:
+            known = ", ".join(sorted(CHECKS))
+            raise ValueError(f"{source}{','.join(sorted(unknown))}: there is {known}")
+        checks |= words
+    return checks
+
+
+def find_detection(environ: Mapping[str, str] = os.environ) -> tuple[int, int]:
+    """(detection time, slow_timeout) in ns, as the environment has them: seconds, or 500ms.
+
+    Raises ValueError for what is no time.
+    """
+    return (
+        _nanoseconds("ORCALIKE_DETECTION", DETECTION, environ),
+        _nanoseconds("ORCALIKE_SLOW_TIMEOUT", SLOW, environ),
+    )
+
+
+def _nanoseconds(name: str, default: int, environ: Mapping[str, str]) -> int:
+    text = environ.get(name, "")
+    if not text:
+        return default
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        seconds = 0.0
+    if not SECONDS_LEAST <= seconds <= SECONDS_MOST:
+        raise ValueError(
+            f"{name}={text}: a duration such as 500ms, from {SECONDS_LEAST:g} to "
+            f"{SECONDS_MOST:g} seconds"
+        )
+    return round(seconds * 1e9)
+
+
+def find_history(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The folder for histories, that `ORCALIKE_HISTORY` names; None if it is not set."""
+    return environ.get("ORCALIKE_HISTORY") or None
+
+
+def find_seed(name: str, environ: Mapping[str, str] = os.environ) -> int:
+    """The seed of a group of that name, if this process makes it: drawn if none is given.
+
+    Each group of a launched program has its own, from the run's (`orcalike run --seed`).
+    """
+    given = environ.get("ORCALIKE_SEED")
+    if not given:
+        return secrets.randbits(63)
+    return int.from_bytes(blake2b(f"{given} {name}".encode(), digest_size=7).digest(), "big")
