@@ -32,6 +32,7 @@ from orcalike.line import Line
 from orcalike.meeting import Deserted
 from orcalike.notebook import let_cells_wait
 from orcalike.plan import Plan
+from orcalike.shortage import Shortage
 from orcalike.signals import handlers
 from orcalike.switching import switching
 from orcalike.transport.config import StackConfig
@@ -85,9 +86,9 @@ class Endpoint:
         self.me: Member | None = None
         self.exit_reason: str | None = None
         self.expelled: str | None = None
+        """How the group said that it has gone on without this member."""
         self.diverged: str | None = None
         """Why this replica stopped serving, until it joins again."""
-        """Where the group has gone on without this member: how it said so."""
         self.denied: str | None = None
         self.join_trouble: str | None = None
         self.turned_out: str | None = None
@@ -107,16 +108,7 @@ class Endpoint:
         """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
         self._tried = 0
         self._last_trouble = ""
-        self._lost: dict[int | None, Member] = {}
-        self._suspected: set[int] = set()
-        """The incarnations in the view that were taken for dead."""
-        self._blocked: tuple[tuple[Member, ...], str] | None = None
-        self._too_few: str | None = None
-        """Why writes of a degree that is in use wait for more members."""
-        self._had_enough = False
-        """Members for every degree, at some time: a group that begins is no group that lacks some."""
-        self._warned = False
-        """That members are too few has been logged."""
+        self._shortage = Shortage(plan.name, lambda: self.upper.too_few())
         self._reset_refused: str | None = None
         self._watch = Watch(
             lambda waitable, seconds: self.pump.attend(waitable, seconds), self._say_waiting
@@ -134,17 +126,9 @@ class Endpoint:
             self._stop_listening()
             self._defer_no_more()
             raise
-        self.pump = Pump(_log.log)
-        self.pump.add(self.stack)
-        self.pump.key = plan.key
-        self.pump.stack_for = lambda group, address: self.stack if group == plan.name else None
-        if self._listener is not None:
-            self.pump.listen(self._listener)
+        self.pump = self._make_pump()
         self._line = self._make_line()
         self.upper = make_upper(self.stack, self)
-        self.pump.on_failure = lambda error: self.failed(
-            OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
-        )
 
     # How it begins.
 
@@ -187,6 +171,18 @@ class Endpoint:
         )
         me = Member(self.address, self._incarnation, rank)
         return Stack(self._layers, config, me, self._incarnation)
+
+    def _make_pump(self) -> Pump:
+        pump = Pump(_log.log)
+        pump.add(self.stack)
+        pump.key = self.plan.key
+        pump.stack_for = lambda group, address: self.stack if group == self.plan.name else None
+        pump.on_failure = lambda error: self.failed(
+            OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
+        )
+        if self._listener is not None:
+            pump.listen(self._listener)
+        return pump
 
     def _check_medium(self) -> None:
         """Raise StackError where the stack names another medium than that of the member's socket."""
@@ -448,7 +444,7 @@ class Endpoint:
     @property
     def blocked(self) -> tuple[tuple[Member, ...], str] | None:
         """Whom the group waits for, and by which rule; None while it may write."""
-        return self._blocked
+        return self._shortage.blocked
 
     def show(self, view: View) -> View:
         """A view as the program sees it: it is primary while this member may write in it."""
@@ -466,30 +462,7 @@ class Endpoint:
     @property
     def waits_for(self) -> tuple[tuple[Member, ...], str] | None:
         """The same, and also where the view has too few members for a degree that is in use."""
-        self._note_too_few()
-        if self.blocked is not None or self._too_few is None:
-            return self.blocked
-        return tuple(self._lost.values()), self._too_few
-
-    def _note_too_few(self) -> None:
-        """The view may have too few members for a degree now, or enough again."""
-        before, self._too_few = self._too_few, self.upper.too_few()
-        if self._too_few is None and before is not None and self._warned:
-            self._warned = False
-            _log.warning("the group %r has members enough again for every degree", self.plan.name)
-        self._had_enough = self._had_enough or self._too_few is None
-
-    def _warn_of_too_few(self) -> None:
-        """Say once that writes wait, or would. Members that leave, as at a program's end, are no cause."""
-        if self._too_few is not None and self._had_enough and not self._warned:
-            self._warned = True
-            _log.warning(
-                "the group %r has too few members: %s; such writes wait for %s, or for "
-                "group.reset()",
-                self.plan.name,
-                self._too_few,
-                " and ".join(map(str, self._lost.values())) or "others",
-            )
+        return self.blocked or self._shortage.waits_for
 
     @held
     def reset(
@@ -501,15 +474,15 @@ class Endpoint:
         group take these for enough.
         """
         before = self.view
-        self._note_too_few()
-        if self._blocked is None and self._too_few is not None and before is not None:
+        too_few = self._shortage.look_for_too_few()
+        if self.blocked is None and too_few is not None and before is not None:
             if len(before.members) < minimum:
                 raise NotPrimary(
                     f"the group was not reset: {len(before.members)} members are there, {minimum} "
                     "are asked for"
                 )
             lower_degrees(timeout)
-            self._note_too_few()
+            self._shortage.look_for_too_few()
             return before
         if self.blocked is None or before is None:
             raise OrcalikeError("the group is not blocked, so there is nothing to reset")
@@ -518,7 +491,7 @@ class Endpoint:
             rest = ASK_AGAIN if end is None else min(ASK_AGAIN, end - time.monotonic())
             if rest <= 0:
                 raise NotPrimary(
-                    f"the group was not reset within {timeout} s: {self._say_blocked()}"
+                    f"the group was not reset within {timeout} s: {self._shortage.describe_blocked()}"
                 )
             self._reset_refused = None
             self.pump.call(self.stack.reset, minimum)
@@ -536,12 +509,6 @@ class Endpoint:
     def _reset_is_over(self, before: View) -> bool:
         installed = self.view is not None and self.view.number > before.number
         return installed or self._reset_refused is not None or self._is_out()
-
-    def _say_blocked(self) -> str:
-        assert self._blocked is not None
-        missing, rule = self._blocked
-        names = " and ".join(map(str, missing)) or "nobody who is certainly dead"
-        return f"it waits for {names} ({rule})"
 
     # A member that was expelled.
 
@@ -611,7 +578,7 @@ class Endpoint:
     def viewed(self, view: View) -> None:
         """A view was installed."""
         before, self.view = self.view, view
-        has_lost = self._note_lost(before, view)
+        has_lost = self._shortage.note_view(before, view)
         self.me = view.members[view.place(self._incarnation)]
         again, self._is_anew = self._is_anew, False
         self.expelled = None
@@ -623,7 +590,7 @@ class Endpoint:
         options = self.stack.config.options
         options["resilience"] = resilience_of(self.upper.group_degree)
         options["degree"] = "available" if self.upper.available else "required"
-        was_blocked, self._blocked = self._blocked is not None, None
+        was_blocked, self._shortage.blocked = self.blocked is not None, None
         if was_blocked:
             _log.log(self._level, "the group %r goes on: %s", self.plan.name, view)
         if before is not None and not again and view.lineage > before.lineage:
@@ -632,23 +599,10 @@ class Endpoint:
             self._line.viewed(view, self._incarnation)
         for listener in list(self.on_view):
             listener(view)
-        self._note_too_few()
+        self._shortage.look_for_too_few()
         if has_lost:
-            self._warn_of_too_few()
+            self._shortage.warn_of_too_few()
         self._watch.notify()
-
-    def _note_lost(self, before: View | None, view: View) -> bool:
-        """Remember who was in the group, and is not: by rank, and nobody whose place is taken.
-
-        Whether any did not leave, as far as this member has seen.
-        """
-        for member in before.members if before is not None else ():
-            self._lost[member.rank] = member
-        for member in view.members:
-            self._lost.pop(member.rank, None)
-        lost = self._suspected - {member.incarnation for member in view.members}
-        self._suspected -= lost
-        return bool(lost)
 
     def _tell_loss(self, view: View) -> None:
         """Somebody has reset the group, and this member was in it before (I9)."""
@@ -663,15 +617,15 @@ class Endpoint:
 
     def suspected(self, member: Member, why: str) -> None:
         """A member is taken for dead; the group sees to it."""
-        self._suspected.add(member.incarnation)
+        self._shortage.suspect(member)
         _log.info("%s is suspected: %s", member, why)
 
     def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
         """No primary view can be formed without these members, by this rule."""
-        if self._blocked == (missing, rule):
+        if self.blocked == (missing, rule):
             return  # said again, by a link that was made anew
-        self._blocked = missing, rule
-        text = f"the group {self.plan.name!r} is blocked: {self._say_blocked()}"
+        self._shortage.blocked = missing, rule
+        text = f"the group {self.plan.name!r} is blocked: {self._shortage.describe_blocked()}"
         _log.log(self._level, "%s", text)
         if self.on_blocked is not None:
             self.on_blocked()
@@ -689,7 +643,7 @@ class Endpoint:
     def exited(self, why: str) -> None:
         """Out of the group."""
         self.exit_reason = why
-        self._blocked = None
+        self._shortage.blocked = None
         if why.startswith("expelled") and self._joins:
             _log.info("this member was %s; it asks again to be let in", why)
             self.turned_out = why
@@ -728,14 +682,14 @@ class Endpoint:
 
     def why_stuck(self) -> str | None:
         """Why the group cannot go on; None where it can."""
-        if self._blocked is None:
+        if self.blocked is None:
             return None
-        return f"the group is blocked: {self._say_blocked()}"
+        return f"the group is blocked: {self._shortage.describe_blocked()}"
 
     def lacks_members(self, needed: int) -> None:
         """A call waits until there are so many members with replicas; 0: none does any more."""
         if needed:
-            self._warn_of_too_few()
-        if self._line is not None and self._blocked is None:
+            self._shortage.warn_of_too_few()
+        if self._line is not None and self.blocked is None:
             # The launcher knows whether any more can come.
             self._line.lacks(needed, self.upper.say_too_few(needed - 1) if needed else "")
