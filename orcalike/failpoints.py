@@ -32,12 +32,34 @@ VARIABLE = "ORCALIKE_FAIL"
 EXIT_CODE = 86
 """How a process ends whose failpoint says `exit`."""
 
-STEPS = frozenset(
-    f"{letter}{number}"
-    for letter, last in (("W", 14), ("V", 11), ("J", 8), ("L", 2))
-    for number in range(1, last + 1)
-)
-"""The steps that the core names: of a write, a change of view, a join, a leave."""
+STEPS: dict[str, str] = {
+    "W1": "the packet of a write is built, and not sent",
+    "W2": "the packet is put out to the sequencer",
+    "W3": "the sequencer has the packet, and no number for it",
+    "W4": "the packet has its number, and no other member has it",
+    "W5": "the numbered packet is put out to the members",
+    "W6": "a member has the numbered packet, and has not stored it",
+    "W7": "the member holds the packet, and the sequencer does not know",
+    "W8": "the word that the member holds it is put out",
+    "W9": "the sequencer knows that r + 1 members hold it, and no other member does",
+    "W10": "the word that the packet is accepted is put out",
+    "W11": "the packet is accepted at a member, and not applied",
+    "W12": "the packet is applied at a member",
+    "V1": "a member suspects another one",
+    "V2": "the leader of a change of view has asked for promises",
+    "V3": "a member has put out the packets that the leader lacks, and not its promise",
+    "V4": "the leader has one promise more",
+    "V5": "the leader has the promises that it needs, and has proposed nothing",
+    "V6": "the proposal is put out",
+    "V7": "the view is decided, and no other member knows",
+    "V8": "the decided view is put out",
+    "V9": "the layer of membership has the new view, and the layers above it do not",
+    "J1": "a process has asked to be let in",
+    "J2": "the first view of a joiner has come, and is not installed",
+    "L1": "a member has asked to leave",
+}
+"""The steps that the core passes, each with what is done by then: of a write (W), of a change of
+view (V), of a join (J) and of a leave (L)."""
 
 _FORM = re.compile(
     r"(?P<step>[A-Z]\d+)(?:@(?P<nth>\d+))?(?:#(?P<frames>\d+))?"
@@ -78,7 +100,8 @@ def _parse_one(text: str) -> Failpoint:
         )
     step, action = found["step"], found["action"]
     if step not in STEPS:
-        raise ValueError(f"{VARIABLE}: {text!r}: the core has no step {step}")
+        known = ", ".join(STEPS)
+        raise ValueError(f"{VARIABLE}: {text!r}: the core has no step {step}; it has {known}")
     if (action == "delay") != (found["milliseconds"] is not None):
         wrong = "needs its milliseconds" if action == "delay" else "takes no number"
         raise ValueError(f"{VARIABLE}: {text!r}: {action} {wrong}")

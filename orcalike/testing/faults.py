@@ -12,16 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
+from orcalike.failpoints import STEPS
 from orcalike.testing.scenario import Event
 
-STEPS = (
-    *("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W12"),
-    *("V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8", "V9", "J1", "J2", "L1"),
-)
-"""The steps of RELIABILITY 3a at which faults are aimed."""
-
 DECISIONS = ("V5", "V6", "V7", "V8", "V9")
-"""Of these the ones between a proposal and the view that it makes."""
+"""The steps between a proposal and the view that it makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +141,7 @@ def marked(frame: Frame) -> Iterator[Event]:
             frame.who if dice.random() < 0.5 else "",
             span=0 if kind == "crash" else frame.span(),
             keep=dice.randrange(4) if kind == "crash" else -1,
-            mark=dice.choice(STEPS),
+            mark=dice.choice(tuple(STEPS)),
             nth=dice.choice([1, 1, 2, 3, 10]),
         )
 

@@ -371,7 +371,7 @@ def test_a_proposal_under_another_ballot_than_promised_is_not_accepted() -> None
 
 
 def test_leaders_fail_one_after_the_other() -> None:
-    """Each dies when it has proposed; the last one brings it to an end (V11)."""
+    """Each dies when it has proposed; the last one brings it to an end."""
     members = [Member(f"sim:{name}", number, number) for number, name in enumerate("abcdefg")]
     group = Group(*members)
     gone = ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -30,7 +32,7 @@ ROOT = Path(__file__).parents[2]
         ("W5@3:kill", (Failpoint("W5", 3, "kill"),)),
         ("V2@1:stop", (Failpoint("V2", 1, "stop"),)),
         ("W10@7#2:exit", (Failpoint("W10", 7, "exit", frames=2),)),
-        ("J4:delay-250", (Failpoint("J4", 1, "delay", 250),)),
+        ("J2:delay-250", (Failpoint("J2", 1, "delay", 250),)),
         ("L1#0:kill", (Failpoint("L1", 1, "kill", frames=0),)),
         (" W5@3:kill, V2:stop ", (Failpoint("W5", 3, "kill"), Failpoint("V2", 1, "stop"))),
     ],
@@ -50,7 +52,10 @@ def test_what_may_be_said(text: str, expected: tuple[Failpoint, ...]) -> None:
         ("W5@:kill", "is no STEP"),
         ("W5@-1:kill", "is no STEP"),
         ("W5@0:kill", "counted from 1"),
-        ("W15:kill", "the core has no step W15"),
+        ("W13:kill", "the core has no step W13; it has W1, W2, "),
+        ("J3:kill", "the core has no step J3"),
+        ("V10:kill", "the core has no step V10"),
+        ("L2:kill", "the core has no step L2"),
         ("D3:kill", "the core has no step D3"),
         ("W5:delay", "needs its milliseconds"),
         ("W5:kill-5", "kill takes no number"),
@@ -62,6 +67,17 @@ def test_what_may_not_be_said(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=r"^ORCALIKE_FAIL: ") as caught:
         parse(text)
     assert says in str(caught.value)
+
+
+def test_what_may_be_named_is_what_the_core_passes_and_the_manual_says_so() -> None:
+    """A fault at a step that no code passes would never strike, and the run would prove nothing."""
+    sources = [*ROOT.glob("transport/**/*.py"), *ROOT.glob("transport/**/*.pyx")]
+    passed = [re.findall(r"\bmark\(\"(\w+)\"\)", source.read_text()) for source in sources]
+    assert sorted(chain.from_iterable(passed)) == sorted(failpoints.STEPS)
+    manual = (ROOT / "docs/history.md").read_text()
+    assert (
+        dict(re.findall(r"^\| ([WVJL]\d+) \| (.*) \|$", manual, re.MULTILINE)) == failpoints.STEPS
+    )
 
 
 def test_join_refuses_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
