@@ -1,15 +1,18 @@
 """States are compared: digests of objects at places of the order (promise 13; RELIABILITY I18, I24).
 
 All members look at the same objects at the same places, which follow from the order alone: a packet
-whose stamp is a period after that of the last look is such a place, and the objects are those that
-were written since they were last looked at, and one more in turn. A look has a bound (`state_digest`),
-and the period grows with what looks take, so all of them cost less than a part in two hundred.
+whose stamp is a period after that of the last look is such a place. What was written since it was
+looked at is in a queue, each object once, in the order of those writes; a look takes from its front,
+and one more object in turn. So each write is looked at after so many places at the most as the queue
+was long. A place has a bound of values, which its objects share (`state_digest`), and the period grows
+with what looks take, so all of them cost less than a part in two hundred.
 
-Each member tells the others its digests in the order, once in a second in which there were any
-(`Code.DIGESTS`). So all of them come to the same judgement at the same place: where the digests of a
-place differ, the members with the digest that most have go on, those of the oldest member where no
-digest has most, and the others serve no more. A report is a place to look at as well, so what was
-written last is looked at and told, and then all is quiet.
+Each member reports its digests to the others in the order, once in a second in which there were any,
+and sooner while objects wait for their look (`Code.DIGESTS`). So all of them come to the same
+judgement at the same place: the members with the digest that the largest number has go on, of digests
+with equal numbers those with the one of the oldest member, and the others serve no more. A report
+is a place to look at as well, so what was written last is looked at and reported, and then all is
+quiet.
 
 A member that compares nothing, or has failed, says so when others report, and is left out of the
 judgement; so is one that compares otherwise. What is known of that begins anew with each view.
@@ -21,14 +24,13 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from orcalike.runtime.audit import values_of
 from orcalike.runtime.changes import Hook
-from orcalike.runtime.codes import Code
+from orcalike.runtime.codes import Code, Ran
 from orcalike.runtime.errors import ReplicaDivergence
-from orcalike.runtime.manager import ATOMIC_BIT, MADE_BIT
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import plain_state
 from orcalike.runtime.state_digest import Look
@@ -40,36 +42,39 @@ PERIOD = 50_000_000
 """ns by the order's clock between two places where states are looked at."""
 VALUE_NS = 1_500
 """ns that one value of a look takes, at the most."""
+LOOK_VALUES = 16
+"""Values that take as long as a look does besides those of the object."""
 PART = 200
 """The period is as many times as long as a look takes."""
 VALUES_MAX = 2048
 """Values that a look goes through: the same for each, so equal states have equal digests."""
 LOOKS = 3
 """Objects that were written and are looked at in one place."""
-SCANNED = 512
-"""Objects that are asked whether they were written, in one place."""
+LOOKS_MAX = 32
+"""The same where many wait, at every other place: they share the values of the few."""
+VALUES_AT_PLACE = 2 * (LOOKS + 1) * VALUES_MAX
+"""What one place costs at the most, in values."""
 REPORT = 1_000_000_000
-"""ns after a look until it is told."""
+"""ns after a look until it is reported."""
 REPORT_SOON = 100_000_000
-"""The same where each write is looked at."""
+"""The same, at the least, while objects wait for their look, and where each write is looked at."""
 KEPT = 4096
-"""Looks of this member that are kept until they are told."""
+"""Looks of this member that are kept until they are reported."""
 PLACES = 4 * KEPT
-"""Places that are kept until all members have told their looks."""
-TOLD_MAX = 1024
+"""Places that are kept until all members have reported their looks."""
+RECORDS_MAX = 1024
 """Looks in one report."""
 
 RECORD = struct.Struct("<QII8s")
-"""A look as it is told: seqno, index, number of the object, digest."""
+"""A look as it is reported: seqno, index, number of the object, digest."""
 NONE = bytes(8)
 """The digest of a member that cannot look at the object: its class is not declared there, say."""
 
 APART, SOME, ALL = 0, 1, 2
 """How a member compares: not at all, now and then, after each write."""
 
-LOCKED, QUEUED, DROPPED, UNDECLARED = 1, 2, 32, 64
+DROPPED, UNDECLARED = 32, 64
 OVER = 0
-VIEW_BIT = 61
 NEVER = (1 << 64) - 1
 
 _log = logging.getLogger("orcalike")
@@ -79,30 +84,32 @@ Place = tuple[int, int, int]
 
 
 class Digests:
-    """What one member looks at, and what all have told."""
+    """What one member looks at, and what all have reported."""
 
     def __init__(self, runtime: Any, mode: int) -> None:
         self._runtime = runtime
         self._mode = mode
         self._always = always = mode == ALL
         self._period = 0 if always else PERIOD
+        self._turn = 0
+        """How many places there were in this view."""
         self._parts: set[Place] = set()
         """Looks that went through a part of the state alone."""
         self._spans: dict[Place, tuple[int, int]] = {}
         """Of each look: the seqno of the look before it, and what has run since, as bits."""
         self._last: dict[int, int] = {}
         """By object: the seqno at which it was looked at last."""
-        self._untold: dict[Place, bytes] = {}
+        self._unreported: dict[Place, bytes] = {}
         self._values = self._values_here = 0
-        """What was gone through in one place: at the most since the last report, and in the last."""
+        """The cost of a place in values: at the most since the last report, and of the last place."""
         self._here = 0
-        self._told: dict[Place, dict[int, bytes]] = {}
+        self._reported: dict[Place, dict[int, bytes]] = {}
         self._apart: set[int] = set()
         """The incarnations of members that differ, or are not compared with, in this view."""
         self._is_reporting = False
         self._view: View | None = None
-        self._said_apart = False
-        """Whether this member has told the others of this view that it compares nothing."""
+        self._reported_apart = False
+        """Whether this member has reported to this view that it compares nothing."""
         self._warned = False
 
     def begin(self) -> None:
@@ -114,30 +121,44 @@ class Digests:
         self._spans.clear()
         self._parts.clear()
         self._last.clear()
-        self._untold.clear()
-        self._told.clear()
+        self._unreported.clear()
+        self._reported.clear()
         self._period = 0 if self._always else PERIOD
+        self._turn = 0
         self._is_reporting = False
         if view is not self._view:
             self._view = view
             self._apart.clear()
-            self._said_apart = False
+            self._reported_apart = False
         active = (
             self._mode != APART
             and len(view.replicas) > 1
             and not view.place(runtime.incarnation) < 0
         )
         runtime.look_at = 0 if active else NEVER
+        runtime.dirty.clear()
+        # What has no name any more is about to end, at each member at a time of its own.
         for replica in runtime.replicas:
             if replica is not None:
-                replica.take_ran()
-                replica.note_ran(VIEW_BIT)
+                replica.ran = 1 << Ran.ENDED
+        for number in sorted(runtime.manager.names.values()):
+            replica = runtime.replicas[number]
+            if replica is not None:
+                replica.ran = 0
+                runtime.note_ran(replica, Ran.VIEW)
         if active:
             self._wake_up()
 
+    def ended(self, replica: Replica) -> None:
+        """The end of an object has its place in the order; here it may wait for operations still."""
+        self._runtime.dirty.pop(replica, None)
+        self._last.pop(replica.number, None)
+        replica.ran |= 1 << Ran.ENDED
+
     def _wake_up(self) -> None:
         if self._runtime.view.primary:
-            self._runtime.wake_in(REPORT_SOON if self._always else REPORT)
+            soon = self._always or self._runtime.dirty
+            self._runtime.wake_in(max(REPORT_SOON, min(self._period, REPORT)) if soon else REPORT)
 
     # Looking.
 
@@ -147,110 +168,114 @@ class Digests:
         seqno, index, stamp = runtime.place_of()
         # On a grid, so members that looked at different places look at the same ones again.
         runtime.look_at = stamp - stamp % self._period + self._period if self._period else stamp
-        replicas: list[Replica | None] = runtime.replicas
-        count = len(replicas)
-        most = count if self._always else LOOKS
-        found: list[Replica] = []
-        for step in range(count if self._always else min(count, SCANNED)):
-            replica = replicas[(seqno + step) % count]
-            if replica is not None and replica.ran:
-                found.append(replica)
-                if len(found) == most:
-                    break
+        dirty = runtime.dirty
+        if dirty:
+            self._turn += 1
+            count = self._count(len(dirty))
+            replicas = [dirty.popitem(last=False)[0] for _ in range(count)]
+            other = runtime.replicas[seqno * 7919 % len(runtime.replicas)]
+            if other is not None and not other.ran and other not in replicas:
+                replicas.append(other)
+            most = None if self._always else LOOKS * VALUES_MAX // max(count, LOOKS)
+            for replica in replicas:
+                self._look(replica, (seqno, index, replica.number), stamp, most)
         self._wake_up()
-        if not found:
-            return
-        if not self._always:
-            other = replicas[seqno * 7919 % count]
-            if other is not None and other not in found:
-                found.append(other)
-        for replica in found:
-            self._look(replica, seqno, index, stamp)
 
-    def _look(self, replica: Replica, seqno: int, index: int, stamp: int) -> None:
-        place = (seqno, index, replica.number)
-        self._spans[place] = (self._last.get(replica.number, 0), replica.take_ran())
-        self._last[replica.number] = seqno
+    def _count(self, waiting: int) -> int:
+        """How many of the objects that wait are looked at in this place.
+
+        Where many wait, each gets a look soon; with few at every other place each gets a deep one.
+        """
+        if self._always:
+            return waiting
+        many = min(waiting // LOOKS_MAX, LOOKS_MAX) if self._turn % 2 else 0
+        return min(waiting, max(LOOKS, many))
+
+    def _look(self, replica: Replica, place: Place, stamp: int, most: int | None) -> None:
+        seqno, index, number = place
+        ran, replica.ran = replica.ran, 0
+        self._spans[place] = (self._last.get(number, 0), ran)
+        self._last[number] = seqno
         if len(self._spans) > PLACES:
             oldest = next(iter(self._spans))
             del self._spans[oldest]
-            self._told.pop(oldest, None)
+            self._reported.pop(oldest, None)
             self._parts.discard(oldest)
         snaps = replica.info is not None and "snapshot" in replica.info.hooks
         if replica.has(UNDECLARED | DROPPED) or replica.object is None or snaps > self._always:
-            self._untold[place] = NONE
+            self._unreported[place] = NONE
             return
-        LookAt(self, place, snaps).at(seqno, index, stamp).submit_for([replica])
+        LookAt(self, place, most, snaps).at(seqno, index, stamp).submit_for([replica])
 
-    def looked(self, place: Place, replica: Replica | None) -> None:
+    def looked(self, place: Place, replica: Replica | None, most: int | None) -> None:
         """Look at an object, at its place and while its mutex is held; None where it was ended."""
+        if not self._unreported:
+            self._wake_up()  # it may come long after its place, when all else is quiet
         if replica is None:
-            self._untold[place] = NONE
+            self._unreported[place] = NONE
             return
-        look = Look(self._runtime.codec, None if self._always else VALUES_MAX, place[0])
+        look = Look(self._runtime.codec, most, place[0])
         try:
             # Without the names of attributes: to ask for them makes a dict, which slows the object.
-            self._untold[place] = (
+            self._unreported[place] = (
                 look.digest(plain_state(replica))
                 if self._always
                 else look.digest_of_values(values_of(replica.object))
             )
         except Exception as error:  # noqa: BLE001 - of the user's code, or of this process alone
             _log.info("no digest of the state of %r: %r", replica.name, error)
-            self._untold[place] = NONE
+            self._unreported[place] = NONE
         if self._here != place[0]:
             self._here, self._values_here = place[0], 0
-        self._values_here += look.values
+        self._values_here += look.values + LOOK_VALUES
         self._values = max(self._values, self._values_here)
         if not look.is_whole:
             self._parts.add(place)
-        while len(self._untold) > KEPT:
-            del self._untold[next(iter(self._untold))]
-        if self._always and len(self._untold) >= TOLD_MAX:
-            self.tell()
+        while len(self._unreported) > KEPT:
+            del self._unreported[next(iter(self._unreported))]
+        if self._always and len(self._unreported) >= RECORDS_MAX:
+            self.report()
 
-    # Telling.
+    # Reporting.
 
     def expire(self) -> None:
-        """It is time to tell, or to look at what was written last."""
+        """It is time to report, or to look at what was written last."""
         if self._is_apart():
-            self._say_apart()
-            return
-        replicas: Iterable[Replica | None] = self._runtime.replicas
-        if self._untold or any(replica is not None and replica.ran for replica in replicas):
-            self.tell()
+            self._report_apart()
+        elif self._unreported or self._runtime.dirty:
+            self.report()
 
-    def tell(self) -> None:
-        """Tell the others, in the order, unless the last report is under way still."""
+    def report(self) -> None:
+        """Report to the others, in the order, unless the last report is under way still."""
         runtime = self._runtime
         if self._is_reporting or runtime.failure is not None or runtime.look_at == NEVER:
             return
-        told = dict(list(self._untold.items())[:TOLD_MAX])
-        for place in told:
-            del self._untold[place]
-        packed = b"".join(RECORD.pack(*place, digest) for place, digest in told.items())
+        records = dict(list(self._unreported.items())[:RECORDS_MAX])
+        for place in records:
+            del self._unreported[place]
+        packed = b"".join(RECORD.pack(*place, digest) for place, digest in records.items())
         values, self._values = self._values, 0
         self._is_reporting = True
         if not self._post(self._mode, values, packed):
             self._is_reporting = False
 
     def _is_apart(self) -> bool:
-        """Whether this member has nothing to compare, as it was told or because it has failed."""
+        """Whether this member has nothing to compare, by its options or because it has failed."""
         return self._mode == APART or isinstance(self._runtime.failure, ReplicaDivergence)
 
-    def _say_apart(self) -> None:
-        """Tell the others, once in a view, that they are not to wait for digests of this member."""
-        if not self._said_apart and self._view is self._runtime.view:
-            self._said_apart = True
+    def _report_apart(self) -> None:
+        """Report, once in a view, that the others are not to wait for digests of this member."""
+        if not self._reported_apart and self._view is self._runtime.view:
+            self._reported_apart = True
             if not self._post(APART, 0, b""):
-                self._said_apart = False
+                self._reported_apart = False
 
     def _post(self, mode: int, values: int, packed: bytes) -> bool:
         report = self._runtime.view.number, mode, values, packed
         try:
             self._runtime.post(Code.DIGESTS, report, "digests of states", 0)
         except OrcalikeError as error:
-            _log.info("the others were not told digests of states: %s", error)
+            _log.info("digests of states could not be reported: %s", error)
             return False
         return True
 
@@ -261,16 +286,17 @@ class Digests:
 
         Raises ProtocolError for what is malformed.
         """
-        if len(packed) % RECORD.size or len(packed) > TOLD_MAX * RECORD.size:
+        if len(packed) % RECORD.size or len(packed) > RECORDS_MAX * RECORD.size:
             raise ProtocolError("a report of digests that is cut short, or too long")
+        dirty = self._runtime.dirty
         if member.incarnation == self._runtime.incarnation:
             self._is_reporting = False
-            if self._untold or self._is_dirty():
+            if self._unreported or dirty:
                 self._wake_up()
         view = self._view
         if view is None or view_number != view.number or view.place(member.incarnation) < 0:
             return
-        if mode != APART and self._is_apart() and not self._said_apart:
+        if mode != APART and self._is_apart() and not self._reported_apart:
             self._wake_up()
         if self._runtime.look_at == NEVER:
             return
@@ -278,20 +304,19 @@ class Digests:
             self._leave_out(member, mode)
             return
         if not self._always:
-            self._period = max(PERIOD, min(values, 2 * (LOOKS + 1) * VALUES_MAX) * VALUE_NS * PART)
+            self._period = max(PERIOD, min(values, VALUES_AT_PLACE) * VALUE_NS * PART)
         for seqno, index, number, digest in RECORD.iter_unpack(packed):
             place = seqno, index, number
             if place in self._spans:
-                told = self._told.setdefault(place, {})
-                told[member.incarnation] = digest
-                self._judge(place, told)
-        # What has nothing to tell asks for a look: so what was written last is looked at.
-        asks = self._always or not packed
-        if asks and self._runtime.failure is None and self._is_dirty():
+                reported = self._reported.setdefault(place, {})
+                reported[member.incarnation] = digest
+                self._judge(place, reported)
+        # A report without digests asks for a look: so what was written last is looked at.
+        if (self._always or not packed) and self._runtime.failure is None and dirty:
             self.due()
 
     def _leave_out(self, member: Member, mode: int) -> None:
-        """Do not wait for a member's digests in this view, nor compare with what it has told."""
+        """Do not wait for a member's digests in this view, nor compare with what it has reported."""
         self._apart.add(member.incarnation)
         if mode != APART and not self._warned:
             self._warned = True
@@ -300,27 +325,24 @@ class Digests:
                 "member and not at the other",
                 member,
             )
-        for place, told in list(self._told.items()):
-            self._judge(place, told)
-
-    def _is_dirty(self) -> bool:
-        return any(replica is not None and replica.ran for replica in self._runtime.replicas)
+        for place, reported in list(self._reported.items()):
+            self._judge(place, reported)
 
     # Judging.
 
-    def _judge(self, place: Place, told: dict[int, bytes]) -> None:
+    def _judge(self, place: Place, reported: dict[int, bytes]) -> None:
         """All that is known here is from the order: so all members come to the same."""
         members = [m for m in self._runtime.view.replicas if m.incarnation not in self._apart]
-        if not all(member.incarnation in told for member in members):
+        if not all(member.incarnation in reported for member in members):
             return
-        del self._told[place]
+        del self._reported[place]
         since, ran = self._spans.pop(place, (0, 0))
         in_part = place in self._parts
         self._parts.discard(place)
         groups: dict[bytes, list[Member]] = {}
         for member in members:
-            if told[member.incarnation] != NONE:
-                groups.setdefault(told[member.incarnation], []).append(member)
+            if reported[member.incarnation] != NONE:
+                groups.setdefault(reported[member.incarnation], []).append(member)
         if len(groups) < 2:
             return
         # The members of a view are in the order of their age, and so are the groups' first.
@@ -328,7 +350,7 @@ class Digests:
         odd = [member for group in wrong for member in group]
         self._apart.update(member.incarnation for member in odd)
         replica = self._runtime.replicas[place[2]]
-        text = self._say(replica, place, since, ran, [right, *wrong])
+        text = self._description(replica, place, since, ran, [right, *wrong])
         if in_part:
             text += " (it is too large for one look, and looked at in parts: it may be older)"
         if self._runtime.incarnation in self._apart:
@@ -337,7 +359,7 @@ class Digests:
             names = " and ".join(map(str, odd))
             _log.error("%s. %s will serve no more; this member goes on", text, names)
 
-    def _say(
+    def _description(
         self,
         replica: Replica | None,
         place: Place,
@@ -360,13 +382,14 @@ class Digests:
 class LookAt(Task):
     """Takes its turn at the object as operations do, and looks at it."""
 
-    def __init__(self, digests: Digests, place: Place, snaps: bool) -> None:
-        self._digests, self._place, self._snaps = digests, place, snaps
+    def __init__(self, digests: Digests, place: Place, most: int | None, snaps: bool) -> None:
+        self._digests, self._place, self._most, self._snaps = digests, place, most, snaps
+        self.changes_nothing = True
 
     def run(self) -> int:
         (replica,) = self.replicas
         if replica.object is None or replica.has(DROPPED):
-            self._digests.looked(self._place, None)
+            self._digests.looked(self._place, None, self._most)
         elif self._snaps:  # it may call operations of its own
             call = Call(
                 self._digests._runtime, Hook(lambda: self._look(replica), "snapshot"), 0, None
@@ -377,14 +400,23 @@ class LookAt(Task):
         return OVER
 
     def _look(self, replica: Replica) -> None:
-        self._digests.looked(self._place, replica)
+        self._digests.looked(self._place, replica, self._most)
 
 
 def _names(replica: Replica | None, ran: int) -> Iterator[str]:
-    """What the bits stand for."""
+    """What the bits of `Replica.ran` stand for."""
     operations = () if replica is None or replica.info is None else replica.info.operations
-    special = {VIEW_BIT: "what made the state that a joiner got", MADE_BIT: "__init__"}
-    special[ATOMIC_BIT] = "an atomic function"
-    for bit in range(64):
-        if ran >> bit & 1:
-            yield operations[bit].name if bit < len(operations) else special.get(bit, "another one")
+    for operation in operations[: Ran.OTHER]:
+        if ran >> operation.index & 1:
+            yield operation.name
+    if operations and ran >> Ran.OTHER & 1:
+        others = [operation.name for operation in operations[Ran.OTHER :]]
+        yield " or ".join(others)
+    if not operations and ran & (1 << Ran.ENDED) - 1:
+        yield "operations of a class that is not declared here"
+    if ran >> Ran.VIEW & 1:
+        yield "what made the state that a joiner got"
+    if ran >> Ran.MADE & 1:
+        yield "__init__"
+    if ran >> Ran.ATOMIC & 1:
+        yield "an atomic function"

@@ -28,6 +28,7 @@ cdef class Runtime(Caller):
     cdef public object budget           # told of operations that took too long
     cdef public object digests          # compares states, `digests.Digests`; None where nobody asks
     cdef public uint64_t look_at        # the stamp of the next packet at which to look at states
+    cdef readonly object dirty          # replicas written since they were looked at, as keys, in order
     cdef public bint look_always        # before each message
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef readonly bint barred           # `failure` ends with the next view
@@ -62,6 +63,7 @@ cdef class Runtime(Caller):
     cdef int stranger(self, Message message, str why) except -1
     cdef int end_calls(self, object error) except -1
     cdef int start_batch(self) except -1
+    cdef int written(self, Replica replica) except -1
     cdef int sample(self, int64_t now) except -1
     cdef int slow_batch(self, int64_t now, bint alone) except -1
     cdef int begin_timing(self, int64_t until) except -1

@@ -1,3 +1,4 @@
+from collections import OrderedDict
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -26,6 +27,9 @@ class Runtime(Caller):
     shadow: Shadow | None
     digests: Digests | None
     look_at: int
+    @property
+    def dirty(self) -> OrderedDict[Replica, None]: ...
+    def note_ran(self, replica: Replica, bit: int) -> None: ...
     look_always: bool
     budget: Budget
     chain: bytes | None

@@ -15,6 +15,7 @@ are timed one by one; after a pause in which nothing worked, those of the next t
 """
 
 import logging
+from collections import OrderedDict
 from hashlib import blake2b
 from random import Random
 
@@ -44,7 +45,7 @@ from orcalike.runtime.replica cimport (
     find,
     thread_slot,
 )
-from orcalike.runtime.task cimport Call, Task, is_fault, is_read, submit
+from orcalike.runtime.task cimport Call, Task, is_fault, submit
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.layers.base cimport NEVER, Layer
 from orcalike.transport.stack cimport Stack
@@ -53,6 +54,7 @@ from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     DIGESTS = 12            # as `codes.Code` has it
+    OTHER_BIT = 59          # as `codes.Ran` has it
     ARGS_MAX = 8            # arguments that are decoded into the array
     SAMPLED = 1000000       # ns between looks at the processor time
     WATCHED = 60000000000   # ns for which it is looked at before each packet
@@ -77,6 +79,7 @@ cdef class Runtime(Caller):
         self.place = -1
         self.credit_told = True
         self.look_at = UINT64_MAX
+        self.dirty = OrderedDict()
         self.codec = codec_of(self)
         stack.above = self
 
@@ -159,7 +162,9 @@ cdef class Runtime(Caller):
             return self.apply_slowly(replica, message, code, p[:stop - p])
         self.recent = replica.number
         self.recent_code = code
-        replica.ran |= <uint64_t>1 << (code >> 1 & 63)
+        if replica.ran == 0:
+            self.written(replica)
+        replica.ran |= bit_of(code >> 1)
         if self.timed_until:
             self.start_timing()
         slot = thread_slot()
@@ -246,7 +251,9 @@ cdef class Runtime(Caller):
         call.replicas = [replica]
         self.recent = replica.number
         self.recent_code = code
-        replica.ran |= <uint64_t>1 << (code >> 1 & 63)
+        if replica.ran == 0:
+            self.written(replica)
+        replica.ran |= bit_of(code >> 1)
         if self.timed_until:
             self.start_timing()
         submit(call)
@@ -372,6 +379,18 @@ cdef class Runtime(Caller):
         return 0
 
     # Digests of states.
+
+    cdef int written(self, Replica replica) except -1:
+        """An object is written for the first time since it was looked at: it is to be, in its turn."""
+        if self.look_at != UINT64_MAX and not replica.flags & DROPPED:
+            self.dirty[replica] = None
+        return 0
+
+    def note_ran(self, Replica replica, int bit):
+        """Something that is no operation changes an object, at this place in the order."""
+        if replica.ran == 0:
+            self.written(replica)
+        replica.ran |= <uint64_t>1 << bit
 
     def wake_in(self, int64_t ns):
         """Have `expire` called after so long, if no earlier time is set."""
@@ -698,12 +717,17 @@ cdef class Runtime(Caller):
         cdef Replica replica = <Replica>thread_slot()[0]
         cdef Task task = replica.task
         if task is not None:
-            if is_read(task):
+            if task.changes_nothing:
                 return self.me, None, None
             return (<Call>task).sender, task.seqno, task.index
         if replica.flags & APPLYING:
             return self.sender(self.message.source), self.message.seqno, self.message.index
         return self.me, None, None
+
+
+cdef inline uint64_t bit_of(unsigned int operation) noexcept:
+    """The bit in `Replica.ran` that stands for an operation."""
+    return <uint64_t>1 << (operation if operation < OTHER_BIT else OTHER_BIT)
 
 
 cdef bytes chained(bytes chain, Message message, object incarnation):
@@ -731,7 +755,7 @@ def running_place():
     if isinstance(replica.invoker, Runtime):
         return (<Runtime>replica.invoker).now_place()
     task = replica.task                 # the group was left meanwhile
-    if task is not None and not is_read(task):
+    if task is not None and not task.changes_nothing:
         return replica, task.seqno, task.index, task.stamp
     return replica, -1, 0, (<Left>replica.invoker).stamp
 
@@ -747,7 +771,7 @@ def running_call():
     if isinstance(replica.invoker, Runtime):
         return (<Runtime>replica.invoker).call_now()
     task = replica.task                 # the group was left meanwhile
-    if task is not None and not is_read(task):
+    if task is not None and not task.changes_nothing:
         return (<Call>task).sender, task.seqno, task.index
     return (<Left>replica.invoker).me, None, None
 

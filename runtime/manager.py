@@ -23,7 +23,7 @@ from orcalike.runtime.changes import (
     Withdrawal,
     withdrawal_error,
 )
-from orcalike.runtime.codes import Code
+from orcalike.runtime.codes import Code, Ran
 from orcalike.runtime.errors import (
     ClassMismatch,
     NotSerializable,
@@ -53,9 +53,6 @@ WAITING_MAX = 65_536
 
 VIEW_INDEX = (1 << 32) - 1
 """The index of what happens at a view, whose number is the seqno: no message has it."""
-
-ATOMIC_BIT, MADE_BIT = 63, 62
-"""What `Replica.ran` has besides operations."""
 
 _log = logging.getLogger("orcalike")
 
@@ -174,7 +171,7 @@ class Manager:
             least,
         )
         self.runtime.replicas.append(replica)
-        replica.note_ran(MADE_BIT)
+        self.runtime.note_ran(replica, Ran.MADE)
         self.names[name] = replica.number
         self._count_degrees()
         info = self.lookup(class_name)
@@ -346,6 +343,8 @@ class Manager:
         if self.names.get(replica.name) == number:
             del self.names[replica.name]  # at once: it is free from this place in the order on
             self._count_degrees()
+        if self.runtime.digests is not None:
+            self.runtime.digests.ended(replica)
         drop = Drop(self.runtime).at(*self.runtime.place_of())
         drop.invocation = invocation
         if replica.has(UNDECLARED):  # nothing here can tell what runs before that
@@ -672,7 +671,7 @@ class Manager:
         call.departed = self.runtime.view.place(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))
         for replica in replicas:
-            replica.note_ran(ATOMIC_BIT)
+            self.runtime.note_ran(replica, Ran.ATOMIC)
         call.bind(replicas).submit_for(replicas)
 
     def objects_among(self, values: Iterable[object]) -> list[Replica]:

@@ -344,15 +344,17 @@ cdef class Codec:
 
     def encode_value(self, value, str what):
         """The encoding of one value, which errors call `what`. Raises NotSerializable."""
-        return within_limit(self, encode_named(self, value, what, False), what)
+        return within_limit(self, encode_named(self, value, what, False, self.max_depth), what)
 
-    def encode_canonical(self, value, str what="the state"):
+    def encode_canonical(self, value, str what="the state", int depth=0):
         """As `encode_value`, of any size and with dicts sorted by the bytes of their keys.
+
+        `depth`: the levels that it may have; 0: as many as what travels.
 
         Replicas of one state have the same bytes, whatever the order in which their dicts and
         sets were filled; so digests of them can be compared (RELIABILITY I18).
         """
-        return encode_named(self, value, what, True)
+        return encode_named(self, value, what, True, depth or self.max_depth)
 
     def decode(self, const unsigned char[::1] data):
         """All values in `data`, which must hold whole ones and nothing else.
@@ -367,7 +369,7 @@ cdef class Codec:
     cdef bytes encode_slow(self, tuple values, str what):
         """`encode`, for the hot path where `put` gave up on one of `values`."""
         cdef list parts = [
-            encode_named(self, value, f"argument {number} of {what}", False)
+            encode_named(self, value, f"argument {number} of {what}", False, self.max_depth)
             for number, value in enumerate(values, 1)
         ]
         return within_limit(self, b"".join(parts), f"the arguments of {what}")
@@ -428,12 +430,12 @@ cdef class Codec:
         return revive(code, payload)
 
 
-cdef bytes encode_named(Codec codec, object value, str what, bint canonical):
+cdef bytes encode_named(Codec codec, object value, str what, bint canonical, int depth):
     cdef bytes data = None if canonical else encode_plain(codec, value)
     if data is not None:
         return data
     try:
-        return pack(codec, flatten(codec, value, codec.max_depth, canonical))
+        return pack(codec, flatten(codec, value, depth, canonical))
     except Misfit as misfit:
         raise NotSerializable(f"{what}{path(misfit.steps)}: {misfit.reason}") from None
 

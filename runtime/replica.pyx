@@ -202,15 +202,6 @@ cdef class Replica:
         """What `orcalike.random` gives to reads in this process."""
         return self.invoker.dice_of_reads()
 
-    def note_ran(self, int bit):
-        """Something has changed the object, or may have."""
-        self.ran |= <uint64_t>1 << bit
-
-    def take_ran(self):
-        """What has run since the last time, as bits."""
-        ran, self.ran = self.ran, 0
-        return ran
-
     def hold(self, unsigned int why):
         """Lock for good, or until `hand_on`: nothing runs, what comes is queued."""
         self.flags |= LOCKED | why

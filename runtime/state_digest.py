@@ -31,8 +31,11 @@ BYTES_PER_VALUE = 64
 PER_ELEMENT = 8
 """Values that an element of a sequence may have, where the sequence is looked at in slices."""
 
-ROOM = 30
+ROOM = 32
 """How deep a look goes; a state that is deeper cannot travel."""
+
+ENCODED_ROOM = 3 * ROOM + 3
+"""How deep what stands for such a state is: a level of it may become three."""
 
 DEQUE_MAX = 16_384
 """Elements of a deque among which a slice is taken: it is gone through to the slice."""
@@ -59,7 +62,7 @@ class Look:
         """The digest of what was looked at; of a state that cannot travel, that of its names."""
         try:
             cut = state if self._most is None else self._cut(state, self._most, ROOM)
-            encoded = self._codec.encode_canonical(cut)
+            encoded = self._codec.encode_canonical(cut, depth=ENCODED_ROOM)
         except NotSerializable:
             self.is_whole = False
             names = sorted(state) if isinstance(state, dict) else type(state).__qualname__
@@ -78,7 +81,7 @@ class Look:
         for value in values:
             try:
                 cut = value if most is None else self._cut(value, most, ROOM)
-                found.append(self._codec.encode_canonical(cut))
+                found.append(self._codec.encode_canonical(cut, depth=ENCODED_ROOM))
             except NotSerializable:
                 self.is_whole = False
                 found.append(type(value).__qualname__.encode())

@@ -22,6 +22,7 @@ cdef class Task:
     cdef readonly uint32_t index
     cdef readonly uint64_t stamp
     cdef Debt debt                  # paid when it is applied; None where it was at once
+    cdef public bint changes_nothing    # it needs no mutex but those of `replicas`, and wakes nothing
     cpdef int run(self) except -1
 
 
@@ -52,6 +53,5 @@ cdef class Call(Task):
 
 cdef int submit(Task task) except -1
 cdef int finish(Task task) except -1
-cdef bint is_read(Task task)
 cdef int hand_on(Replica replica) except -1
 cpdef bint is_fault(object error)

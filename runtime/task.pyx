@@ -82,7 +82,7 @@ cdef int submit(Task task) except -1:
             if lost is not None:
                 never(task, NotSerializable(lost))
                 return 0
-    if is_read(task):
+    if task.changes_nothing:
         task.held = task.replicas
     else:
         task.held = bound_to(task.replicas)
@@ -114,7 +114,7 @@ def never(Task task, error):
 cdef int owe(Task task) except -1:
     """It has its place in the order, and is not applied yet."""
     cdef Replica replica
-    if task.debt is None and not is_read(task):
+    if task.debt is None and not task.changes_nothing:
         for replica in task.held:
             if replica.flags & UNDECLARED:
                 return 0                # it belongs to the object's state, which waits as a whole
@@ -129,11 +129,6 @@ cdef int pay(Task task) except -1:
         task.debt = None
         debt.pay()
     return 0
-
-
-cdef bint is_read(Task task):
-    """Whether it is a read of this process: it changes nothing, and wakes nobody."""
-    return isinstance(task, Call) and (<Call>task).source is None
 
 
 cdef list bound_to(list replicas):
@@ -333,7 +328,7 @@ cdef class Call(Task):
 
     def for_reader(self, Invocation invocation):
         """Say that it is a read of this process; returns the call."""
-        self.source, self.invocation = None, invocation
+        self.source, self.invocation, self.changes_nothing = None, invocation, True
         return self
 
     cpdef int run(self) except -1:

@@ -1,25 +1,28 @@
 """States are compared at places of the order, and the odd replica serves no more (I18, I24).
 
 A member is made odd by hand: its replica is changed outside of the order. Time stands still in these
-groups, so the tests say when a member tells what it has seen.
+groups, so the tests say when a member reports what it has seen.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
 import orcalike as orca
+from orcalike.group_calls import Drop, Share, Whole
 from orcalike.runtime import digests
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.codes import Code
 from orcalike.runtime.digests import RECORD
 from orcalike.runtime.state_digest import Look
+from orcalike.runtime.task import go_on
 from tests.protocol import sim_runtime
 from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import Participant
@@ -74,6 +77,28 @@ class Snapping:
         return made
 
 
+def adding(number: int) -> Any:
+    """A write, the number of which is in its name."""
+
+    def add(self: Any) -> None:
+        self.value += 1
+
+    add.__name__ = add.__qualname__ = f"add_{number:02}"
+    return orca.write(add)
+
+
+Many = orca.shared(
+    type(
+        "Many",
+        (),
+        {
+            "__init__": lambda self: setattr(self, "value", 0),
+            **{f"add_{number:02}": adding(number) for number in range(70)},
+        },
+    )
+)
+
+
 def make(
     monkeypatch: pytest.MonkeyPatch, mode: str, size: int, admitted: int | None = None
 ) -> Stage:
@@ -96,13 +121,30 @@ def expire(who: Participant, now: int) -> None:
     who.runtime.expire()
 
 
-def tell(stage: Stage, times: int = 4) -> None:
-    """Have all members tell what they have seen; more than once, for a report is a place to look at."""
+def report(stage: Stage, times: int = 4) -> None:
+    """Have all members report what they have seen; more than once: a report is a place to look at."""
     for _ in range(times):
         for who in stage.participants:
             if who.inside:
                 who.node.call(partial(expire, who))
         stage.settle()
+
+
+def run_threads(threads: list[tuple[Participant, Callable[[], None]]]) -> None:
+    """Run operations that are to have threads of their own, and were kept from them."""
+    for who, thread in threads:
+        who.node.call(partial(call_now, thread))
+
+
+def call_now(function: Callable[[], None], now: int) -> None:
+    function()
+
+
+def keep_threads(threads: list[tuple[Participant, Callable[[], None]]], who: Participant) -> None:
+    def start(function: Callable[[], None]) -> None:
+        threads.append((who, function))
+
+    who.runtime.start_thread = start
 
 
 def here(who: Participant, name: str) -> Any:
@@ -120,14 +162,14 @@ def test_the_odd_member_serves_no_more_and_all_name_the_divergence(
     counter = stage.share(first, Counter, "counter", 3)
     counter.add.nowait(1)
     stage.settle()
-    tell(stage)
+    report(stage)
     assert sound(stage)
     assert here(odd, "counter").value == 4
     here(odd, "counter").value = 7
     with caplog.at_level(logging.ERROR):
         counter.add.nowait(1)
         stage.settle()
-        tell(stage)
+        report(stage)
     assert len(odd.faults) == 1
     text = odd.faults[0]
     names = {number: str(who.runtime.me) for number, who in enumerate(stage.participants)}
@@ -145,7 +187,7 @@ def test_the_odd_member_serves_no_more_and_all_name_the_divergence(
         here(odd, "counter").add.nowait(1)
     again = counter.add.nowait(1)
     stage.settle()
-    tell(stage)
+    report(stage)
     assert again.result() == 6
     assert len(odd.faults) == 1
     assert not first.faults
@@ -156,7 +198,7 @@ def test_a_tie_keeps_the_side_of_the_oldest_member(monkeypatch: pytest.MonkeyPat
     first, second = stage.participants
     stage.share(first, Counter, "counter", 3)
     here(first, "counter").value = 9
-    tell(stage)
+    report(stage)
     assert not first.faults
     assert len(second.faults) == 1
     assert "__init__" in second.faults[0]
@@ -165,16 +207,152 @@ def test_a_tie_keeps_the_side_of_the_oldest_member(monkeypatch: pytest.MonkeyPat
 def test_what_was_written_last_is_looked_at_and_then_all_is_quiet(stage: Stage) -> None:
     first, _, odd = stage.participants
     counter = stage.share(first, Counter, "counter", 3)
-    tell(stage)
+    report(stage)
     here(odd, "counter").value = 7
     counter.add.nowait(0)
     stage.settle()
     assert sound(stage)
-    tell(stage)
+    report(stage)
     assert odd.faults
     before = first.runtime.place_of()
-    tell(stage)
+    report(stage)
     assert first.runtime.place_of() == before  # nothing is sent any more
+
+
+OBJECTS = 700
+
+NEVER = (1 << 63) - 1
+
+
+def test_each_write_is_looked_at_within_so_many_looks_as_there_are_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where many wait, and others are written all the time; then all is quiet."""
+    stage = make(monkeypatch, "some", 3)
+    first, _, odd = stage.participants
+    made = [Share(first.runtime).nowait(Heap, f"heap {number}") for number in range(OBJECTS)]
+    stage.settle()
+    heaps = [invocation.result() for invocation in made]
+    report(stage, OBJECTS // 4)
+    assert not first.runtime.dirty
+    before = first.runtime.place_of()
+    report(stage)
+    assert first.runtime.place_of() == before  # nothing is sent any more
+    for heap in heaps:
+        heap.touch.nowait()
+    stage.settle()
+    here(odd, f"heap {OBJECTS // 2}").other = 17
+    for _ in range(OBJECTS // 4):
+        for heap in heaps[:40]:
+            heap.touch.nowait()
+        report(stage, 1)
+        assert len(first.runtime.dirty) <= OBJECTS
+        if odd.faults:
+            break
+    assert f"'heap {OBJECTS // 2}'" in odd.faults[0]
+
+
+def test_an_object_that_ends_later_at_one_member_changes_no_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its end has a place in the order, and waits there for an operation in a thread of its own."""
+    stage = make(monkeypatch, "some", 4, 3)
+    first, second, _, joiner = stage.participants
+    threads: list[tuple[Participant, Callable[[], None]]] = []
+    keep_threads(threads, second)
+    heaps = [stage.share(first, Heap, f"heap {number}") for number in range(20)]
+    heaps[3].touch_slowly.nowait()
+    stage.settle()
+    Drop(first.runtime).nowait(heaps[3])
+    here(second, "heap 3").touch.nowait()  # it does not know yet
+    for heap in heaps[10:]:
+        heap.touch.nowait()
+    stage.settle()
+    assert replica_of(second, "heap 3").queued()
+    waiting = [[r.name for r in who.runtime.dirty] for who in (first, second)]
+    assert waiting[0] == waiting[1]
+    assert "heap 3" not in waiting[0]
+    stage.admit(3, through=1)
+    here(second, "heap 3").touch.nowait()
+    stage.settle()
+    waiting = [[r.name for r in who.runtime.dirty] for who in (first, second, joiner)]
+    assert waiting[0] == waiting[1] == waiting[2]
+    assert "heap 12" in waiting[0]
+    here(joiner, "heap 12").other = 17
+    run_threads(threads)
+    stage.settle()
+    report(stage, 12)
+    assert joiner.faults
+    assert not second.faults
+
+
+def test_a_look_that_comes_late_is_reported_although_all_is_quiet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waits behind an operation in a thread of its own, longer than until the next report."""
+    stage = make(monkeypatch, "some", 3)
+    first, _, odd = stage.participants
+    heap = stage.share(first, Heap, "heap")
+    report(stage)
+    threads: list[tuple[Participant, Callable[[], None]]] = []
+    for who in stage.participants:
+        keep_threads(threads, who)
+    heap.touch_slowly.nowait()
+    stage.settle()
+    report(stage, 6)
+    here(odd, "heap").other = 17
+    assert all(who.runtime.deadline == NEVER for who in stage.participants)
+    run_threads(threads)
+    for who in stage.participants:
+        if who.runtime.deadline != NEVER:
+            who.node.call(partial(expire, who))
+    stage.settle()
+    assert odd.faults
+
+
+def test_a_look_or_a_fence_packs_no_object_early_for_a_joiner(stage: Stage) -> None:
+    """They change nothing: only a write is what a joiner's snapshot must come before."""
+    first, *_ = stage.participants
+    heap = stage.share(first, Heap, "heap")
+    heap.set.nowait([0] * 1000)
+    stage.settle()
+    snapshot = first.runtime.donor.give()
+    report(stage)
+    replica = replica_of(first, "heap")
+    replica.hold(0)  # as a read does that is under way
+    fence = Whole(first.runtime, Code.FENCE).nowait()
+    stage.settle()
+    assert not fence.done()
+    go_on(replica)
+    stage.settle()
+    assert fence.done()
+    assert snapshot.kept == 0
+    assert replica.snapshots
+    heap.touch.nowait()
+    stage.settle()
+    assert snapshot.kept > 0
+    snapshot.close()
+
+
+def test_what_ran_is_named_whatever_the_number_of_operations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bits of what is no operation are no operation's."""
+    stage = make(monkeypatch, "some", 3)
+    first, _, odd = stage.participants
+    many = stage.share(first, Many, "many")
+    report(stage)
+    here(odd, "many").value = 17
+    for name in ("add_03", "add_58", "add_61", "add_69"):
+        getattr(many, name).nowait()
+    stage.settle()
+    report(stage)
+    (ran,) = re.findall("in which ran: ([^;]*);", odd.faults[0])
+    assert ran.split(", ")[:2] == ["add_03", "add_58"]
+    assert set(ran.split(", ")[2].split(" or ")) == {f"add_{n}" for n in range(59, 70)}
+    assert "__init__" not in ran
+    assert "joiner" not in ran
+    assert "atomic" not in ran
 
 
 def test_an_object_that_is_not_written_is_looked_at_in_turn(
@@ -184,12 +362,12 @@ def test_an_object_that_is_not_written_is_looked_at_in_turn(
     first, _, odd = stage.participants
     counter = stage.share(first, Counter, "counter", 3)
     stage.share(first, Journal, "journal")
-    tell(stage)
+    report(stage)
     here(odd, "journal").events.append("outside")
     for _ in range(30):
         counter.add.nowait(1)
         stage.settle()
-    tell(stage)
+    report(stage)
     assert len(odd.faults) == 1
     assert "'journal'" in odd.faults[0]
 
@@ -208,6 +386,13 @@ def alike_and_not_the_same() -> Iterator[tuple[Any, Any]]:
     yield defaultdict(list, {"a": [1]}), defaultdict(list, {"a": [1]})
 
 
+def deep(levels: int, value: Any, kind: Any = None) -> Any:
+    """A value so many levels down."""
+    for _ in range(levels):
+        value = [value] if kind is None else kind({"a": value})
+    return value
+
+
 def other() -> Iterator[tuple[Any, Any]]:
     """Values that differ."""
     yield 1, True
@@ -219,6 +404,8 @@ def other() -> Iterator[tuple[Any, Any]]:
     yield {1, 2}, frozenset({1, 2})
     yield deque([1]), [1]
     yield OrderedDict([(1, 1), (2, 2)]), OrderedDict([(2, 2), (1, 1)])
+    yield deep(29, 1), deep(29, 2)
+    yield deep(9, 1, OrderedDict), deep(9, 2, OrderedDict)
     yield list(range(100_000)), list(range(99_999))
     yield bytes(10_000_000), bytes(10_000_001)
     yield dict.fromkeys(range(100_000)), dict.fromkeys(range(100_001))
@@ -234,7 +421,7 @@ def test_equal_states_have_equal_digests(stage: Stage, number: int) -> None:
     here(third, "heap").value = same
     heap.touch.nowait()
     stage.settle()
-    tell(stage)
+    report(stage)
     assert sound(stage)
 
 
@@ -248,7 +435,7 @@ def test_other_states_have_other_digests(monkeypatch: pytest.MonkeyPatch, number
         here(who, "heap").value = another if who is third else one
     heap.touch.nowait()
     stage.settle()
-    tell(stage)
+    report(stage)
     assert len(third.faults) == 1
 
 
@@ -262,7 +449,7 @@ def test_a_large_list_is_looked_at_in_slices(monkeypatch: pytest.MonkeyPatch) ->
     for _ in range(200):
         heap.touch.nowait()
         stage.settle()
-        tell(stage, 2)
+        report(stage, 2)
         if third.faults:
             break
     assert "in parts: it may be older" in third.faults[0]
@@ -279,9 +466,9 @@ def test_operations_in_threads_of_their_own_and_a_late_class(stage: Stage) -> No
         here(second, "heap").touch.nowait()
         late.add.nowait(1)
         if number % 4 == 0:
-            tell(stage, 1)
+            report(stage, 1)
     stage.settle()
-    tell(stage)
+    report(stage)
     assert sound(stage)
     assert here(second, "heap").other == 24
 
@@ -291,12 +478,12 @@ def test_a_class_with_a_snapshot_is_looked_at_where_each_write_is(stage: Stage) 
     snapping = stage.share(first, Snapping, "snapping")
     snapping.add.nowait()
     stage.settle()
-    tell(stage)
+    report(stage)
     assert sound(stage)
     here(odd, "snapping").value = 7
     snapping.add.nowait()
     stage.settle()
-    tell(stage)
+    report(stage)
     assert bool(odd.faults) == first.runtime.look_always
 
 
@@ -304,10 +491,10 @@ def test_a_joiner_is_compared_with_the_others(monkeypatch: pytest.MonkeyPatch) -
     stage = make(monkeypatch, "some", 4, 3)
     first, _, _, joiner = stage.participants
     stage.share(first, Counter, "counter", 3)
-    tell(stage)
+    report(stage)
     stage.admit(3)
     here(joiner, "counter").value = 1
-    tell(stage)
+    report(stage)
     assert "what made the state that a joiner got" in joiner.faults[0]
     assert not first.faults
 
@@ -318,12 +505,12 @@ def test_reports_do_not_count_as_delivered(stage: Stage) -> None:
     counter.add.nowait(1)
     stage.settle()
     before = first.runtime.dispatched, first.runtime.chain
-    tell(stage)
+    report(stage)
     assert (first.runtime.dispatched, first.runtime.chain) == before
 
 
 @pytest.mark.parametrize(
-    "report",
+    "content",
     [
         (),
         (1,),
@@ -333,15 +520,17 @@ def test_reports_do_not_count_as_delivered(stage: Stage) -> None:
         (3, 1, 1, RECORD.pack(1 << 40, 0, 9, b"x" * 8)),
     ],
 )
-def test_reports_that_nobody_sends_change_nothing(stage: Stage, report: tuple[object, ...]) -> None:
+def test_reports_that_no_member_sends_change_nothing(
+    stage: Stage, content: tuple[object, ...]
+) -> None:
     first, second, _ = stage.participants
     counter = stage.share(first, Counter, "counter", 3)
-    second.runtime.post(Code.DIGESTS, report, "a report")
+    second.runtime.post(Code.DIGESTS, content, "a report")
     stage.settle()
     assert counter.get() == 3
     counter.add.nowait(1)
     stage.settle()
-    tell(stage)
+    report(stage)
     assert sound(stage)
 
 
@@ -377,10 +566,10 @@ def test_members_that_compare_otherwise_are_left_out(
     counter = stage.share(first, Counter, "counter", 3)
     counter.add.nowait(1)
     stage.settle()
-    tell(stage)
+    report(stage)
     counter.add.nowait(1)
     stage.settle()
-    tell(stage)
+    report(stage)
     assert sound(stage)
     alike = [
         who for who, mode in zip(stage.participants, modes, strict=True) if modes.count(mode) > 1
@@ -389,7 +578,7 @@ def test_members_that_compare_otherwise_are_left_out(
     here(odd, "counter").value = 17
     counter.add.nowait(1)
     stage.settle()
-    tell(stage, 6)
+    report(stage, 6)
     assert [bool(who.faults) for who in stage.participants] == [
         who is odd for who in stage.participants
     ]
@@ -401,20 +590,20 @@ def test_a_member_that_has_failed_is_not_waited_for_and_a_joiner_does_not_either
     stage = make(monkeypatch, "some", 5, 4)
     first, second, third, failed, joiner = stage.participants
     counter = stage.share(first, Counter, "counter", 3)
-    tell(stage)
+    report(stage)
     failed.node.call(lambda now: failed.runtime.diverged("a test", None, MemoryError()))
     stage.settle()
     assert failed.faults
     here(third, "counter").value = 17
     counter.add.nowait(1)
     stage.settle()
-    tell(stage, 6)
+    report(stage, 6)
     assert third.faults
     stage.admit(4)
     here(joiner, "counter").value = 18
     counter.add.nowait(1)
     stage.settle()
-    tell(stage, 6)
+    report(stage, 6)
     assert joiner.faults
     assert not first.faults
     assert not second.faults
@@ -429,21 +618,22 @@ def test_where_an_object_stands_among_those_that_were_written_does_not_matter(
     for heap in heaps:
         heap.set.nowait(list(range(3000)))
     stage.settle()
-    tell(stage)
+    report(stage)
     for _ in range(5):
         for heap in heaps:
             heap.touch.nowait()
         replica = replica_of(third, "heap 0")
         stage.settle()
-        replica.take_ran()
-        tell(stage)
+        replica.ran = 0
+        del third.runtime.dirty[replica]
+        report(stage)
     assert sound(stage)
 
 
 def test_a_look_that_fails_here_alone_stops_no_member(stage: Stage) -> None:
     first, _, third = stage.participants
     heap = stage.share(first, Heap, "heap")
-    tell(stage)
+    report(stage)
 
     def fail(*args: object) -> bytes:
         raise MemoryError
@@ -460,9 +650,9 @@ def test_a_look_that_fails_here_alone_stops_no_member(stage: Stage) -> None:
         patch.setattr(digests, "Look", looking)
         heap.touch.nowait()
         stage.settle()
-        tell(stage)
+        report(stage)
     assert sound(stage)
     heap.touch.nowait()
     stage.settle()
-    tell(stage)
+    report(stage)
     assert sound(stage)

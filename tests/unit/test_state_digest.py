@@ -124,8 +124,8 @@ class Sizes:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
 
-    def encode_canonical(self, value: object) -> bytes:
-        encoded = self._codec.encode_canonical(value)
+    def encode_canonical(self, value: object, depth: int) -> bytes:
+        encoded = self._codec.encode_canonical(value, depth=depth)
         assert len(encoded) <= 2 * 4096 * BYTES_PER_VALUE
         return encoded
 
