@@ -12,6 +12,7 @@ from orcalike.bench import (
     resilience,
     sequencer,
     startup,
+    states,
     unpinned,
 )
 from orcalike.bench.harness import BenchError, Lacking
@@ -28,6 +29,7 @@ PARTS = {
     "unpinned": "a write that waits, on all cores, over several starts",
     "sequencer": "a packet's cost at the process that orders, over its size",
     "resilience": "writes of degree 1, 2 and majority, beside degree 0",
+    "states": "writes with digests of states compared, beside those without",
     "busy": "a member that computes: when it sees writes, and what the others feel",
     "startup": "import orcalike and orcalike run, beside the bare interpreter",
     "memory": "what a member takes, beside a bare interpreter",
@@ -38,6 +40,7 @@ PARTS = {
 _BY_THEMSELVES: dict[str, Callable[[bool], list[Row]]] = {
     "unpinned": unpinned.measure,
     "sequencer": sequencer.measure,
+    "states": states.measure,
     "busy": busy.measure,
     "startup": startup.measure,
     "memory": memory.measure,

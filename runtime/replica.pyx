@@ -224,7 +224,7 @@ cdef class Replica:
 
     def waiting_reads(self):
         """This process's own reads whose guard was false."""
-        return list(self.readers)
+        return list(self.readers.values())
 
     def holder(self):
         """The task that holds the mutex, if it has its own place in the order; else None."""

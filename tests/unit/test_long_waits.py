@@ -26,6 +26,14 @@ class Lock:
     def _(self) -> bool:
         return self.opened
 
+    @orca.read
+    def look(self) -> int:
+        return 1
+
+    @look.when
+    def _(self) -> bool:
+        return self.opened
+
 
 @pytest.mark.parametrize("said", [(7,), ([1],), ([1, 2],), ([1, "a", 3],), ("text",)])
 def test_what_is_no_call_is_refused(
@@ -56,3 +64,23 @@ def test_a_call_that_nothing_can_let_go_on_is_named_once(
         waits.cancel()
         with pytest.raises(orca.InvocationCancelled):
             waits.result()
+
+
+def test_a_read_that_waits_for_its_guard_for_long_says_so_and_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It raised AttributeError out of the call after 10 s, where the guard was still false."""
+    with orca.join(listen=f"unix:{tmp_path}/group") as group:
+        lock = group.share(Lock, "lock")
+        caplog.set_level(logging.INFO, "orcalike")
+        waits = lock.look.nowait()
+        group.fence()
+        long_waits = group._runtime.long_waits
+        long_waits.began(waits)
+        long_waits.still_waiting(waits)
+        assert "Lock.look of 'lock' waits: its guard is false" in caplog.text
+        assert [call.invocation for call in long_waits.parked()] == [waits]
+        long_waits._report_idle()
+        group.fence()
+        assert "Lock.look of 'lock'; nothing can let them go on" in caplog.text
+        waits.cancel()

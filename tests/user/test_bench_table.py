@@ -28,6 +28,7 @@ ROWS = {
         "write that waits, r = majority",
         "rate, no wait, r = 1",
     },
+    "states": {"write that waits, core time", "write, no wait, core time"},
     "busy": {
         "seen by a busy worker, median",
         "seen by a busy worker, 99 %",
