@@ -13,6 +13,7 @@ from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.errors import StackError
 from orcalike.transport.stacks import parse_stack, register
 from tests.protocol.every_call import Plain
+from tests.protocol.model import Cast
 from tests.protocol.sim_runtime import Simulation
 from tests.protocol.sim_scene import MS, Scene
 
@@ -98,4 +99,6 @@ def test_each_stack_that_is_accepted_runs_objects(
             late=frozenset(),
             readers=0,
         )
-        Simulation(scene).run()
+        simulation = Simulation(scene)
+        simulation.run()
+        assert any(isinstance(each, Cast) for each in simulation.canon), text

@@ -19,7 +19,7 @@ from tests.protocol.checkers import (
     Watch,
 )
 
-A, B, C = 0xA, 0xB, 0xC
+A, B, C, D = 0xA, 0xB, 0xC, 0xD
 
 
 def view(number: int, *members: int, witness: int = 0) -> Installed:
@@ -252,3 +252,6 @@ def test_a_witness_begins_without_state() -> None:
     joined = view(3, A, B, C, witness=C)
     watch.view(A, joined)
     watch.view(C, joined)
+    assert watch.delivered == 1
+    with pytest.raises(Violation, match=r"^JoinState: "):
+        watch.view(D, view(4, A, B, C, D, witness=C))  # this one has no state, and is no witness

@@ -534,6 +534,7 @@ def test_a_history_of_which_nothing_is_wrong() -> None:
         judge.state(member, joined, 10)
     judge.gauge(B, 4, 4, 10, 10)
     judge.finish([B, C, D])
+    assert judge.delivered == 10
 
 
 def test_with_degree_0_a_write_may_be_lost_with_the_sequencer() -> None:
@@ -548,3 +549,4 @@ def test_with_degree_0_a_write_may_be_lost_with_the_sequencer() -> None:
         judge.view(member, view(3, B, C), 1, 1)
     deliver(judge, "BC", 1, 1, B, holders=2)
     judge.finish([B, C])
+    assert judge.delivered == 3

@@ -176,7 +176,6 @@ class Run:
         for number in range(len(self.nodes)):
             self.ack(number, everything=True)
         self.world.run(lambda: self.world.now > 2 * MINUTE)
-        self.check_the_end()
 
     def inside(self, number: int) -> bool:
         user = self.users[number]
@@ -227,7 +226,9 @@ class Run:
 def test_the_matrix_is_right_at_each_step(block: int) -> None:
     for seed in range(40 * block, 40 * block + 40):
         try:
-            Run(seed).run()
+            run = Run(seed)
+            run.run()
+            run.check_the_end()
         except Exception as error:
             error.add_note(f"seed {seed}")
             raise

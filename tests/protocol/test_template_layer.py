@@ -43,7 +43,7 @@ def test_the_layer_conforms(page: dict[str, Any]) -> None:
 
 def test_groups_with_the_layer_keep_the_promises(page: dict[str, Any]) -> None:
     for seed in range(50):
-        Run(replace(calm(seed), stack=STACK)).run()
+        assert Run(replace(calm(seed), stack=STACK)).run().views
 
 
 def test_a_garbled_message_is_thrown_away(page: dict[str, Any]) -> None:

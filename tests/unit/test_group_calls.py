@@ -56,7 +56,13 @@ def test_an_arrival_that_was_late_is_withdrawn_for_a_coroutine(
 
 def test_one_that_is_complete_is_no_longer_withdrawn(both: tuple[orca.Group, orca.Group]) -> None:
     first, second = both
-    second.barrier.nowait()
+    arrived = second.barrier.nowait()
     second.fence()
     first.barrier(timeout=LONG)
+    arrived.result(LONG)
+    assert not arrived.cancel()
+    other = first.barrier.nowait()  # it needs both again: nothing of the first was taken back
     first.fence(timeout=LONG)
+    assert not other.done()
+    second.barrier(timeout=LONG)
+    other.result(LONG)

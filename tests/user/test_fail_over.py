@@ -167,7 +167,8 @@ def test_without_failures(counting: Counting, sequencer: str) -> None:
     with counting.run("-n3", "--sequencer", sequencer) as run:
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)
-        counting.end(run, 0, 1, 2)
+        ends = counting.end(run, 0, 1, 2)
+    assert [(facts["size"], facts["again"]) for facts in ends] == [(3, 0)] * 3
 
 
 @pytest.mark.parametrize("options", ["", "(resilience=1)"])
@@ -206,7 +207,7 @@ def test_the_sequencer_dies_time_and_again(counting: Counting, options: str) -> 
         for _ in range(3):
             left.remove(int(counting.chaos("kill", "sequencer").split()[2]))
             run.go_on(*left)
-        counting.end(run, *left)
+        assert [facts["size"] for facts in counting.end(run, *left)] == [2, 2]
 
 
 @SCHEMES
@@ -279,7 +280,8 @@ def test_short_pause_expels_nobody(counting: Counting) -> None:
         for rank in (1, 0):
             counting.chaos("pause", str(rank), "100ms")
             run.go_on(0, 1, 2)
-        counting.end(run, 0, 1, 2)
+        ends = counting.end(run, 0, 1, 2)
+    assert [(facts["size"], facts["again"]) for facts in ends] == [(3, 0)] * 3
 
 
 @SEQUENCERS

@@ -65,17 +65,16 @@ with orca.join() as group:
 """
 
 
-def heard(process: subprocess.Popen[str], *patterns: str) -> None:
-    """Read lines until all of these have been there."""
+def unheard(process: subprocess.Popen[str], *patterns: str) -> list[str]:
+    """Read lines until all of these have been there: those that never were."""
     assert process.stdout is not None
     missing = list(patterns)
-    said = []
     for line in process.stdout:
-        said.append(line)
+        print(line, end="")  # pytest shows it if the test fails
         missing = [pattern for pattern in missing if not re.search(pattern, line)]
         if not missing:
-            return
-    raise AssertionError(f"never {missing}: {said}")
+            break
+    return missing
 
 
 def test_why_calls_wait(cli: Cli) -> None:
@@ -89,21 +88,24 @@ def test_why_calls_wait(cli: Cli) -> None:
         subprocess.Popen(alone, stdout=subprocess.PIPE, text=True) as coroutines,
     ):
         try:
-            heard(
+            never = unheard(
                 locked,
                 "Lock.acquire of 'two' waits: its guard is false",
                 "calls wait for each other: rank 0 .* in Lock.acquire of 'two'; rank 1 .* in "
                 "Lock.acquire of 'one'; nothing can let them go on: all threads of all members wait",
             )
-            heard(
+            assert never == []
+            never = unheard(
                 waiting,
                 "find 'nothing' waits: no member has shared an object of that name",
                 "barrier waits: rank 1 .* did not come to the barrier yet",
             )
-            heard(
+            assert never == []
+            never = unheard(
                 coroutines,
                 "Lock.acquire of 'lock' waits: its guard is false; no other call waits for one",
             )
+            assert never == []
         finally:
             coroutines.kill()
 
