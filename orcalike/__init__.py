@@ -13,7 +13,6 @@ Reads run on the local replica; writes are ordered, and run at every replica in 
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -58,6 +57,7 @@ from orcalike.errors import (
     TooManyWaiting,
     WindowFull,
 )
+from orcalike.lazy import attributes as _lazy_attributes
 from orcalike.log import Fallback as _Fallback
 from orcalike.runtime.durations import Duration
 from orcalike.runtime.extension_types import register
@@ -183,12 +183,7 @@ _OF_GROUPS = {
 
 
 if not TYPE_CHECKING:  # a type checker would believe that every name is there
-
-    def __getattr__(name: str) -> Any:
-        if name not in _OF_GROUPS:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(importlib.import_module(_OF_GROUPS[name]), name)
-        return found
+    __getattr__ = _lazy_attributes(__name__, _OF_GROUPS)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,9 @@ when it is first used, and must have been by all members that use it.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from orcalike.lazy import attributes as _lazy_attributes
 
 if TYPE_CHECKING:
     from orcalike.objects.arrays import Array
@@ -32,40 +34,34 @@ for _needed in ("orcalike.runtime.moment", "orcalike.runtime.standard_types"):
     importlib.import_module(_needed)
 
 _MODULES = {
-    "Array": "arrays",
-    "Barrier": "barriers",
-    "BoundedSemaphore": "semaphores",
-    "Cache": "caches",
-    "Condition": "conditions",
-    "Counter": "counters",
-    "Deque": "deques",
-    "Dict": "dicts",
-    "Election": "elections",
-    "Event": "events",
-    "LifoQueue": "queues",
-    "List": "lists",
-    "Lock": "locks",
-    "Maximum": "counters",
-    "Minimum": "counters",
-    "PriorityQueue": "queues",
-    "Queue": "queues",
-    "RLock": "locks",
-    "Semaphore": "semaphores",
-    "Set": "sets",
-    "ShutDown": "queues",
-    "Subscription": "topics",
-    "Topic": "topics",
-    "Value": "value",
+    "Array": "orcalike.objects.arrays",
+    "Barrier": "orcalike.objects.barriers",
+    "BoundedSemaphore": "orcalike.objects.semaphores",
+    "Cache": "orcalike.objects.caches",
+    "Condition": "orcalike.objects.conditions",
+    "Counter": "orcalike.objects.counters",
+    "Deque": "orcalike.objects.deques",
+    "Dict": "orcalike.objects.dicts",
+    "Election": "orcalike.objects.elections",
+    "Event": "orcalike.objects.events",
+    "LifoQueue": "orcalike.objects.queues",
+    "List": "orcalike.objects.lists",
+    "Lock": "orcalike.objects.locks",
+    "Maximum": "orcalike.objects.counters",
+    "Minimum": "orcalike.objects.counters",
+    "PriorityQueue": "orcalike.objects.queues",
+    "Queue": "orcalike.objects.queues",
+    "RLock": "orcalike.objects.locks",
+    "Semaphore": "orcalike.objects.semaphores",
+    "Set": "orcalike.objects.sets",
+    "ShutDown": "orcalike.objects.queues",
+    "Subscription": "orcalike.objects.topics",
+    "Topic": "orcalike.objects.topics",
+    "Value": "orcalike.objects.value",
 }
 
 if not TYPE_CHECKING:  # a type checker would believe that every name is there
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
-        globals()[name] = found = getattr(module, name)
-        return found
+    __getattr__ = _lazy_attributes(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -11,26 +11,23 @@ one that fails as small as it gets.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from orcalike.lazy import attributes as _lazy_attributes
 
 if TYPE_CHECKING:
     from orcalike.testing.members import Members
     from orcalike.testing.processes import Process, ProcessEnded, Processes
 
 _MODULES = {
-    "Members": "members",
-    "Process": "processes",
-    "ProcessEnded": "processes",
-    "Processes": "processes",
+    "Members": "orcalike.testing.members",
+    "Process": "orcalike.testing.processes",
+    "ProcessEnded": "orcalike.testing.processes",
+    "Processes": "orcalike.testing.processes",
 }
 
 if not TYPE_CHECKING:  # a type checker would believe that every name is there
-
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    __getattr__ = _lazy_attributes(__name__, _MODULES)
 
 
 __all__ = ["Members", "Process", "ProcessEnded", "Processes"]

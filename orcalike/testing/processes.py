@@ -14,15 +14,15 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from orcalike.group import Group
+from orcalike.testing.by_rank import ByRank
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -167,61 +167,39 @@ class Process:
         return ProcessEnded(f"rank {self.rank} has ended, with {self._process.wait()}")
 
 
-class Processes(Sequence[Process]):
+class Processes(ByRank[Process]):
     """Processes that are members of a new group, by rank."""
 
     def __init__(self, count: int, timeout: float | None = None) -> None:
-        if count < 1:
-            raise ValueError(f"{count} processes: a group has one member at the least")
-        self._open = contextlib.ExitStack()
-        self._processes: list[Process] = []
-        with contextlib.ExitStack() as failed:
-            failed.callback(self._open.close)
-            folder = tempfile.TemporaryDirectory(prefix="orca", dir="/tmp")  # a short path
-            address = f"unix:{self._open.enter_context(folder)}/group"
+        super().__init__()
+        with self._starting(count) as address:
             seed = os.environ.get("PYTHONHASHSEED") or str(secrets.randbits(32))  # one for all
             for rank in range(count):
                 process = Process(address, rank, {**os.environ, "PYTHONHASHSEED": seed})
-                self._processes.append(process)
+                self._members.append(process)
                 self._open.callback(process.close)
-            for process in self._processes:
+            for process in self._members:
                 process.join_group().result(timeout)
-            failed.pop_all()
-
-    @overload
-    def __getitem__(self, rank: int) -> Process: ...
-    @overload
-    def __getitem__(self, rank: slice) -> Sequence[Process]: ...
-    def __getitem__(self, rank: int | slice) -> Process | Sequence[Process]:
-        """The process of that rank."""
-        return self._processes[rank]
-
-    def __len__(self) -> int:
-        return len(self._processes)
 
     def run(
         self, function: Callable[Concatenate[Group, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> list[T]:
         """Call `function(group, *args)` in all of them at the same time; the results by rank."""
-        futures = [process.start(function, *args, **kwargs) for process in self._processes]
+        futures = [process.start(function, *args, **kwargs) for process in self._members]
         return [future.result() for future in futures]
 
     def kill(self, rank: int) -> None:
         """End a process with SIGKILL: the others go on without it."""
-        self._processes[rank].kill()
+        self._members[rank].kill()
 
     def pause(self, rank: int) -> None:
         """Stop a process with SIGSTOP, until `resume(rank)`."""
-        self._processes[rank].pause()
+        self._members[rank].pause()
 
     def resume(self, rank: int) -> None:
         """Let a process go on that was paused."""
-        self._processes[rank].resume()
+        self._members[rank].resume()
 
     def report(self) -> str:
         """What each of them does."""
-        return "\n".join(process.report() for process in self._processes)
-
-    def close(self) -> None:
-        """End all of them."""
-        self._open.close()
+        return "\n".join(process.report() for process in self._members)
