@@ -44,14 +44,14 @@ examples:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured. A turn is longer than the time between two reports."""
+    """How much is measured. Looks and reports come at their own times: all turns have their part."""
 
     rounds: int
     waits: int
     bursts: int  # of each member, in one turn
 
 
-FULL = Effort(rounds=9, waits=20_000, bursts=500_000)
+FULL = Effort(rounds=25, waits=8_000, bursts=200_000)
 QUICK = Effort(rounds=2, waits=200, bursts=3_000)
 
 

@@ -1,4 +1,4 @@
-"""A chat: whoever starts first makes the room, the others join it, and the room outlives them.
+"""A chat: the first process makes the room, the others join it, and the room outlives them.
 
 PYTHONHASHSEED=0 python examples/chat.py /tmp/room ada
 """

@@ -86,9 +86,9 @@ class Endpoint:
         self.me: Member | None = None
         self.exit_reason: str | None = None
         self.expelled: str | None = None
-        """How the group said that it has gone on without this member."""
+        """Why this member is out of the group, which has gone on; None while it is in."""
         self.diverged: str | None = None
-        """Why this replica stopped serving, until it joins again."""
+        """Why this replica serves no more, until it joins again; None while it serves."""
         self.denied: str | None = None
         self.join_trouble: str | None = None
         self.turned_out: str | None = None
@@ -510,11 +510,11 @@ class Endpoint:
         installed = self.view is not None and self.view.number > before.number
         return installed or self._reset_refused is not None or self._is_out()
 
-    # A member that was expelled.
+    # A member that was expelled, or whose replica has diverged.
 
     @held
     def rejoin(self, timeout: float | None) -> None:
-        """Join again after Expelled or ReplicaDivergence; raises OrcalikeError where none of them was."""
+        """Join again after Expelled or ReplicaDivergence; raises OrcalikeError if neither was."""
         if self.expelled is None and self.diverged is not None and self._is_in:
             self.pump.call(self.stack.leave)
             if not self._watch.wait(self._is_out, LEAVE_WITHIN, "leave"):
@@ -523,7 +523,7 @@ class Endpoint:
         if self.expelled is None:
             raise OrcalikeError("this member was not expelled, and serves: so it cannot join again")
         if not self._targets():
-            raise JoinFailed("this member knows nobody through whom it could join again")
+            raise JoinFailed("this member knows no address at which it could join again")
         expelled = self.expelled
         self._joins = True
         self._tried = 0

@@ -73,8 +73,8 @@ class Rejoin:
     def __call__(self, *, timeout: Duration | None = None) -> None:
         """Join again after `Expelled` or `ReplicaDivergence`, as a new incarnation with the same rank.
 
-        The objects stay bound and get the state that the group has now. What was under way when
-        this member was expelled has ended with Expelled, and is not repeated.
+        The objects stay bound and get the state that the group has now. What was under way has ended
+        with the same error, and is not repeated.
 
         Raises JoinFailed after `timeout` seconds, OrcalikeError where it is a member that serves.
         """

@@ -17,7 +17,7 @@ class Semaphore:
         self._value = value
         self._bound: int | None = None
         self._held: dict[int, list[int]] = {}
-        """By the member's incarnation: its attempts that have a permit."""
+        """By the member's incarnation: its attempts that have a permit, those together that are out."""
 
     @property
     @orca.read
@@ -70,16 +70,18 @@ class Semaphore:
 
     @orca.write
     def release(self, n: int = 1) -> None:
-        """Release permits, also such that were never acquired."""
+        """Release permits: those of this member, else those that others acquired first, else new ones."""
         if n < 1:
             raise ValueError("n must be one or more")
         if self._bound is not None and self._value + n > self._bound:
             raise ValueError("Semaphore released too many times")
         self._value += n
-        member = orca.caller().incarnation
-        left = self._held.pop(member, [])[n:]
-        if left:
-            self._held[member] = left
+        for holder in [orca.caller().incarnation, *self._held]:
+            held = self._held.get(holder, [])
+            n, released = max(n - len(held), 0), min(n, len(held))
+            del held[:released]
+            if not held:
+                self._held.pop(holder, None)
 
     @orca.local
     def __enter__(self) -> bool:

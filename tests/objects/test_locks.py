@@ -159,6 +159,26 @@ def test_a_notification_of_a_member_that_leaves_goes_to_another_one(tmp_path: Pa
         assert woken.is_set()
 
 
+def test_a_permit_that_another_member_has_released_comes_back_once(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        pair = Pair(tmp_path, stack)
+        here, there = pair.both(Semaphore, 3)
+        for _ in range(20):
+            assert there.acquire()
+            here.release()
+        assert here._held == {}
+        assert there.acquire()
+        assert there.acquire()
+        assert here.acquire()
+        here.release(2)  # its own, and the first of the other one's
+        pair.leaving.close()
+        for _ in range(3):  # once the other one has left there are three again, and no more
+            assert here.acquire(timeout=PATIENCE)
+        assert here.value == 0
+        here.release(3)
+        assert here.value == 3
+
+
 def test_an_acquisition_whose_caller_was_interrupted_is_undone(lab: Lab) -> None:
     lock, semaphore = lab.share(Lock), lab.share(Semaphore, 2)
     for each, other in ((lock, 6), (semaphore, 6)):
