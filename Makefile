@@ -31,8 +31,9 @@ check: build     ## lint, formatting, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-JOBS ?= 2
-unit: build      ## the tests alone, JOBS=2 at once
+# More than cores: many tests wait, for processes and for time to pass.
+JOBS ?= 3
+unit: build      ## the tests alone, JOBS=3 at once
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
 test: check unit ## everything that must pass
