@@ -158,20 +158,26 @@ def crew(programs: Programs) -> Crew:
     return Crew(programs)
 
 
-@MEDIA
 @pytest.mark.parametrize(
-    ("count", "degree", "victims"),
+    ("medium", "count", "degree", "victims"),
     [
-        (3, 0, [0]),
-        (3, 0, [2]),
-        (3, 1, [0]),
-        (3, 1, [1]),
-        (3, "majority", [0]),
-        (5, 1, [0]),
-        (5, 2, [0, 1]),
-        (5, 2, [0, 4]),
-        (5, 2, [2, 3]),
-        (5, "majority", [0, 3]),
+        ("unix", 3, 0, [0]),
+        ("unix", 3, 0, [2]),
+        ("unix", 3, 1, [0]),
+        ("unix", 3, 1, [1]),
+        ("unix", 3, "majority", [0]),
+        ("unix", 5, 1, [0]),
+        ("unix", 5, 2, [0, 1]),
+        ("unix", 5, 2, [0, 4]),
+        ("unix", 5, 2, [2, 3]),
+        ("unix", 5, "majority", [0, 3]),
+        # Each degree, each size, and each kind of victims, if not all together.
+        ("tcp", 3, 0, [0]),
+        ("tcp", 3, 1, [1]),
+        ("tcp", 3, "majority", [0]),
+        ("tcp", 5, 1, [0]),
+        ("tcp", 5, 2, [0, 4]),
+        ("tcp", 5, 2, [2, 3]),
     ],
 )
 def test_the_others_go_on(

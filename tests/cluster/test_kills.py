@@ -23,6 +23,7 @@ def test_nothing_acknowledged_is_lost(
         "--r": degree,
         "--fault": fault,
         "--cycles": cycles,
+        "--per-run": cycles,
         "--seed": seed,
         "--between": 0.2,
         "--black-box": 3_000,

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.cluster.conftest import Programs
 
-WRITES = 10_000
+WRITES = 4_000
 
 
 @pytest.mark.parametrize("sequencer", ["witness", "rank"])
@@ -28,7 +28,7 @@ def test_four_writers_make_one_history(programs: Programs, medium: str, sequence
 
 
 def test_bounded_buffer_loses_nothing(programs: Programs) -> None:
-    items = 500
+    items = 200
     facts = programs.facts("-n", "8", "buffer.py", str(items))
     got = [tuple(item) for fact in facts for item in fact["got"]]
     assert sorted(got) == [(who, number) for who in (0, 2, 4, 6) for number in range(items)]

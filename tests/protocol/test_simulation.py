@@ -228,7 +228,7 @@ def test_all_orders_of_one_write_without_a_crash() -> None:
 
 
 def test_orders_of_one_write_and_a_crash() -> None:
-    explored = explore(3, (Event("cast", 0, "1", degree=1),), crashes=1, runs_max=2_000)
+    explored = explore(3, (Event("cast", 0, "1", degree=1),), crashes=1, runs_max=1_000)
     assert explored.states > 1_000
 
 

@@ -173,9 +173,15 @@ def test_without_failures(counting: Counting, sequencer: str) -> None:
     assert [(facts["size"], facts["again"]) for facts in ends] == [(3, 0)] * 3
 
 
-@pytest.mark.parametrize("options", ["", "(resilience=1)"])
-@SCHEMES
-@SEQUENCERS
+@pytest.mark.parametrize(
+    ("sequencer", "scheme", "options"),  # each two of them together
+    [
+        ("witness", "--unix", ""),
+        ("witness", "--tcp", "(resilience=1)"),
+        ("rank", "--unix", "(resilience=1)"),
+        ("rank", "--tcp", ""),
+    ],
+)
 def test_others_go_on_without_a_rank(
     counting: Counting, sequencer: str, scheme: str, options: str
 ) -> None:

@@ -74,8 +74,9 @@ def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a fresh environment with the wheel in it."""
     place = tmp_path_factory.mktemp("environment")
-    venv.create(place, with_pip=True)
-    run(place / "bin" / "python", "-m", "pip", "install", "--quiet", wheel, cwd=place)
+    venv.create(place)
+    pip = [sys.executable, "-m", "pip", f"--python={place / 'bin' / 'python'}"]
+    run(*pip, "install", "--quiet", wheel, cwd=place)
     return place / "bin"
 
 
