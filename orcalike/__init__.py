@@ -1,4 +1,4 @@
-"""orcalike: ordinary Python objects, shared by processes, in one order (DESIGN, section 4).
+"""orcalike: ordinary Python objects, shared by processes, in one order.
 
     import orcalike as orca
 

@@ -78,7 +78,7 @@ def write(
     """Declares a method that goes through the total order and runs at each replica.
 
     `popup`: it may take long, so each replica runs it in a thread of its own that holds the
-    object's mutex (D20). `undo`: an exception leaves the object as it was. `resilience`: its own
+    object's mutex. `undo`: an exception leaves the object as it was. `resilience`: its own
     degree, before the class's and the group's.
     """
     _check_degree(resilience)

@@ -1,4 +1,4 @@
-"""Failpoints: faults at named steps of the protocol, for tests (RELIABILITY 3a).
+"""Failpoints: faults at named steps of the protocol, for tests (docs/internals/failpoints.md).
 
 `ORCALIKE_FAIL=W5@3:kill,V2:stop` has this process kill itself when its core passes step W5 for the
 third time, and stop itself (until somebody continues it) when it first passes V2. A fault is

@@ -1,4 +1,4 @@
-"""A group: what `join` yields (DESIGN, Sharing)."""
+"""A group: what `join` yields."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def connect(joining: Joining) -> Group:
 
 
 def _announce(group: Group) -> None:
-    """The group was joined: one startup line, on the logger (USERS 2.7)."""
+    """The group was joined: one startup line, on the logger."""
     group._begin()
     view, plan, runtime = group.view, group._endpoint.plan, group._runtime
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"

@@ -1,4 +1,4 @@
-"""The group primitives, for programs that want messages and not objects (Amoeba, table 1; A01 to A10).
+"""The group primitives, for programs that want messages and not objects (Amoeba, table 1: A01 to A06).
 
     group = create_group("chat", listen="unix:/tmp/chat")       # or join_group("chat", seeds=...)
     send_to_group(group, b"hello")

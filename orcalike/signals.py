@@ -1,4 +1,4 @@
-"""Python's signal handlers wait while the main thread is inside the core (DESIGN, section 7).
+"""Python's signal handlers wait while the main thread is inside the core.
 
 While a member is open each handler that Python has is a `Deferring` object, which knows whether the
 main thread is in the core (`transport.drivers.deferral`). A handler that the program sets meanwhile

@@ -1,4 +1,4 @@
-"""The witness: a member without replicas, which orders (DESIGN, section 8).
+"""The witness: a member without replicas, which orders.
 
 `orcalike run` starts it before the ranks, as a child of the launching process: busy workers never
 delay the order. It serves each group of the program, one stack for each name. The launcher tells it,

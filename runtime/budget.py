@@ -1,4 +1,4 @@
-"""The bound on handlers: an inline operation uses 5 ms at the most (D07, D20).
+"""The bound on handlers: an inline operation uses 5 ms at the most (D07).
 
 What counts is the processor time that it used, without collections, or a quarter of a second in
 which it waited. One that goes past the bound is reported with its name, at most once in 10 s; the

@@ -102,7 +102,7 @@ class Drop(Change):
 
 
 class ViewChange(Change):
-    """Of objects that are bound together: withdrawals, then the hooks (DESIGN, Declaring)."""
+    """Of objects that are bound together: withdrawals, then the hooks."""
 
     kind = "view"
 

@@ -1,4 +1,4 @@
-"""States are compared: digests of objects at places of the order (promise 13; RELIABILITY I18, I24).
+"""States are compared: digests of objects at places of the order (promise 13; I18, I24).
 
 All members look at the same objects at the same places, which follow from the order alone: a packet
 whose stamp is a period after that of the last look is such a place. What was written since it was

@@ -1,4 +1,4 @@
-"""The state of a group, given to joiners (A44, F19; DESIGN, State transfer).
+"""The state of a group, given to joiners (A44, H76).
 
 A snapshot is the state at one place in the order, and leaves in pieces while the others go on. It has
 parts: the head, the table of objects, then of each object its creation or its state, and what waits

@@ -1,4 +1,4 @@
-"""Histories: what one member saw, as lines of JSON (RELIABILITY 2; the format: docs/history.md).
+"""Histories: what one member saw, as lines of JSON (the format: docs/history.md).
 
 `ORCALIKE_HISTORY` names a folder, and each incarnation of a member has a file there. What others
 may observe is on file before they can: an invocation before its packet may leave, an outcome before

@@ -1,4 +1,4 @@
-"""Invocations: calls of operations that are under way (DESIGN, Invoking).
+"""Invocations: calls of operations that are under way.
 
 An invocation is the one kind of future that there is: a thread waits for its `result`, a
 coroutine awaits it, or it is let go. A failure that nobody asks for is logged.

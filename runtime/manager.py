@@ -682,7 +682,7 @@ class Manager:
     # The change of view.
 
     def view_changed(self, before: View | None, view: View) -> None:
-        """What happens at a view's place in the order (DESIGN, Declaring; A09)."""
+        """What happens at a view's place in the order (A09)."""
         self._count_degrees()
         if before is not None:
             left = [m for m in before.replicas if view.place(m.incarnation) < 0]

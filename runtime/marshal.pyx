@@ -352,7 +352,7 @@ cdef class Codec:
         `depth`: the levels that it may have; 0: as many as what travels.
 
         Replicas of one state have the same bytes, whatever the order in which their dicts and
-        sets were filled; so digests of them can be compared (RELIABILITY I18).
+        sets were filled; so digests of them can be compared (I18).
         """
         return encode_named(self, value, what, True, depth or self.max_depth)
 

@@ -2,8 +2,7 @@
 
 A read belongs to one process: there the clock is the group's as it is in this moment, and the random
 numbers are the process's own. Outside of any operation, as in the unit test of a class that is not
-shared, they are the wall clock, fresh random numbers, a member that stands for this process, and 0
-(DESIGN, Declaring).
+shared, they are the wall clock, fresh random numbers, a member that stands for this process, and 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operations: the descriptors that stand in a shared class (D11, D12; DESIGN, Invoking).
+"""Operations: the descriptors that stand in a shared class (D11, D12).
 
 A call of an operation on an object finds the descriptor, which is called with the object first and
 without a bound method in between. A read of a free object is then a test, two stores, and the call

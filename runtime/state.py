@@ -1,4 +1,4 @@
-"""What the state of a shared object is, and how it is set (A44, F19; DESIGN, State transfer).
+"""What the state of a shared object is, and how it is set (A44, H76).
 
 It is what the object's `snapshot` gives, or else its attributes. `giving` sends it to joiners, and
 `taking` takes it there; a write with `undo` saves it, and puts it back.

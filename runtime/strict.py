@@ -1,4 +1,4 @@
-"""`ORCALIKE_CHECK=strict`: mistakes that cost too much to look for always (DESIGN, Sharing).
+"""`ORCALIKE_CHECK=strict`: mistakes that cost too much to look for always.
 
 An attribute of a shared object that is assigned from outside of its operations is an error, and so
 is a read that changes the state (which `task` compares, for replicas that are marked STRICT).

@@ -481,7 +481,7 @@ cdef class Call(Task):
             self.raw = None
 
     cdef bint pops_up(self) except -1:
-        """Whether the operation may take long, and runs in a thread of its own (D20)."""
+        """Whether the operation may take long, and runs in a thread of its own."""
         return isinstance(self.function, Operation) and (
             (<Operation>self.function).traits & (POPUP | READ) == POPUP)
 

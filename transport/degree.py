@@ -1,4 +1,4 @@
-"""Resilience degrees as they travel: a byte (Amoeba 3.1: A31 to A33; RELIABILITY, H2).
+"""Resilience degrees as they travel: a byte (Amoeba 3.1: A31, A32; H2).
 
 Degree r: a cast is delivered when r + 1 members hold it. How many a majority is depends on the view.
 """

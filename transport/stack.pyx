@@ -2,7 +2,7 @@
 """Stack: the layers of one endpoint, driven from outside (Horus, section 3: H15, H16, H18).
 
 The protocol core is a deterministic machine: frames, calls and the time go in; frames to send,
-upcalls and the next deadline come out. It does no I/O and never reads a clock (RELIABILITY 5a).
+upcalls and the next deadline come out. It does no I/O and never reads a clock.
 
 Inputs: `link_up`, `link_down`, `connect_failed`, `receive`, `died`, the downcalls, `expire`; each takes
 `now`, an integer of nanoseconds that never goes back. Upcalls to `above` are direct calls before

@@ -1,6 +1,6 @@
 """Views: the numbered list of members, oldest first, that a group agrees on (H02).
 
-A view's identity is (lineage, number, ballot), RELIABILITY H1. What is here is data: the
+A view's identity is (lineage, number, ballot) (H1). What is here is data: the
 agreement on views is in `membership/`.
 
 A ballot is `round << PLACE_BITS | place of its leader`: no two leaders have the same. The first

@@ -13,7 +13,7 @@ from orcalike.launch.job import job_directories
 
 #: How long a launcher may take to answer; it may be busy with much output.
 ANSWER_SECONDS = 10.0
-#: Nobody there to talk to (USERS.md 2.6).
+#: Nobody there to talk to (docs/command-line.md).
 UNREACHABLE = 69
 
 

@@ -13,7 +13,7 @@ from orcalike.runtime.durations import parse_duration
 
 
 class Refusal(click.ClickException):
-    """Ends the command with one line on stderr and an exit code of USERS.md 2.6."""
+    """Ends the command with one line on stderr and an exit code of docs/command-line.md."""
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)

@@ -46,7 +46,7 @@ _INTERRUPT = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 def launch(options: Options) -> int:
-    """Run a program as the options say; returns the exit code of USERS.md 2.6.
+    """Run a program as the options say; returns the exit code (docs/command-line.md).
 
     The calling process must have one thread and no children: it is the launcher from here on.
 

@@ -1,6 +1,6 @@
 """What a run is asked to do, and what is made for it: directory, address, environment.
 
-The environment's names are those of USERS.md 2.2: `ORCALIKE_*`, and torchrun's four besides,
+The environment's names are those of docs/command-line.md: `ORCALIKE_*`, and torchrun's four besides,
 so that programs written for it find their rank.
 """
 

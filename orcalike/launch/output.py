@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import select
 
-#: How long what has no newline yet is held back (USERS.md, row 12).
+#: How long what has no newline yet is held back.
 PARTIAL_SECONDS = 0.2
 #: A line longer than this is shown in parts.
 LINE_MAX = 1 << 20

@@ -1,6 +1,6 @@
 """How a run ended: which rank failed first, with which exit code, and what is said of it.
 
-Exit codes are those of USERS.md 2.6.
+Exit codes are those of docs/command-line.md.
 """
 
 from __future__ import annotations

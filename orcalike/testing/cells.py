@@ -1,4 +1,4 @@
-"""Cells: each step of the protocol, in each role, with each fault (RELIABILITY 3a to 3c, G5).
+"""Cells: each step of the protocol, in each role, with each fault (G5).
 
 The simulator lists them by name, so how many of them were tried is a number. A cell counts only
 when its fault really happened at its step.

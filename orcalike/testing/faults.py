@@ -1,4 +1,4 @@
-"""The families of faults that a swarm draws from (RELIABILITY 3, 5d).
+"""The families of faults that a swarm draws from.
 
 Each family is on in half of the seeds, and comes in one to three rounds. Times and rates are drawn
 log-uniform over several orders of magnitude about the detection time D, since what breaks a

@@ -1,4 +1,4 @@
-"""What checkers are told of a group, and what they all may look up (RELIABILITY, section 2).
+"""What checkers are told of a group, and what they all may look up.
 
 Members are named by their incarnation. A cast is named by its sender and the sender's own count of
 its casts, from 1 on; its body says both, so that nothing else can pass for it.
@@ -159,7 +159,7 @@ class Checker:
     """
 
     id = ""
-    """Of the invariant, as in RELIABILITY."""
+    """Of the invariant, as in docs/internals/invariants.md."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts

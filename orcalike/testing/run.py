@@ -3,7 +3,7 @@
 First safety: whatever goes wrong, nothing that was promised may break. Then the faults end, and
 within 10 D there must be one primary view of all its members that run, with nothing left to
 deliver; or, where too few of them are left by the rule H1, a group that says that it is blocked
-(RELIABILITY 5d, G29).
+(G29).
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Event:
     """Of an isolation or a jam: "in", "out" or "" for both. Of a crash: "machine" for all of it,
     "soon" where the processes of its host know of it before they have read what it sent."""
     mark: str = ""
-    """A step of RELIABILITY 3a: it happens when that is passed, by `node` if that is given ..."""
+    """A step (docs/internals/failpoints.md): it happens when that is passed, by `node` if that is given ..."""
     nth: int = 1
     """... for the n-th time."""
 

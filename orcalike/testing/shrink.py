@@ -1,4 +1,4 @@
-"""Shrinking: the smallest scenario that still breaks the same invariant (RELIABILITY 5e).
+"""Shrinking: the smallest scenario that still breaks the same invariant.
 
 Every process, path and purpose draws from a stream of its own, so what is taken out of a scenario
 leaves the rest as it was.

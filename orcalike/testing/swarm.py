@@ -1,4 +1,4 @@
-"""What a seed stands for: a group, its stack, and what happens to it (RELIABILITY 5c, 5d).
+"""What a seed stands for: a group, its stack, and what happens to it.
 
 Each seed leaves features out as well as putting them in (Groce and others, "Swarm testing"), and
 makes limits tiny: what only shows without joins, or with a window of four packets, shows sooner so.

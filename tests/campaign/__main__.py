@@ -1,4 +1,4 @@
-"""The bars of RELIABILITY section 4, measured: `make campaign`, `make campaign TIER=2`.
+"""The bars of docs/testing.md, measured: `make campaign`, `make campaign TIER=2`.
 
     python -m tests.campaign --only G7,G12 --times 0.2
 

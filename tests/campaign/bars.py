@@ -1,4 +1,4 @@
-"""What a campaign is measured by: the bars of RELIABILITY section 4, and what came of each."""
+"""What a campaign is measured by: the bars of docs/testing.md, and what came of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real processes under faults, judged by what they recorded (RELIABILITY 5f).
+"""Real processes under faults, judged by what they recorded.
 
     python -m tests.campaign.real --cycles 20 --n 5 --r 2 --fault kill-sequencer+1 --seed 7
 

@@ -2,5 +2,5 @@
 
 `judge.judge(folder, degree)` reads a folder and gives all that is wrong; `python -m
 tests.histories FOLDER --r DEGREE` prints it. Nothing here knows how orcalike works: the records
-(docs/history.md) and the invariants (RELIABILITY 2) are all there is.
+(docs/history.md) and the invariants (docs/internals/invariants.md) are all there is.
 """

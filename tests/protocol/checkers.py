@@ -1,6 +1,6 @@
 """Checkers: objects that watch every member of a simulated group at every delivery.
 
-Each checks one promise of the design's section 5 (the invariants I1 to I27 that test them), and
+Each checks one promise of docs/model.md (the invariants I1 to I27 that test them), and
 raises `Violation` at the event that breaks it. What they are told is what applications see, so
 that a recorded history can be fed to them as well as a simulation. Members are named by their
 incarnation.
@@ -153,7 +153,7 @@ class SenderOrder(Checker):
 
 
 class VirtualSynchrony(Checker):
-    """I11, promise 4 (H03): who goes from V to V' delivered the same as others that do, in V."""
+    """I11, promise 5 (H03): who goes from V to V' delivered the same as others that do, in V."""
 
     def __init__(self) -> None:
         self._in: dict[int, tuple[Installed, list[Place]]] = {}

@@ -2,7 +2,7 @@
 
 It knows no mutexes, queues, members or messages under way: an invocation runs at its place in the
 order or waits there for its guard; after each change what waits is tried, oldest first. It decides
-what state each object has and how each invocation ends (RELIABILITY, section 2: I18, I19, I25).
+what state each object has and how each invocation ends (I18, I19, I25).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a seed stands for in the simulator of runtimes, and what shows its history (RELIABILITY 5d)."""
+"""What a seed stands for in the simulator of runtimes, and what shows its history."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_from_flush_to_view_nothing_is_delivered() -> None:
 
 def test_views_are_a_succession_of_numbered_lists() -> None:
     """2: each member sees "a sequence of views", and joining and leaving are two of its causes
-    (H02, H13).
+    (H02).
     """
     hands = Hands()
     hands.form("a b c")

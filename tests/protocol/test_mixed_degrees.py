@@ -1,6 +1,6 @@
 """Degrees that differ in one group: each packet has its own, and the smallest decides who may go on.
 
-RELIABILITY, H1 and H2.
+H1 and H2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The clock of the order: what `orca.now()` shows never goes back (DESIGN, Declaring).
+"""The clock of the order: what `orca.now()` shows never goes back.
 
 It is the sequencer's wall clock, as stamped on the packet. Members' clocks differ, and a new
 sequencer goes on from what was stamped before it.

@@ -1,4 +1,4 @@
-"""The core with a detail taken out: somebody notices (RELIABILITY, G26)."""
+"""The core with a detail taken out: somebody notices (G26)."""
 
 from __future__ import annotations
 

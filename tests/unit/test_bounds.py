@@ -1,4 +1,4 @@
-"""What may wait at one object: for its guard, for its mutex, and for its class (DESIGN, Bounded)."""
+"""What may wait at one object: for its guard, for its mutex, and for its class (promise 15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound on handlers counts what an operation used, on a clock that the test drives (D07, D20)."""
+"""The bound on handlers counts what an operation used, on a clock that the test drives (D07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which deaths are certain, and what is handed in before they are told (RELIABILITY H13)."""
+"""Which deaths are certain, and what is handed in before they are told (H13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house rules that no tool checks (design 3): arrows, names, sizes, and what is kept out."""
+"""The house rules that no tool checks: arrows, names, sizes, and what is kept out."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_modules_say_what_they_are() -> None:
 
 
 def test_one_name_per_module() -> None:
-    """The folders' own names would make a second object of each module (STYLE, 5)."""
+    """The folders' own names would make a second object of each module."""
     program = (
         "import sys, orcalike, orcalike.witness, orcalike.cli\n"
         "from orcalike.transport.wire.message import Message\n"

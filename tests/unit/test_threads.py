@@ -1,4 +1,4 @@
-"""The mutex and its lock queue, pop-up threads, and the bound on handlers (D04, D05, D07, D20)."""
+"""The mutex and its lock queue, pop-up threads, and the bound on handlers (D04, D05, D07)."""
 
 from __future__ import annotations
 

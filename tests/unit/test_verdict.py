@@ -1,4 +1,4 @@
-"""Exit codes and last words of a run (USERS.md 2.6)."""
+"""Exit codes and last words of a run (docs/command-line.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window: what a member may have under way, not ordered yet, in messages and in bytes (D13)."""
+"""The window: what a member may have under way, not ordered yet, in messages and in bytes (H70)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heartbeats: datagrams that say that a process runs (A45, H65; RELIABILITY H13, G13, G14).
+"""Heartbeats: datagrams that say that a process runs (A45, H65; H13, G13, G14).
 
 They come from a native thread that needs no interpreter lock: a program that computes for long
 without letting the lock go is slow, not dead, and who suspects it would be wrong. The thread

@@ -1,4 +1,4 @@
-"""Sending a part of what a stack puts out: what a failpoint asks of the driver (RELIABILITY 3a)."""
+"""Sending a part of what a stack puts out: what a failpoint asks of the driver (docs/internals/failpoints.md)."""
 
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.pump cimport Pump

@@ -1,4 +1,4 @@
-"""Peers' processes, watched until they end: how a death becomes certain (RELIABILITY H13).
+"""Peers' processes, watched until they end: how a death becomes certain (H13).
 
 Each end of a Unix socket passes a pidfd of its own process to the other, along with its greeting.
 A pidfd is the kernel's own name for one process: its number cannot come to mean another, it is

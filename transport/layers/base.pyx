@@ -84,7 +84,7 @@ cdef class Core:
         self.departed = ()
 
     cdef int mark(self, str step) except -1:
-        """The protocol passes a failpoint of RELIABILITY 3a: the driver decides what that means."""
+        """The protocol passes a failpoint (docs/internals/failpoints.md): the driver decides what that means."""
         if self.on_mark is not None:
             self.on_mark(step)
         return 0

@@ -1,7 +1,7 @@
 """What TOTAL says in a change of view: what a member holds, a packet that one lacks, and the cut.
 
 A flush makes all members hold the same before the next view begins (Horus 4.3: H62 to H64;
-RELIABILITY H12).
+H12).
 All of it comes from others, so none is believed before it has the right form.
 """
 

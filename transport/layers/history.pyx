@@ -1,4 +1,4 @@
-"""The history: the packets that have their number and are not stable (D13, H63).
+"""The history: the packets that have their number and are not stable (A30, H63).
 
 Each member keeps what it holds until all members hold it, so that any of them can pass on what
 another one lacks when the view changes. There are no gaps between the first and the last.

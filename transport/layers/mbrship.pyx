@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""MBRSHIP: views, and which messages belong to which (Horus 4.3; H02 to H04, H13, H62 to H65, A02, A09).
+"""MBRSHIP: views, and which messages belong to which (Horus 4.3; H02 to H04, H62 to H65, A02, A09).
 
 Promises: members that go from one view to the next delivered the same messages in between
 (virtual synchrony, H03). A message carries the view that it was sent in, and is passed up in

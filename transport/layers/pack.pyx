@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""PACK: many small messages in one packet, a large one in many (in-coprocessor 3.3, F12; H70).
+"""PACK: many small messages in one packet, a large one in many (Horus 4.2 and 4.5: H61, H70).
 
 Promises: what is cast comes out as it went in, message by message, in order; a lone message
 leaves at once. No timer delays anything: while a packet of this member is under way, what is cast

@@ -10,7 +10,7 @@ from orcalike.transport.wire.ring cimport Ring
 
 
 cdef class Sent:
-    """A packet of this member that it has not seen numbered yet (D13)."""
+    """A packet of this member that it has not seen numbered yet."""
     cdef Message message
     cdef Py_ssize_t size            # of its body, which ends where the message ends
     cdef uint64_t counter

@@ -8,7 +8,7 @@ order in which it cast them, each once. The sequencer is the first member of the
 casts it as it is, ORDERED. A packet's counter is its sender's own number for it: the sequencer
 numbers a packet only when its counter is the sender's next, so nothing is ordered twice (H5).
 
-*Resilience* (A31 to A33; RELIABILITY H2, H3): a packet of degree r is tentative until r + 1 members
+*Resilience* (A31, A32; H2, H3): a packet of degree r is tentative until r + 1 members
 hold it and all before it. Members tell the sequencer what they hold; it counts any of them, so the
 slowest does not matter, and its mark, below which all is accepted, rides on what it casts next or
 goes by itself. A member that holds a packet of degree 1 knows of two holders: itself and the
@@ -16,7 +16,7 @@ sequencer. Nothing tentative is delivered anywhere, and what comes behind it wai
 degree the view has too few members for stays with its sender; where the sender's group says
 "available", or was reset, it goes, and MIN(r, members - 1) is its degree (Amoeba 3.1).
 
-*History* (D13, H63): everybody keeps what it holds until all members hold it; the mark of that rides
+*History* (A30, H63): everybody keeps what it holds until all members hold it; the mark of that rides
 on ORDERED. When the view changes, a sender sends again, in order, what it has not seen ordered.
 
 *Credit*: `expect`, the seqno that a member wants next, rides on its requests, and goes by itself
@@ -54,7 +54,7 @@ cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond
 @cython.no_gc                           # a message refers to nothing
 @cython.freelist(64)
 cdef class Sent:
-    """A packet of this member that it has not seen numbered yet (D13)."""
+    """A packet of this member that it has not seen numbered yet."""
 
 
 cdef class Total(Layer):

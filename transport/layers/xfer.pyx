@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""XFER: a joiner gets the state as it stood at the view that admits it (Horus 4.8: H76; A44, F19, F20).
+"""XFER: a joiner gets the state as it stood at the view that admits it (Horus 4.8: H76; A44, F20).
 
 Promises: a joiner's application sees the state at that view, then every cast since, nothing
 missed and nothing twice; the others go on meanwhile. What a piece of state holds is the business

@@ -92,7 +92,7 @@ class Port(Protocol):
         """No primary view can be formed now, by which rule, and who is waited for."""
 
     def mark(self, step: str) -> None:
-        """The protocol passes a failpoint (RELIABILITY 3a)."""
+        """The protocol passes a failpoint."""
 
     def is_broken(self, switch: str) -> bool:
         """Whether this detail is sabotaged, to see that somebody notices."""

@@ -1,4 +1,4 @@
-"""The failure detector: who has been silent for too long (A16, A45, H65; RELIABILITY H13).
+"""The failure detector: who has been silent for too long (A16, A45, H65; H13).
 
 It knows members by their incarnations, and when each was heard; it sends nothing and decides
 nothing. Beats say that a process runs and that the way to it and back is open. A member that is

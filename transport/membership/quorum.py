@@ -1,4 +1,4 @@
-"""Which survivors may go on: the quorum rule (RELIABILITY H1; A14, H06, H07).
+"""Which survivors may go on: the quorum rule (H1; A14, H06, H07).
 
 Pure data in, a ruling out. Any two sets that may form the view after V share a member that lives,
 and where writes have a degree, each such set meets every set of holders.

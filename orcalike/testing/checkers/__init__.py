@@ -1,4 +1,4 @@
-"""The checkers: one class for each invariant of RELIABILITY, section 2, that needs no objects."""
+"""The checkers: one class for each invariant (docs/internals/invariants.md) that needs no objects."""
 
 from orcalike.testing.checkers.durability import Durability, NoDirtyRead, NoSilentLoss
 from orcalike.testing.checkers.ends import Bounded, Liveness

@@ -1,6 +1,6 @@
 """The simulator: any number of stacks in one process, on a virtual clock, from one seed.
 
-It drives the same compiled stacks that run in production (RELIABILITY, section 5). All that happens
+It drives the same compiled stacks that run in production. All that happens
 is an event on one heap, ordered by time and by a tie that is drawn from the seed; so a seed is a
 schedule, and the same seed gives the same trace. Links are reliable FIFO channels, as COM wants
 them; processes die, stop and come back; directions between two of them are cut.

@@ -1,7 +1,7 @@
 """Random numbers for a simulated world: a stream of its own for each thing that draws.
 
 What one thing draws does not depend on what others draw: where a fault is taken out of a schedule,
-the rest goes on as before, which shrinking needs (RELIABILITY 5b).
+the rest goes on as before, which shrinking needs.
 """
 
 from __future__ import annotations
