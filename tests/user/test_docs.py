@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SECONDS = 280
 BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]+)(?:#[^)]*)?\)")
@@ -165,7 +165,11 @@ def test_programs_to_save_are_run(document: Path) -> None:
                          used, re.MULTILINE), name  # fmt: skip
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=by_name)
+@pytest.mark.parametrize(
+    "document",
+    [*DOCUMENTS, *(ROOT / f"{name}.md" for name in ("CHANGELOG", "SECURITY"))],
+    ids=by_name,
+)
 def test_links_lead_somewhere(document: Path) -> None:
     text = BLOCK.sub("", document.read_text(encoding="utf-8"))
     broken = [

@@ -119,7 +119,7 @@ def test_the_source_distribution_has_the_folders_in_their_places(
     assert all(members[f"orcalike/{link}"].isdir() for link in LINKS)
     assert members.keys() >= sources(tree, ".py", ".pyi", ".pyx", ".pxd", ".h", ".tsp", "py.typed")
     assert members.keys() >= {"setup.py", "pyproject.toml", "README.md", "LICENSE", "Makefile"}
-    assert members.keys() >= {f"docs/{path.name}" for path in (tree / "docs").glob("*.md")}
+    assert members.keys() >= {str(path.relative_to(tree)) for path in (tree / "docs").rglob("*.md")}
     made = [name for name in members if name.endswith((".c", ".so", ".pyc"))]
     assert all(name.endswith("bench/pingpong.c") for name in made), made
 
