@@ -167,7 +167,7 @@ def test_programs_to_save_are_run(document: Path) -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [*DOCUMENTS, *(ROOT / f"{name}.md" for name in ("CHANGELOG", "SECURITY"))],
+    [*DOCUMENTS, *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))],
     ids=by_name,
 )
 def test_links_lead_somewhere(document: Path) -> None:
