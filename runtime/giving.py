@@ -352,7 +352,7 @@ class Donor:
         """Of one object; what it is now, where it waits for its class, else what it is when asked."""
         if replica.number in self.runtime.manager.lost:
             return self._parts_of_lost(replica.number)
-        if replica.has(UNDECLARED):
+        if replica.has(UNDECLARED) or replica.number in self.runtime.manager.unmade:
             tasks = [(False, *self._task(task)) for task in replica.queued()]
             waits = [(True, *self._task(call)) for call in replica.waits()]
             return self._parts_of_undeclared(

@@ -35,6 +35,7 @@ from orcalike.runtime.errors import (
 from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.long_waits import UNSEEN
+from orcalike.runtime.raising import fresh
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import decode_pieces, set_plain_state
 from orcalike.runtime.strict import guard_attributes
@@ -81,6 +82,9 @@ class Manager:
         """Who has arrived at the barrier, and the tickets of the arrivals: a thread's each."""
         self.refused: dict[int, str] = {}
         """The objects that were made with a state that cannot travel, by number, and why."""
+        self.unmade: dict[int, Exception] = {}
+        """The objects whose `__init__` has raised, by number, until they are dropped in the order: a
+        member without the class does not know, and must free name and number at the same place."""
         self.lost: dict[int, str] = {}
         """The objects that this process can never use, by number, and why."""
         self._size = 0
@@ -234,18 +238,19 @@ class Manager:
             self.attach(replica, shared, info)
         call = Call(self.runtime, Hook(init, f"{info.cls.__name__}.__init__"), 0, None)
         call.of(creator, ticket, invocation).at(*place).run_held([replica])
-        replica.arguments = None
         if failed:
             replica.mark(DROPPED)  # for what is in its queue
             replica.detach()
-            self.runtime.replicas[replica.number] = None
-            del self.names[replica.name]
-            self._count_degrees()
+            replica.pending = (*place, creator, ticket)
+            self.unmade[replica.number] = failed[0]
         else:
+            replica.arguments = None
             self._found(replica)
         go_on(replica)
-        if replica.number in self.refused and creator.incarnation == self.runtime.incarnation:
-            self.runtime.post(Code.DROP, (replica.number,), "drop")
+        if creator.incarnation == self.runtime.incarnation and (
+            failed or replica.number in self.refused
+        ):
+            self._end_in_order(replica)
 
     def attach(self, replica: Replica, shared: object, info: classes.ClassInfo) -> None:
         """Give a replica its object."""
@@ -268,7 +273,10 @@ class Manager:
         self, replica: Replica, invocation: Invocation[Any], class_name: str, digest: bytes
     ) -> None:
         """Hand a replica's object to who asked for it as that class."""
-        if replica.number in self.lost:
+        if replica.number in self.unmade:
+            invocation.set_error(fresh(self.unmade[replica.number]))
+            self._end_in_order(replica)  # its creator may be gone
+        elif replica.number in self.lost:
             invocation.set_error(NotSerializable(self.lost[replica.number]))
         elif replica.number in self.refused:
             invocation.set_error(NotSerializable(self.refused[replica.number]))
@@ -314,6 +322,11 @@ class Manager:
                 self.runtime.codec.decode(arguments),
             )
 
+    def _end_in_order(self, replica: Replica) -> None:
+        """Drop an object that could not be made; a fault of this process alone is no reason to."""
+        if self.runtime.failure is None:
+            self.runtime.post(Code.DROP, (replica.number,), "drop")
+
     def _find(
         self,
         member: Member,
@@ -326,7 +339,7 @@ class Manager:
         if invocation is None:
             return
         number = self.names.get(name)
-        if number is None:
+        if number is None or number in self.unmade:
             if len(self._sought) >= WAITING_MAX:
                 raise TooManyWaiting(f"{WAITING_MAX} finds wait for their objects already")
             self._own[ticket] = invocation
@@ -349,6 +362,8 @@ class Manager:
         drop.invocation = invocation
         if replica.has(UNDECLARED):  # nothing here can tell what runs before that
             drop.end(replica)
+        elif self.unmade.pop(number, None) is not None:
+            self.bury(replica)
         else:
             drop.submit_for([replica])
         self.lost.pop(number, None)
@@ -730,6 +745,7 @@ class Manager:
         self.names, self.ended, self.expected, self.arrived = {}, set(), set(), {}
         self.least = 0
         self.lost = {}
+        self.unmade = {}
         self.refused = {}
         self._own, self._sought = {}, {}
 
