@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -181,14 +181,20 @@ def own(value: Any) -> Any:
     return copy.deepcopy(value, {_KEEP: True})  # type: ignore[dict-item]
 
 
-def forwarded(name: str) -> Callable[..., Any]:
-    """A method that calls the shared object's method of that name."""
+class _Forwarded:
+    """Stands for methods of a proxy, each of which calls the shared object's method of its name."""
 
-    def call(self: Proxy, *args: Any, **kwargs: Any) -> Any:
-        return own(getattr(bound(self), name)(*args, **kwargs))
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        def call(self: Proxy, *args: Any, **kwargs: Any) -> Any:
+            return own(getattr(bound(self), name)(*args, **kwargs))
 
-    call.__name__ = call.__qualname__ = name
-    return call
+        call.__name__ = name
+        call.__qualname__ = f"{owner.__qualname__}.{name}"
+        setattr(owner, name, call)
+
+
+forwarded: Any = _Forwarded()
+"""`append = clear = forwarded` in the body of a proxy's class."""
 
 
 @orca.register
@@ -225,25 +231,10 @@ class ListProxy(Proxy):
 
     _kind = "list"
 
-    __add__ = forwarded("__add__")
-    __contains__ = forwarded("__contains__")
-    __delitem__ = forwarded("__delitem__")
-    __getitem__ = forwarded("__getitem__")
-    __len__ = forwarded("__len__")
-    __mul__ = forwarded("__mul__")
-    __rmul__ = forwarded("__rmul__")
-    __setitem__ = forwarded("__setitem__")
-    append = forwarded("append")
-    clear = forwarded("clear")
-    copy = forwarded("copy")
-    count = forwarded("count")
-    extend = forwarded("extend")
-    index = forwarded("index")
-    insert = forwarded("insert")
-    pop = forwarded("pop")
-    remove = forwarded("remove")
-    reverse = forwarded("reverse")
-    sort = forwarded("sort")
+    __add__ = __contains__ = __delitem__ = __getitem__ = __len__ = __mul__ = forwarded
+    __rmul__ = __setitem__ = forwarded
+    append = clear = copy = count = extend = index = insert = pop = remove = forwarded
+    reverse = sort = forwarded
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._getvalue())
@@ -270,20 +261,9 @@ class DictProxy(Proxy):
 
     _kind = "dict"
 
-    __contains__ = forwarded("__contains__")
-    __delitem__ = forwarded("__delitem__")
-    __getitem__ = forwarded("__getitem__")
-    __len__ = forwarded("__len__")
-    __or__ = forwarded("__or__")
-    __ror__ = forwarded("__ror__")
-    __setitem__ = forwarded("__setitem__")
-    clear = forwarded("clear")
-    copy = forwarded("copy")
-    get = forwarded("get")
-    pop = forwarded("pop")
-    popitem = forwarded("popitem")
-    setdefault = forwarded("setdefault")
-    update = forwarded("update")
+    __contains__ = __delitem__ = __getitem__ = __len__ = __or__ = __ror__ = forwarded
+    __setitem__ = forwarded
+    clear = copy = get = pop = popitem = setdefault = update = forwarded
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.keys())
@@ -358,7 +338,7 @@ class Acquirer(Proxy):
         limit = () if timeout is None else (timeout,)
         return bool(bound(self).acquire(blocking, *limit))
 
-    release = forwarded("release")
+    release = forwarded
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -404,10 +384,7 @@ class ConditionProxy(Acquirer):
 
     _kind = "Condition"
 
-    wait = forwarded("wait")
-    wait_for = forwarded("wait_for")
-    notify = forwarded("notify")
-    notify_all = forwarded("notify_all")
+    wait = wait_for = notify = notify_all = forwarded
 
 
 @orca.register
@@ -417,10 +394,7 @@ class EventProxy(Proxy):
 
     _kind = "Event"
 
-    is_set = forwarded("is_set")
-    set = forwarded("set")
-    clear = forwarded("clear")
-    wait = forwarded("wait")
+    is_set = set = clear = wait = forwarded
 
 
 @orca.register
@@ -430,9 +404,7 @@ class BarrierProxy(Proxy):
 
     _kind = "Barrier"
 
-    wait = forwarded("wait")
-    abort = forwarded("abort")
-    reset = forwarded("reset")
+    wait = abort = reset = forwarded
 
     @property
     def parties(self) -> int:
@@ -457,15 +429,8 @@ class QueueProxy(Proxy):
 
     _kind = "Queue"
 
-    put = forwarded("put")
-    get = forwarded("get")
-    put_nowait = forwarded("put_nowait")
-    get_nowait = forwarded("get_nowait")
-    qsize = forwarded("qsize")
-    empty = forwarded("empty")
-    full = forwarded("full")
-    task_done = forwarded("task_done")
-    join = forwarded("join")
+    put = get = put_nowait = get_nowait = qsize = empty = full = task_done = forwarded
+    join = forwarded
 
 
 @orca.register
@@ -477,9 +442,16 @@ class ValueProxy(Proxy):
 
     _kind = "Value"
 
-    get = forwarded("get")
-    set = forwarded("set")
-    value = property(get, set)
+    get = set = forwarded
+
+    @property
+    def value(self) -> Any:
+        """The value."""
+        return self.get()
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.set(value)
 
     def __str__(self) -> str:
         return f"Value({self._typecode!r}, {self.get()!r})"
@@ -494,7 +466,7 @@ class ArrayProxy(Proxy):
 
     _kind = "Array"
 
-    __len__ = forwarded("__len__")
+    __len__ = forwarded
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._getvalue())
