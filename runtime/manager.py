@@ -325,7 +325,8 @@ class Manager:
     def _end_in_order(self, replica: Replica) -> None:
         """Drop an object that could not be made; a fault of this process alone is no reason to."""
         if self.runtime.failure is None:
-            self.runtime.post(Code.DROP, (replica.number,), "drop")
+            degree = self.degree_of_change(replica.least)
+            self.runtime.post(Code.DROP, (replica.number,), "drop", degree)
 
     def _find(
         self,
