@@ -92,7 +92,7 @@ def listen_cut(listener: Callable[[frozenset[int | None]], None]) -> None:
 def forget(listener: Callable[..., None]) -> None:
     """The end of `listen`, `listen_died` or `listen_cut`.
 
-    It takes no lock: a forked child calls it, where nobody would let the lock go.
+    It takes no lock: a forked child calls it, in which no thread would let the lock go.
     """
     for listeners in (_on_ended, _on_died, _on_cut):
         if listener in listeners:
@@ -117,7 +117,7 @@ def _take(words: list[str]) -> bool:
             for on_died in _on_died.copy():
                 on_died(int(incarnation))
         case ["cut", others]:
-            _cut = frozenset(int(who) if who.isdigit() else None for who in others.split(","))
+            _cut = frozenset(int(rank) if rank.isdigit() else None for rank in others.split(","))
             _call_on_cut()
         case ["heal"]:
             _cut = frozenset()

@@ -1,7 +1,7 @@
 """The decorators: what a program says of its classes, and what is checked when it says it.
 
 A shared class stays the class that it was. Its operations become descriptors (feature D11), which
-run at once on an object that nobody shared; everything that can be recognised as breaking a
+run at once on an object that is not shared; everything that can be recognised as breaking a
 promise is refused here, all of it in one `DeclarationError` with file, line and remedy (D10).
 """
 
@@ -30,7 +30,7 @@ def shared(*, resilience: Resilience | None = None) -> Callable[[C], C]: ...
 def shared(cls: Any = None, /, *, resilience: Resilience | None = None) -> Any:
     """Declares a class whose objects a group can share.
 
-    The class stays as it is: no base is added, and an object that nobody shared runs its
+    The class stays as it is: no base is added, and an object that is not shared runs its
     operations directly. `resilience` is the degree of all its writes that do not name their own.
 
     Raises:

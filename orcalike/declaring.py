@@ -1,7 +1,7 @@
 """What the decorators check and register (`declare`), with the syntax of the functions at hand.
 
 It is a module of its own because `ast` and `inspect` take long to import: the first class or atomic
-function that a program declares imports them, and nobody else does.
+function that a program declares imports them, and nothing else does.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def _check_atomic(function: FunctionType) -> None:
 
 
 def _atomic_subject(function: FunctionType) -> lint.Subject:
-    who = f"atomic {lint.title(function)}"
-    return lint.Subject(function, who, pure=False, owned=frozenset())
+    label = f"atomic {lint.title(function)}"
+    return lint.Subject(function, label, pure=False, owned=frozenset())
 
 
 def check_again(info: ClassInfo | AtomicInfo, notes: dict[str, None]) -> list[str]:
@@ -85,11 +85,11 @@ def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> A
 def _declare_guard(declared: Atomic[..., Any], guard: FunctionType) -> None:
     """Checks an atomic function's guard, which comes when the function is declared already."""
     function: FunctionType = declared.function
-    who = f"the guard of atomic {lint.title(function)}"
-    _raise(guard_problems(function, guard, who, method=False))
+    label = f"the guard of atomic {lint.title(function)}"
+    _raise(guard_problems(function, guard, label, method=False))
     code = guard.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    _raise(lint.check([lint.Subject(guard, who, pure=True, owned=frozenset(parameters))]))
+    _raise(lint.check([lint.Subject(guard, label, pure=True, owned=frozenset(parameters))]))
     declare(_atomic_info(declared, [function, guard]))
 
 

@@ -59,7 +59,7 @@ GIVE_UP_WITHIN = 1.0
 """Seconds that leaving takes at the most where joining has failed."""
 
 ASK_AGAIN = 1.0
-"""Seconds after which a reset that nobody has answered is asked for again."""
+"""Seconds after which a reset that was not answered is asked for again."""
 
 TRY_AGAIN = 0.02
 """Seconds before another try where a change of view is in the way of a reset."""
@@ -370,7 +370,7 @@ class Endpoint:
                 if not self.pump.call_within(within, self.stack.leave):
                     self._say_left(f"an operation has not ended within {within:g} s")
                 elif not self._watch.wait(self._is_out, within, "leave"):
-                    self._say_left(f"nobody answered within {within:g} s")
+                    self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
         finally:
@@ -382,14 +382,14 @@ class Endpoint:
             if self._can_leave():
                 self.pump.call(self.stack.leave)
                 if not await self._watch.wait_on_loop(self._is_out, within, "leave"):
-                    self._say_left(f"nobody answered within {within:g} s")
+                    self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
         finally:
             self.close()
 
     def _can_leave(self) -> bool:
-        """Whether there is somebody who could let this member go."""
+        """Whether there are members that could let this one go."""
         if self.exit_reason is not None or self.pump.failure is not None:
             return False
         if self.blocked is not None:
@@ -443,7 +443,7 @@ class Endpoint:
 
     @property
     def blocked(self) -> tuple[tuple[Member, ...], str] | None:
-        """Whom the group waits for, and by which rule; None while it may write."""
+        """The members that the group waits for, and by which rule; None while it may write."""
         return self._shortage.blocked
 
     def show(self, view: View) -> View:
@@ -586,7 +586,7 @@ class Endpoint:
             self.diverged = None
         self.exit_reason = None
         self._is_in = True
-        # Whoever leads tells joiners: now this member knows it, whatever it asked for itself.
+        # The leader tells joiners: now this member knows it, whatever it asked for itself.
         options = self.stack.config.options
         options["resilience"] = resilience_of(self.upper.group_degree)
         options["degree"] = "available" if self.upper.available else "required"
@@ -605,7 +605,7 @@ class Endpoint:
         self._watch.notify()
 
     def _tell_loss(self, view: View) -> None:
-        """Somebody has reset the group, and this member was in it before (I9)."""
+        """The group was reset, and this member was in it before (I9)."""
         if not self.tells_loss:
             return
         text = (

@@ -5,7 +5,7 @@ OrcalikeError
 ├── NotSerializable         a value that cannot travel
 ├── ClassMismatch           a name shared with another class
 ├── NestedWrite             an operation that used another object
-├── GuardFalse              a guard that nobody could make true
+├── GuardFalse              a guard that no other call could make true
 ├── ObjectDropped           the object was ended
 ├── GroupClosed             the group was left
 ├── WindowFull              too much is under way: drain

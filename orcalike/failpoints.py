@@ -1,7 +1,7 @@
 """Failpoints: faults at named steps of the protocol, for tests (docs/internals/failpoints.md).
 
 `ORCALIKE_FAIL=W5@3:kill,V2:stop` has this process kill itself when its core passes step W5 for the
-third time, and stop itself (until somebody continues it) when it first passes V2. A fault is
+third time, and stop itself (until it is continued by SIGCONT) when it first passes V2. A fault is
 `STEP[@NTH][#FRAMES]:ACTION`; with `#2` it strikes when two of the frames that the step sends are with
 the kernel, and none of the others are; what the same input put out before the step, as the mark
 before it tells, leaves too. The actions:
@@ -9,7 +9,7 @@ before it tells, leaves too. The actions:
 - `kill`: SIGKILL to itself;
 - `stop`: SIGSTOP to itself;
 - `exit`: the process ends at once, with exit code 86;
-- `delay-MS`: whoever drives the core stands still for that many milliseconds.
+- `delay-MS`: the thread that drives the core stands still for that many milliseconds.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def find_failpoints(environ: Mapping[str, str] = os.environ) -> tuple[Failpoint,
 
 
 class Witness(Protocol):
-    """Who is told that a fault strikes: a history's recorder."""
+    """What is told that a fault strikes: a history's recorder."""
 
     def fault(self, step: str, nth: int, action: str) -> None:
         """What the fault does comes right after this."""

@@ -105,9 +105,9 @@ class Group:
         try:
             self._runtime.invoke_group(Code.ENDED, tuple(sorted(ranks)), "the end of a rank")
         except OrcalikeError as error:
-            _log.info("nobody was told that ranks %s have ended: %s", sorted(ranks), error)
+            _log.info("the group was not told that ranks %s have ended: %s", sorted(ranks), error)
 
-    # Who is in it.
+    # Its members.
 
     @property
     def name(self) -> str:
@@ -211,12 +211,12 @@ class Group:
 
     @property
     def find(self) -> Find:
-        """`find(cls, name)`: the object of that name, as soon as somebody has shared it."""
+        """`find(cls, name)`: the object of that name, as soon as a member has shared it."""
         return Find(self._runtime)
 
     @property
     def drop(self) -> Drop:
-        """`drop(obj)` ends a shared object: whoever still uses it gets ObjectDropped."""
+        """`drop(obj)` ends a shared object: what still uses it gets ObjectDropped."""
         return Drop(self._runtime)
 
     @property
@@ -228,7 +228,7 @@ class Group:
     def barrier(self) -> Whole:
         """`barrier()` returns when all members with a rank have called it.
 
-        All are those of the view in which the first arrival is ordered, less those who leave.
+        All are those of the view in which the first arrival is ordered, less those that leave.
         """
         return Whole(self._runtime, Code.BARRIER)
 

@@ -15,7 +15,7 @@ class Blocked(NamedTuple):
     """Why a group may not go on writing, or not with the degrees that are asked for."""
 
     missing: tuple[Member, ...]
-    """Whom it waits for."""
+    """The members that it waits for."""
     rule: str
     """What it needs them for."""
 
@@ -34,7 +34,7 @@ class GroupInfo:
     resilience: Resilience
     """The degree of what has no degree of its own."""
     blocked: Blocked | None
-    """Whom the group waits for, and why; None while it may write, and has members enough for every
+    """The members that the group waits for, and why; None while it may write, and has members enough for every
     degree in use. Where only those lack, `view.primary` is True: what has no degree goes on."""
     next_seqno: int
     """The place in the order of the packet that is delivered here next."""

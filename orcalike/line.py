@@ -15,7 +15,7 @@ from orcalike.transport.view import Member, View
 
 
 class Line:
-    """What a launcher and one member of one group tell each other; `addresses`: who listens where."""
+    """What a launcher and one member of one group tell each other; `addresses`: where each listens."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Line:
         cast_ended: Callable[[set[int]], None],
         changed: Callable[[], None],
     ) -> None:
-        """`cast_ended` tells the group who has ended; `changed` hears that there is another one."""
+        """`cast_ended` tells the group which ranks have ended; `changed` hears of another one."""
         self.ended: set[int] = set()
         """The ranks that have ended, by the launcher's word."""
         self._group, self._pump, self._addresses = group, pump, addresses
@@ -64,8 +64,8 @@ class Line:
         self._pump.later(lambda: self._pump.call(self._cut_off))
 
     def _cut_off(self, now: int) -> None:
-        whom = self._cut  # as it is now: calls of `later` may come in any order
-        self._pump.sever([self._addresses[who] for who in whom if who in self._addresses])
+        cut = self._cut  # as it is now: calls of `later` may come in any order
+        self._pump.sever([self._addresses[rank] for rank in cut if rank in self._addresses])
 
     # What the member says.
 
@@ -75,7 +75,7 @@ class Line:
         control.tell_joining(self._group, incarnation)
 
     def viewed(self, view: View, incarnation: int) -> None:
-        """A primary view was installed; who orders tells the group who has ended."""
+        """A primary view was installed; the sequencer tells the group which ranks have ended."""
         took_office = not self._orders
         self._orders = view.place(incarnation) == 0
         if self._orders:
@@ -83,10 +83,10 @@ class Line:
         else:
             control.tell_unblocked(self._group)
         if self._orders and took_office:
-            self._cast = set()  # whoever ordered before may not have told it
+            self._cast = set()  # the sequencer before may not have told it
             if self.ended:
                 threading.Thread(target=self._say_who_ended, name="orcalike", daemon=True).start()
-        # A death is certain for whoever hears of it before it knows the member, too.
+        # A death is certain, too, if it is heard of before the member is known.
         for member in view.members:
             if member.incarnation in self._died:
                 self._told_died(member.incarnation)

@@ -56,7 +56,7 @@ class Subject:
     """A function to check, and by which rules."""
 
     function: FunctionType
-    who: str
+    label: str
     """What messages call it: `JobQueue.put`."""
     pure: bool
     """Reads and guards: what is `owned` may not change."""
@@ -71,10 +71,10 @@ class Subject:
 
 
 def method(
-    cls: type[Any], origin: type[Any], function: FunctionType, who: str, *, pure: bool
+    cls: type[Any], origin: type[Any], function: FunctionType, label: str, *, pure: bool
 ) -> Subject:
     """The subject for a method, whose first parameter is the object."""
-    return Subject(function, who, pure, frozenset(function.__code__.co_varnames[:1]), cls, origin)
+    return Subject(function, label, pure, frozenset(function.__code__.co_varnames[:1]), cls, origin)
 
 
 def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> list[str]:
@@ -103,10 +103,10 @@ def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> 
     return list(found)
 
 
-def finding(function: FunctionType, who: str, what: str, remedy: str, line: int = 0) -> str:
-    """One line of a DeclarationError: where, who, what is wrong, and what to do."""
+def finding(function: FunctionType, label: str, what: str, remedy: str, line: int = 0) -> str:
+    """One line of a DeclarationError: the place, the label, what is wrong, and what to do."""
     code = function.__code__
-    return f"{code.co_filename}:{line or code.co_firstlineno}: {who} {what}; {remedy}"
+    return f"{code.co_filename}:{line or code.co_firstlineno}: {label} {what}; {remedy}"
 
 
 def title(thing: type[Any] | FunctionType) -> str:
@@ -123,21 +123,21 @@ def _shape(subject: Subject) -> Iterator[str]:
         if isinstance(default, _CONTAINERS):
             yield finding(
                 function,
-                subject.who,
+                subject.label,
                 f"has the default {default!r:.40}, which all calls of one process share",
                 "use None, and make a new one in the body",
             )
     if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         yield finding(
             subject.function,
-            subject.who,
+            subject.label,
             "is async, and operations never wait",
             "write it with `def`, and await it where you call it, with `.aio()`",
         )
     elif flags & inspect.CO_GENERATOR and not subject.helper:
         yield finding(
             subject.function,
-            subject.who,
+            subject.label,
             "is a generator, which would go on after the operation has ended",
             "return a list",
         )
@@ -166,7 +166,7 @@ class _Visitor(ast.NodeVisitor):
         if not self.is_unchecked(node):
             line = getattr(node, "lineno", 0)
             self.findings.append(
-                finding(self.subject.function, self.subject.who, what, remedy, line)
+                finding(self.subject.function, self.subject.label, what, remedy, line)
             )
 
     def note(self, node: ast.AST, what: str) -> None:
@@ -174,7 +174,7 @@ class _Visitor(ast.NodeVisitor):
         if not self.is_unchecked(node):
             line = getattr(node, "lineno", 0)
             file = self.subject.function.__code__.co_filename
-            self.notes.append(f"{file}:{line}: {self.subject.who} {what}, which is not checked")
+            self.notes.append(f"{file}:{line}: {self.subject.label} {what}, which is not checked")
 
     def is_unchecked(self, node: ast.AST) -> bool:
         file = self.subject.function.__code__.co_filename
@@ -319,9 +319,9 @@ class _Visitor(ast.NodeVisitor):
         name: str,
         owned: frozenset[str] = frozenset(),
     ) -> None:
-        who = f"{name}, which {self._who} calls,"
+        label = f"{name}, which {self._label} calls,"
         pure = self.subject.pure
-        self.check_too(node, Subject(function, who, pure=pure, owned=owned))
+        self.check_too(node, Subject(function, label, pure=pure, owned=owned))
 
     def check_too(self, node: ast.AST, called: Subject) -> None:
         """A line that is unchecked answers for what it calls as well."""
@@ -378,8 +378,8 @@ class _Visitor(ast.NodeVisitor):
         return self.subject.function.__module__
 
     @property
-    def _who(self) -> str:
-        return self.subject.who.partition(", which ")[0]
+    def _label(self) -> str:
+        return self.subject.label.partition(", which ")[0]
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
@@ -445,8 +445,8 @@ class _Visitor(ast.NodeVisitor):
         owned: frozenset[str] | None = None,
     ) -> None:
         assert self.subject.cls is not None
-        who = f"{title(origin)}.{node.attr}, which {self._who} calls,"
-        subject = method(self.subject.cls, origin, function, who, pure=pure)
+        label = f"{title(origin)}.{node.attr}, which {self._label} calls,"
+        subject = method(self.subject.cls, origin, function, label, pure=pure)
         owned = subject.owned if owned is None else owned
         self.check_too(node, replace(subject, owned=owned))
 

@@ -55,7 +55,7 @@ class Members:
         init = self.found.get("__init__", (object, None))[1]
         self.init: FunctionType | None = init if isinstance(init, FunctionType) else None
 
-    def who(self, name: str) -> str:
+    def label(self, name: str) -> str:
         return f"{lint.title(self.cls)}.{name}"
 
     def problems(self) -> Iterator[str]:
@@ -78,10 +78,10 @@ class Members:
             code = function.__code__
             if name in _HOOK_FORMS or name in _NO_OPERATIONS:
                 what = "is called by orcalike or Python itself, and is no invariant"
-                yield lint.finding(function, self.who(name), what, "leave @invariant out")
+                yield lint.finding(function, self.label(name), what, "leave @invariant out")
             elif code.co_argcount != 1 or code.co_kwonlyargcount:
                 what = "is an invariant, which is called with the object alone"
-                yield lint.finding(function, self.who(name), what, f"write `def {name}(self)`")
+                yield lint.finding(function, self.label(name), what, f"write `def {name}(self)`")
         if ("snapshot" in self.hooks) != ("restore" in self.hooks):
             yield (
                 f"{_place(self.cls)}: {lint.title(self.cls)} has one of snapshot and restore; "
@@ -89,20 +89,20 @@ class Members:
             )
 
     def _member_problems(self, name: str, value: object) -> Iterator[str]:
-        """A public method, property or dunder that nobody declared, or that hides an operation."""
-        who = self.who(name)
+        """A public method, property or dunder that is not declared, or that hides an operation."""
+        label = self.label(name)
         functions = functions_of(value)
         public = _is_public(name)
         if any(_operation_in(vars(base).get(name)) is not None for base in self.cls.__mro__):
             what = "hides an operation of a base and is none"
-            yield f"{self._where(functions)}: {who} {what}; decorate it as it is in the base"
+            yield f"{self._where(functions)}: {label} {what}; decorate it as it is in the base"
         elif public and isinstance(value, cached_property | partialmethod | singledispatchmethod):
             what = f"is a {type(value).__name__}, which would change the object past the order"
-            yield f"{self._where(functions)}: {who} {what}; write a method and {_DECORATE}"
+            yield f"{self._where(functions)}: {label} {what}; write a method and {_DECORATE}"
         elif public and functions and not all(map(self._is_exempt, functions)):
             above = "write @property above @read, or @property above @local"
             remedy = above if isinstance(value, property) else _DECORATE
-            yield lint.finding(functions[0], who, "is public, and no operation", remedy)
+            yield lint.finding(functions[0], label, "is public, and no operation", remedy)
 
     def _is_exempt(self, function: FunctionType) -> bool:
         """Whether a public function needs no decorator: `@local`, a guard, or a dataclass's."""
@@ -122,30 +122,32 @@ class Members:
 
     def _operation_problems(self, name: str, operation: Operation[Any, ..., Any]) -> Iterator[str]:
         function = operation.function
-        who = self.who(name)
+        label = self.label(name)
         value = self.found[name][1]
         if name in _HOOK_FORMS or name in _NO_OPERATIONS:
             what = f"is called by orcalike or Python itself, and is no {operation.kind}"
-            yield lint.finding(function, who, what, f"leave @{operation.kind} out")
+            yield lint.finding(function, label, what, f"leave @{operation.kind} out")
         elif name != _mangled(function.__name__, self.found[name][0]):
             what = f"is {function.__name__} under a second name"
-            yield lint.finding(function, who, what, "write a method of its own")
+            yield lint.finding(function, label, what, "write a method of its own")
         if function.__code__.co_argcount == 0:
-            yield lint.finding(function, who, "has no `self`", "give it one, or use @staticmethod")
+            yield lint.finding(
+                function, label, "has no `self`", "give it one, or use @staticmethod"
+            )
         if isinstance(value, property) and (
             operation.kind == "write" or value.fset is not None or value.fdel is not None
         ):
             what = "is a property that changes the object"
-            yield lint.finding(function, who, what, "write a method and decorate it with @write")
+            yield lint.finding(function, label, what, "write a method and decorate it with @write")
         for base in self.cls.__mro__:
             above = _operation_in(vars(base).get(name))
             if above is not None and above.kind != operation.kind:
                 what = (
                     f"is a {operation.kind}, and overrides the {above.kind} of {lint.title(base)}"
                 )
-                yield lint.finding(function, who, what, f"declare it @{above.kind}")
+                yield lint.finding(function, label, what, f"declare it @{above.kind}")
         if operation.guard is not None:
-            yield from guard_problems(function, operation.guard, f"the guard of {who}")
+            yield from guard_problems(function, operation.guard, f"the guard of {label}")
 
     def _hook_problems(self, name: str, value: object) -> Iterator[str]:
         """A hook is called by orcalike, which must know how."""
@@ -159,20 +161,20 @@ class Members:
             or functions[0].__code__.co_argcount != form.count(",") + 1
         ):
             what = "is a hook that orcalike calls in another way"
-            yield f"{self._where(functions)}: {self.who(name)} {what}; write `{form}`"
+            yield f"{self._where(functions)}: {self.label(name)} {what}; write `{form}`"
 
     def subjects(self) -> Iterator[lint.Subject]:
         """The functions that run at each replica, with the rules for each."""
         cls = self.cls
         for name, (origin, operation) in self.operations.items():
             reads = operation.kind == "read"
-            yield lint.method(cls, origin, operation.function, self.who(name), pure=reads)
+            yield lint.method(cls, origin, operation.function, self.label(name), pure=reads)
             if operation.guard is not None:
-                who = f"the guard of {self.who(name)}"
-                yield lint.method(cls, origin, operation.guard, who, pure=True)
+                label = f"the guard of {self.label(name)}"
+                yield lint.method(cls, origin, operation.guard, label, pure=True)
         for name, function in self._plain_functions():
             pure = name == "snapshot" or name in self.invariants
-            yield lint.method(cls, self.found[name][0], function, self.who(name), pure=pure)
+            yield lint.method(cls, self.found[name][0], function, self.label(name), pure=pure)
 
     def functions(self) -> list[FunctionType]:
         """All that decides what a replica does, in an order that is the same at each member."""
@@ -235,17 +237,17 @@ def functions_of(value: object) -> list[FunctionType]:
 
 
 def guard_problems(
-    function: FunctionType, guard: object, who: str, *, method: bool = True
+    function: FunctionType, guard: object, label: str, *, method: bool = True
 ) -> Iterator[str]:
     """A guard is called with the operation's own arguments, and so has its parameters."""
     if not isinstance(guard, FunctionType):
         problem = f"is not a plain function but {guard!r}"
-        yield lint.finding(function, who, problem, "decorate it with `when` alone")
+        yield lint.finding(function, label, problem, "decorate it with `when` alone")
     elif _parameters(guard, method) != _parameters(function, method):
         names = inspect.getargs(function.__code__)
         listed = ", ".join([*names.args, *filter(None, (names.varargs, names.varkw))])
         what = "has other parameters or defaults than its operation"
-        yield lint.finding(guard, who, what, f"give it the same: ({listed})")
+        yield lint.finding(guard, label, what, f"give it the same: ({listed})")
 
 
 def _parameters(function: FunctionType, method: bool) -> tuple[object, ...]:

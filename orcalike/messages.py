@@ -7,7 +7,7 @@
         case Joined(member) | Left(member): ...
     leave_group(group)
 
-All block, and may be called from any thread: who wants to do two things at once has two threads
+All block, and may be called from any thread: to do two things at once, have two threads
 (A10). Groups are closed: only members send and receive (A08). Data, joins and leaves are events in
 one order, the same at each member (A09): a join is delivered to all but the joiner, a leave to all
 and to the leaver too, which knows then that it has seen everything.
@@ -157,13 +157,13 @@ class Inbox(Layer):
         self.notice: Exception | None = None
         """What the next send raises, once."""
         self.awaited: deque[Waitable] = deque()
-        """Who waits for this member's own messages, in the order in which they come back."""
+        """The senders that wait for this member's own messages, in the order in which they come back."""
         pack = stack.focus("PACK")
         self.pack = pack if isinstance(pack, Pack) else None
         self.room: Waitable | None = None
-        """Whoever sends more than may be under way waits for this."""
+        """A sender of more than may be under way waits for this."""
         self.group_degree = 0
-        """The group's resilience degree, which all its messages have; 0 where nobody can join."""
+        """The group's resilience degree, which all its messages have; 0 if no process can join."""
         if self.endpoint.plan.how != "alone":
             self.group_degree = degree_of(self.endpoint.plan.resilience)
         self.available = self.endpoint.plan.degree == "available"
@@ -240,7 +240,7 @@ class Inbox(Layer):
                 self.size += len(event.data)
 
     def add(self, *events: Event) -> None:
-        """Keep events for those who receive."""
+        """Keep events for those that receive."""
         with self.lock:
             self.events.extend(events)
             self.size += sum(len(event.data) for event in events if isinstance(event, Data))
@@ -267,7 +267,7 @@ class Inbox(Layer):
         return self.room
 
     def tell_room(self) -> None:
-        """There may be room, or will never be: those who wait for it look again."""
+        """There may be room, or will never be: those that wait for it look again."""
         room, self.room = self.room, None
         if room is not None:
             room.finish()
@@ -537,7 +537,7 @@ def create_group(
     lost while at most r crash; with `degree="available"` when MIN(r, members - 1) + 1 do. `stack` is a stack string, as for
     `orcalike.join`: all members must have the same one, and it may be without PACK.
 
-    Raises InsecureConfig, StackError, OrcalikeError where nobody can listen there.
+    Raises InsecureConfig, StackError, OrcalikeError if no socket can listen there.
     """
     plan = _plan(name, None, listen, resilience, None, stack, key, degree)
     if plan.how == "launched":
@@ -562,7 +562,7 @@ def join_group(
     """
     plan = _plan(name, seeds, None, 0, timeout, stack, key)
     if plan.how == "alone":
-        raise ValueError("nobody launched this program: name the group's members with seeds=")
+        raise ValueError("this program was not launched: name the group's members with seeds=")
     return _joined(plan)
 
 
@@ -570,7 +570,7 @@ def _leave_again(plan: Plan, group: MessageGroup) -> None:
     group._leave(1.0)
 
 
-# A handler of a signal may raise as this returns: nobody would have the group then.
+# A handler of a signal may raise as this returns: the caller would not have the group then.
 @held_or_undone(_leave_again)
 def _joined(plan: Plan) -> MessageGroup:
     group = MessageGroup(plan)
@@ -579,7 +579,7 @@ def _joined(plan: Plan) -> MessageGroup:
 
 
 def _refuse_loop(what: str) -> None:
-    asyncio = sys.modules.get("asyncio")  # where nobody has imported it, no loop runs
+    asyncio = sys.modules.get("asyncio")  # if it is not imported, no loop runs
     if asyncio is not None and asyncio._get_running_loop() is not None:
         raise BlockingInLoop(
             f"{what} would block the event loop that runs on this thread: "
@@ -661,9 +661,9 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: Duration | None =
     """ResetGroup (A05): rebuild a blocked group of the members that answer (A12 to A14).
 
     View changes need no reset: a group that has lost members goes on by itself, no call fails for
-    it, and all receive `Left`. But where those who are left may not go on without the others,
-    because these may have gone on themselves or hold what nobody else does, the group is blocked:
-    senders wait, and `get_info_group(group).blocked` says for whom. The program may then say that
+    it, and all receive `Left`. But if those that are left may not go on without the others,
+    because these may have gone on themselves or hold what no other does, the group is blocked:
+    senders wait, and `get_info_group(group).blocked` says for which members. The program may then say that
     `minimum` members are enough, this one and witnesses included. How many that is is its own
     policy: a bank wants more than half, a multiplication of matrices is content with one. What only
     the missing members held is lost; the group has a new lineage (`view.lineage`), and they are

@@ -22,7 +22,7 @@ class Switching:
         self._before = INTERVAL
 
     def shorten(self) -> None:
-        """Somebody needs it short; one that is shorter already stays."""
+        """A group needs it short; one that is shorter already stays."""
         with self._lock:
             self._users += 1
             if self._users == 1:
@@ -30,7 +30,7 @@ class Switching:
                 sys.setswitchinterval(min(self._before, INTERVAL))
 
     def restore(self) -> None:
-        """As it was, when nobody needs it any more; what the program has set meanwhile stays."""
+        """As it was, when no group needs it any more; what the program has set meanwhile stays."""
         with self._lock:
             self._users -= 1
             if self._users == 0 and abs(sys.getswitchinterval() - INTERVAL) < INTERVAL / 100:

@@ -14,7 +14,7 @@ SAY_EVERY = 10.0
 
 
 class Watch:
-    """Who waits until something holds; `notify` has all of them look again.
+    """What waits until something holds; `notify` has all of it look again.
 
     `attend(waitable, seconds)` has a thread wait, and says whether it is done. `say(what)` is called
     each 10 s while something is waited for.

@@ -76,13 +76,13 @@ class Seat(Layer):
         control.tell_blocked(self.group, missing, rule)
 
     def up_view(self, view: View, cut: bytes) -> None:
-        """Whoever comes late must know who has ended."""
+        """A member that comes late must know which ranks have ended."""
         self.orders = view.place(self.stack.me.incarnation) == 0
         (control.tell_sequencer if self.orders else control.tell_unblocked)(self.group)
         self.stack.again(self)
 
     def proceed(self) -> None:
-        """Tell the group which ranks have ended, where nobody else does: who orders, does."""
+        """Tell the group which ranks have ended, if no other does: the sequencer does."""
         if not self.ended or not self.orders:
             return
         body = bytes((0, Code.ENDED << 1)) + b"".join(map(msgpack.packb, sorted(self.ended)))
@@ -116,7 +116,7 @@ class Witness:
         self.pump.key = find_key()
         self.pump.stack_for = self._greeted_for
         self.pump.listen(listener)
-        control.listen_died(lambda who: self.pump.later(lambda: self.pump.told_died(who)))
+        control.listen_died(lambda dead: self.pump.later(lambda: self.pump.told_died(dead)))
         self.pump.hears_deaths = True
         control.listen_cut(self._told_cut)
         for group in sorted(formed):
@@ -168,7 +168,7 @@ class Witness:
     def _cut_off(self) -> None:
         def sever(now: int) -> None:
             addresses = [find_addresses(group) for group in self.seats]
-            self.pump.sever([each[who] for each in addresses for who in self.cut if who in each])
+            self.pump.sever([each[rank] for each in addresses for rank in self.cut if rank in each])
 
         self.pump.call(sever)
 

@@ -22,7 +22,7 @@ from orcalike.transport.view import Member, View
 
 
 class Events(Protocol):
-    """Who is told what happens to the group; none of these may block or invoke."""
+    """What is told what happens to the group; none of these may block or invoke."""
 
     def viewed(self, view: View) -> None:
         """A view was installed."""
@@ -85,7 +85,7 @@ def make_runtime(
     `digests` of states are compared: "some", "all" (one after each write), or "none"; none where a
     history is kept, which has states of its own. `patient`: a call that the view is too small for waits.
     `degree` is the group's, where this member makes it, and `available` whether a degree counts as
-    far as the view has members for it; `single`: nobody else can join. `history`:
+    far as the view has members for it; `single`: no other process can join. `history`:
     it keeps one, in this folder for the group of this name, and the digest too; raises OSError
     where the folder is no good. `seed` is the group's, where this member makes it.
     """

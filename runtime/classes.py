@@ -86,7 +86,7 @@ _listeners: list[Callable[[ClassInfo | AtomicInfo], None]] = []
 
 
 def declare(info: ClassInfo | AtomicInfo) -> None:
-    """Registers a class or an atomic function and tells those who wait for one.
+    """Registers a class or an atomic function and notifies those that wait for one.
 
     A name that is declared again (a module that was reloaded, a class in a function that was
     called again) means the newest from now on; objects of the older class keep their own.
@@ -119,7 +119,7 @@ def lookup_atomic(name: str) -> AtomicInfo | None:
 def on_declared(listener: Callable[[ClassInfo | AtomicInfo], None]) -> Callable[[], None]:
     """Calls the listener after each declaration, in the declaring thread, until cancelled.
 
-    Who waits for a name subscribes first and looks it up then, so that it is not missed.
+    To wait for a name, subscribe first and looks it up then, so that it is not missed.
     Returns the function that ends the subscription.
     """
     _listeners.append(listener)

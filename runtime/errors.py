@@ -24,7 +24,7 @@ class NestedWrite(OrcalikeError):
 
 
 class GuardFalse(OrcalikeError):
-    """A guard that does not hold, where nobody could make it hold: the object is not shared."""
+    """A guard that does not hold, and that no other call could make hold: the object is not shared."""
 
 
 class ObjectDropped(OrcalikeError):
@@ -47,7 +47,7 @@ class InvocationTimeout(OrcalikeError, TimeoutError):
     """The time limit of an invocation passed.
 
     `outcome` is "withdrawn" (it did not run and never will) or "unknown" (the group is
-    blocked, or this member was expelled, so nobody could say).
+    blocked, or this member was expelled, so no member could say).
     """
 
     def __init__(self, message: str, outcome: Literal["withdrawn", "unknown"]) -> None:

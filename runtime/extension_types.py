@@ -97,7 +97,7 @@ def register(cls: Registered) -> Registered:
     Raises DeclarationError for any other class, and for a dataclass with a `__new__` of its own
     (or from a base such as dict), whose objects cannot be made from their fields.
     """
-    import dataclasses  # not at the top: it takes long, and who has a dataclass has imported it
+    import dataclasses  # not at the top: it takes long, and a program with a dataclass has imported it
 
     fields: tuple[str, ...] = ()
     if issubclass(cls, Enum):

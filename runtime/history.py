@@ -3,7 +3,7 @@
 `ORCALIKE_HISTORY` names a folder, and each incarnation of a member has a file there. What others
 may observe is on file before they can: an invocation before its packet may leave, an outcome before
 the program has it, and what was delivered before the input ends. So a process that is killed loses
-nothing from its file that anybody has seen.
+nothing from its file that was seen elsewhere.
 
 While a history is kept no replica is ever free: each operation runs as a task, and each read too, as
 `ORCALIKE_CHECK=strict` has it. Without one, nothing here is called.
@@ -166,7 +166,7 @@ class Recorder:
         )
 
     def lost(self, invocation: Invocation[Any], error: BaseException) -> None:
-        """An invocation ends without having run here: it never will, or nobody can say."""
+        """An invocation ends without having run here: it never will, or no member can say."""
         if not isinstance(invocation.operation, str) and invocation.operation.kind == "read":
             return
         withdrawn = isinstance(error, InvocationTimeout) and error.outcome == "withdrawn"

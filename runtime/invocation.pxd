@@ -1,4 +1,4 @@
-"""Invocations: calls of operations that are under way, and who carries them out."""
+"""Invocations: calls of operations that are under way, and what carries them out."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
@@ -13,13 +13,13 @@ cdef enum Outcome:
 
 
 cdef class Invocation(Waitable):
-    cdef Invoker invoker            # who knows it by its ticket; None where nobody does
+    cdef Invoker invoker            # what knows it by its ticket; None if nothing does
     cdef readonly uint64_t ticket   # this member's own count of its messages
     cdef readonly object operation  # an Operation, or the name of what the group does
     cdef readonly object replica    # of the object that it is for, or None
     cdef Outcome outcome
     cdef object value               # the result, or the exception
-    cdef bint seen                  # somebody has the outcome
+    cdef bint seen                  # the outcome was given to a caller
     cdef unsigned int wanted        # how many members are to have applied it before it is done
     cdef readonly object withdrawn  # why its withdrawal was asked for; None where it was not
     cdef list waiters               # (event loop, future) of the coroutines that await it

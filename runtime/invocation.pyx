@@ -1,7 +1,7 @@
 """Invocations: calls of operations that are under way.
 
 An invocation is the one kind of future that there is: a thread waits for its `result`, a
-coroutine awaits it, or it is let go. A failure that nobody asks for is logged.
+coroutine awaits it, or it is let go. A failure that is not asked for is logged.
 """
 
 import logging
@@ -132,7 +132,7 @@ cdef class Invocation(Waitable):
             else:
                 self.waiters.append(future)
             try:
-                # Another thread may have settled it since it was looked at, and told nobody.
+                # Another thread may have settled it since it was looked at, and notified none.
                 if self.outcome == UNDER_WAY:
                     yield from future.__await__()
             except CancelledError:
@@ -257,7 +257,7 @@ def name_of(operation):
 
 
 cdef int tell(object future) except -1:
-    """Have the coroutine that waits for it go on, on its own loop; nobody does on a closed one."""
+    """Have the coroutine that waits for it go on, on its own loop; on a closed one it does not."""
     loop = future.get_loop()
     if loop is running_loop():
         resolve(future)
@@ -277,7 +277,7 @@ def resolve(future):
 
 
 def complain(operation, error):
-    """Log a failure that nobody asked for."""
+    """Log a failure that was not asked for."""
     if not isinstance(error, InvocationCancelled):
         name = name_of(operation)
         _log.warning("%s failed, and nobody asked: %r", name, error)
@@ -286,7 +286,7 @@ def complain(operation, error):
 cdef object running_loop():
     """The event loop that runs on this thread, or None.
 
-    A loop runs only where somebody has imported asyncio, which takes longer than all of orcalike:
+    A loop runs only if asyncio was imported, which takes longer than all of orcalike:
     a program without coroutines does without it.
     """
     global get_running_loop, CancelledError
@@ -347,14 +347,14 @@ cdef class Invoker(Layer):
         return 0
 
     cdef int forget(self, Invocation invocation) noexcept:
-        """Nobody holds `invocation` any more."""
+        """`invocation` is held no more."""
         return 0
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
         """Send a write and wait for its outcome, for at most `timeout` ns.
 
-        `wanted`: until so many members have applied it; 0 where nobody asks.
+        `wanted`: until so many members have applied it; 0 if it is not asked for.
         """
         raise RuntimeError("no runtime")
 
@@ -378,7 +378,7 @@ cdef class Invoker(Layer):
         raise RuntimeError("no runtime")
 
     cdef int release(self, object replica) except -1:
-        """The object's mutex is let go, and somebody waits for it."""
+        """The object's mutex is let go, and a thread waits for it."""
         return 0
 
     cdef int queue_full(self, object replica) except -1:

@@ -1,7 +1,7 @@
 """What the group itself does, as object 0: create, find, drop, withdraw, fence, barrier, atomic.
 
 These are invocations like others: they have a place in the order, and every replica does the same
-at that place (A09). What they leave behind (names, the barrier, who has ended) is part of the state.
+at that place (A09). What they leave behind (names, the barrier, the ended ranks) is part of the state.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class Manager:
         """Likewise, where the class allows no weak reference."""
         self.ended: set[int] = set()
         self.expected: set[int] = set()
-        """Whom the barrier waits for; empty where nobody has arrived."""
+        """The members that the barrier waits for; empty if none has arrived."""
         self.arrived: dict[int, list[int]] = {}
-        """Who has arrived at the barrier, and the tickets of the arrivals: a thread's each."""
+        """The members that have arrived at the barrier, and the tickets of the arrivals: a thread's each."""
         self.refused: dict[int, str] = {}
         """The objects that were made with a state that cannot travel, by number, and why."""
         self.unmade: dict[int, Exception] = {}
@@ -272,7 +272,7 @@ class Manager:
     def _give(
         self, replica: Replica, invocation: Invocation[Any], class_name: str, digest: bytes
     ) -> None:
-        """Hand a replica's object to who asked for it as that class."""
+        """Hand a replica's object to the caller that asked for it as that class."""
         if replica.number in self.unmade:
             invocation.set_error(fresh(self.unmade[replica.number]))
             self._end_in_order(replica)  # its creator may be gone
@@ -501,11 +501,11 @@ class Manager:
         self._count_degrees()
 
     def note_single(self, info: classes.ClassInfo | None) -> None:
-        """Say once that a degree counts for nothing here, where nobody else can hold a copy (H2)."""
+        """Say once that a degree counts for nothing here, as no other process can hold a copy (H2)."""
         if self.runtime.single and not self._said_single and (info is None or info.least):
             self._said_single = True
             _log.warning(
-                "%s asks for a resilience degree, which is 0 in a group of one that nobody can join: "
+                "%s asks for a resilience degree, which is 0 in a group of one that no process can join: "
                 "give join() listen= or seeds=, or start the program with `orcalike run`",
                 "the group" if info is None else info.name,
             )

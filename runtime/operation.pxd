@@ -42,7 +42,7 @@ cdef class BoundOperation:
     cdef object object
     cdef Operation operation
     cdef int64_t timeout
-    cdef unsigned int stable        # how many members are to have applied it; 0 where nobody asks
+    cdef unsigned int stable        # how many members are to have applied it; 0 if it is not asked for
 
     cdef InvocationCoroutine limited(self, Invocation invocation)
 

@@ -2,7 +2,7 @@
 
 A call of an operation on an object finds the descriptor, which is called with the object first and
 without a bound method in between. A read of a free object is then a test, two stores, and the call
-of the function. On an object that nobody shared, and from within the object's own operations, it
+of the function. On an object that is not shared, and from within the object's own operations, it
 is the call of the function alone.
 """
 
@@ -258,11 +258,11 @@ cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t
 
 
 cdef check_guard(Operation operation, PyObject* const* args, Py_ssize_t count, PyObject* names):
-    """Raise GuardFalse where a guard does not hold, and nobody could make it hold meanwhile."""
+    """Raise GuardFalse if a guard does not hold, and no other call could make it hold meanwhile."""
     holds = (<objectcall>PyObject_Vectorcall)(<PyObject*>operation.guard, args, count, names)
     if not holds:
         raise GuardFalse(f"the guard of {operation.title} does not hold, and the object is not "
-                         "shared, or this is inside an operation: nobody could make it hold while "
+                         "shared, or this is inside an operation: no other call could make it hold while "
                          "this waits")
 
 
@@ -303,7 +303,7 @@ cdef class BoundOperation:
         """
         cdef BoundOperation bound = BoundOperation.__new__(BoundOperation)
         if stable is not None and self.operation.traits & READ:
-            raise TypeError(f"{self.operation.title} is a read: nobody else applies it")
+            raise TypeError(f"{self.operation.title} is a read: no other member applies it")
         bound.object = self.object
         bound.operation = self.operation
         bound.timeout = nanoseconds(timeout)
@@ -499,7 +499,7 @@ cdef class Atomic:
         return (invokers[0] if invokers else None), placed, named
 
     def run_plain(self, placed, named):
-        """Run on objects that nobody shared."""
+        """Run on objects that are not shared."""
         if self.guard is not None and not self.guard(*placed, **named):
             raise GuardFalse(f"the guard of {self.name} does not hold, and no object is shared")
         return self.function(*placed, **named)

@@ -11,7 +11,7 @@ class Debt:
     def since(self) -> int: ...
 
 class Receipts(Layer):
-    """What of the order was applied here, and who waits until others have applied it."""
+    """What of the order was applied here, and which invocations wait until others have applied it."""
 
     def __init__(self, core: Core, runtime: Any) -> None: ...
     @property

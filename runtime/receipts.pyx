@@ -51,7 +51,7 @@ cdef class Debt:
 
 
 cdef class Receipts(Layer):
-    """What of the order was applied here, and who waits until others have applied it."""
+    """What of the order was applied here, and which invocations wait until others have applied it."""
 
     def __init__(self, Core core, runtime):
         super().__init__(core)
@@ -99,7 +99,7 @@ cdef class Receipts(Layer):
     # What waits until others have applied it.
 
     cdef int check(self, object operation, unsigned int members) except -1:
-        """Raise where so few are in the view that nobody can say when it would be applied."""
+        """Raise if so few are in the view that no member can say when it would be applied."""
         cdef Py_ssize_t present
         if len(self.held) >= HELD_MAX:
             raise TooManyWaiting(
@@ -156,7 +156,7 @@ cdef class Receipts(Layer):
                 del self.awaited[members]
 
     cdef int release(self, uint64_t ticket) except -1:
-        """Its outcome is the caller's, where nobody has given it up."""
+        """Its outcome is the caller's, if it was not given up."""
         held = self.held.pop(ticket, None)
         if held is not None:
             invocation, result, error = held
@@ -199,7 +199,7 @@ cdef class Receipts(Layer):
                 self.too_few(invocation)
 
     def fail_all(self, error):
-        """Nobody will know any more what the others have applied."""
+        """No member will know any more what the others have applied."""
         while self.held:
             _, (invocation, _, _) = self.held.popitem()
             (<Invocation>invocation).fail(error)

@@ -76,7 +76,7 @@ cdef int begin(PyObject* object, PyObject** replica) noexcept
 
 
 cdef inline void end(Replica replica) noexcept:
-    """Let the mutex go; the caller sees whether `flags` says that somebody waits for it."""
+    """Let the mutex go; the caller sees whether `flags` says that a thread waits for it."""
     replica.flags &= ~<unsigned int>(LOCKED | APPLYING)
     replica.owner[0] = NULL
     replica.owner = NULL

@@ -14,7 +14,7 @@ cdef class Stack(Core):
     cdef readonly Com bottom
     cdef End end                    # above the top, and below the bottom
     cdef readonly Pack pack         # the top layer, where it is PACK
-    cdef readonly Layer members     # the layer that knows who is there; None without one
+    cdef readonly Layer members     # the layer that knows the members; None without one
     cdef readonly object config
     cdef int64_t epoch              # ns between `now` and the wall clock
     cdef Py_ssize_t depth           # how many layers

@@ -13,7 +13,7 @@ from orcalike.launch.job import job_directories
 
 #: How long a launcher may take to answer; it may be busy with much output.
 ANSWER_SECONDS = 10.0
-#: Nobody there to talk to (docs/command-line.md).
+#: No run to talk to (docs/command-line.md).
 UNREACHABLE = 69
 
 
@@ -106,7 +106,7 @@ def pause(job: str | None, member: str | int, time: float) -> None:
 def partition(job: str | None, parts: list[list[str | int]], time: float | None) -> None:
     """Let nothing through between parts, such as 0,1/2: ranks 0 and 1, and rank 2.
 
-    Who is not named, the witness too, belongs to the first part. It lasts until heal, or as long as
+    Ranks that are not named, the witness too, belong to the first part. It lasts until heal, or as long as
     --for says. Another partition takes its place.
 
     \b
@@ -155,7 +155,7 @@ def _find(job: str | None) -> Path:
 
 
 def _ask(directory: Path, question: Answer) -> Answer | None:
-    """The answer of the run that has this folder; None where nobody answers."""
+    """The answer of the run that has this folder; None if none comes."""
     try:
         return ask(directory, question, ANSWER_SECONDS)
     except (OSError, ValueError):

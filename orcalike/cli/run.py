@@ -60,7 +60,7 @@ _OPTIONS = [
         type=click.Choice(["witness", "rank"]),
         default="witness",
         show_default=True,
-        help="Who orders the writes: a process of its own, or the oldest rank.",
+        help="The sequencer of the writes: a process of its own, or the oldest rank.",
     ),
     click.option(
         "--timeout",

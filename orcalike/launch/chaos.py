@@ -13,7 +13,7 @@ from functools import partial
 
 from orcalike.launch.control_socket import Answer, Refused
 from orcalike.launch.crew import Crew
-from orcalike.launch.groups import Who, name_of, names_of
+from orcalike.launch.groups import Role, name_of, names_of
 from orcalike.launch.processes import Child
 from orcalike.launch.timers import Timers
 
@@ -34,17 +34,17 @@ class Chaos:
         match question:
             case {"do": "describe"}:
                 return self._describe()
-            case {"do": "kill", "whom": whom}:
-                done = self._kill(*self._find(whom))
-            case {"do": "pause", "whom": whom, "seconds": seconds}:
-                done = self._pause(*self._find(whom), _seconds(seconds))
+            case {"do": "kill", "whom": name}:
+                done = self._kill(*self._find(name))
+            case {"do": "pause", "whom": name, "seconds": seconds}:
+                done = self._pause(*self._find(name), _seconds(seconds))
             case {"do": "partition", "parts": [*parts], "seconds": None}:
                 done = self._partition(parts, None)
             case {"do": "partition", "parts": [*parts], "seconds": seconds}:
                 done = self._partition(parts, _seconds(seconds))
             case {"do": "heal"}:
                 self._timers.cancel("heal")
-                done = "healed" if self._crew.heal() else "nobody was cut off"
+                done = "healed" if self._crew.heal() else "no rank was cut off"
             case _:
                 raise Refused(f"not understood: {question!r:.200}")
         self._notice(f"orcalike chaos: {done}")
@@ -60,65 +60,65 @@ class Chaos:
             "witness": self._crew.witness.pid if self._crew.witness else None,
         }
 
-    def _find(self, whom: object) -> tuple[Who, Child]:
-        who = self._sequencer() if whom == "sequencer" else self._parse(whom)
-        child = self._crew.find(who)
+    def _find(self, name: object) -> tuple[Role, Child]:
+        role = self._sequencer() if name == "sequencer" else self._parse(name)
+        child = self._crew.find(role)
         if child is None:
-            raise Refused(f"{name_of(who)} does not run")
-        return who, child
+            raise Refused(f"{name_of(role)} does not run")
+        return role, child
 
-    def _sequencer(self) -> Who:
+    def _sequencer(self) -> Role:
         known = self._crew.groups.sequencers()
         if not known:
-            raise Refused("nobody orders now, as far as the launcher knows: name a rank")
+            raise Refused("no member orders now, as far as the launcher knows: name a rank")
         if len(set(known)) > 1:
             raise Refused(f"several order, each a group: {names_of(set(known))}; name one")
         return known[0]
 
-    def _parse(self, who: object) -> Who:
+    def _parse(self, role: object) -> Role:
         """A rank of this run, or the witness where it has one."""
         options = self._crew.job.options
-        match who:
+        match role:
             case "witness":
                 if options.sequencer == "witness":
                     return None
                 raise Refused("this run has no witness (--sequencer rank)")
-            case int() if not isinstance(who, bool) and 0 <= who < options.nprocs:
-                return who
-        raise Refused(f"there is no rank {who!r:.50}: they are 0 to {options.nprocs - 1}")
+            case int() if not isinstance(role, bool) and 0 <= role < options.nprocs:
+                return role
+        raise Refused(f"there is no rank {role!r:.50}: they are 0 to {options.nprocs - 1}")
 
-    def _kill(self, who: Who, child: Child) -> str:
+    def _kill(self, role: Role, child: Child) -> str:
         child.signal_alone(signal.SIGKILL)
-        done = f"killed {name_of(who)} (pid {child.pid})"
+        done = f"killed {name_of(role)} (pid {child.pid})"
         if not self._crew.job.options.outlives_failures:
             done += "; without --keep-going or --restart the run ends with it"
         return done
 
-    def _pause(self, who: Who, child: Child, seconds: float) -> str:
+    def _pause(self, role: Role, child: Child, seconds: float) -> str:
         child.signal_alone(signal.SIGSTOP)
-        self._timers.at(f"pause {child.pid}", seconds, partial(self._resume, who, child))
-        return f"{name_of(who)} (pid {child.pid}) is stopped, and goes on in {seconds:g} s"
+        self._timers.at(f"pause {child.pid}", seconds, partial(self._resume, role, child))
+        return f"{name_of(role)} (pid {child.pid}) is stopped, and goes on in {seconds:g} s"
 
-    def _resume(self, who: Who, child: Child) -> None:
-        if self._crew.find(who) is child:
+    def _resume(self, role: Role, child: Child) -> None:
+        if self._crew.find(role) is child:
             child.signal_alone(signal.SIGCONT)
-            self._notice(f"orcalike chaos: {name_of(who)} goes on")
+            self._notice(f"orcalike chaos: {name_of(role)} goes on")
 
     def _partition(self, named: list[object], seconds: float | None) -> str:
         parts = []
         for part in named:
             if not isinstance(part, list) or not part:
                 raise Refused("a partition has parts such as 0,1/2, and none of them is empty")
-            parts.append([self._parse(who) for who in part])
+            parts.append([self._parse(role) for role in part])
         if len(parts) < 2:
             raise Refused("a partition has two parts or more, such as 0,1/2")
-        whole = [who for part in parts for who in part]
+        whole = [role for part in parts for role in part]
         if len(set(whole)) < len(whole):
             raise Refused("a rank can be in one part only")
-        everybody: list[Who] = list(range(self._crew.job.options.nprocs))
+        roles: list[Role] = list(range(self._crew.job.options.nprocs))
         if self._crew.job.options.sequencer == "witness":
-            everybody.append(None)
-        parts[0] += [who for who in everybody if who not in whole]
+            roles.append(None)
+        parts[0] += [role for role in roles if role not in whole]
         self._crew.separate(parts)
         self._timers.cancel("heal")
         if seconds is not None:

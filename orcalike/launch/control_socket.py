@@ -1,7 +1,7 @@
 """The control socket of a run: one line of JSON asks, one line of JSON answers.
 
 It is `control` in the run's folder, for this user alone (S7): the folder is 0700, the socket 0600,
-and who connects is asked for by SO_PEERCRED. Bad input is answered with an error; nobody can make
+and the user that connects is asked for by SO_PEERCRED. Bad input is answered with an error; no input can make
 the launcher wait or keep much.
 """
 
@@ -62,7 +62,7 @@ class ControlSocket:
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:  # whoever it was has gone
+        except OSError:  # the other end has gone
             return
         connection.setblocking(False)
         if len(self._open) >= CONNECTIONS_MAX or peer_user(connection) != os.getuid():
@@ -114,7 +114,7 @@ def peer_user(connection: socket.socket) -> int:
 def ask(directory: Path, question: Answer, seconds: float) -> Answer:
     """Ask the run that has this folder.
 
-    Raises OSError where nobody answers, ValueError where what comes is not JSON.
+    Raises OSError if no answer comes, ValueError if what comes is not JSON.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(seconds)

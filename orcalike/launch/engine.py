@@ -22,7 +22,7 @@ from orcalike.launch import processes, verdict
 from orcalike.launch.chaos import Chaos
 from orcalike.launch.control_socket import ControlSocket
 from orcalike.launch.crew import Crew
-from orcalike.launch.groups import Loss, Who
+from orcalike.launch.groups import Loss, Role
 from orcalike.launch.guard import Guard
 from orcalike.launch.job import Job, Options, check_number
 from orcalike.launch.processes import Child
@@ -36,7 +36,7 @@ SETTLE_SECONDS = 1.0
 #: How long the ranks have to print their stacks, and the witness to end, when asked to.
 ASK_SECONDS = 1.0
 #: How long a group must look as if it were blocked for good. Meanwhile its members may still hear
-#: that those whom they miss are certainly dead, which may be all that they need to go on.
+#: that the members that they miss are certainly dead, which may be all that they need to go on.
 BLOCKED_SECONDS = 3.0
 #: How long a process waits before it is started again, the first time and the next times.
 PAUSES = (0.0, 0.5, 1.0, 2.0)
@@ -79,8 +79,8 @@ class _Launcher:
         self.survived: list[Ending] = []
         #: How many ranks have ended with 0.
         self.well = 0
-        #: Who is about to be started again.
-        self.restarting: set[Who] = set()
+        #: The processes that are about to be started again.
+        self.restarting: set[Role] = set()
 
     # The course of a run
 
@@ -119,14 +119,14 @@ class _Launcher:
         if self.options.timeout is not None:
             self.timers.at("timeout", self.options.timeout, self._time_is_up)
 
-    def _attend(self, who: Who, child: Child) -> None:
+    def _attend(self, role: Role, child: Child) -> None:
         """Read what a process says from now on, and notice its end."""
         self.guard.watch(child.pid)
-        ended = self._witness_ended if who is None else partial(self._rank_ended, who)
+        ended = self._witness_ended if role is None else partial(self._rank_ended, role)
         self.selector.register(child.pidfd, selectors.EVENT_READ, ended)
-        hear = partial(self._hear, who, child)
+        hear = partial(self._hear, role, child)
         self.selector.register(child.control, selectors.EVENT_READ, hear)
-        self.pump.attend(child, "witness" if who is None else str(who))
+        self.pump.attend(child, "witness" if role is None else str(role))
         if child.report is not None:
             read = partial(self._read_report, child)
             self.selector.register(child.report, selectors.EVENT_READ, read)
@@ -160,7 +160,7 @@ class _Launcher:
         """Wait for something to happen, and let it."""
         registered = self.selector.get_map()
         for key, _ in self.selector.select(self._until_next()):
-            if registered.get(key.fd) is key:  # nobody closed it in this same turn
+            if registered.get(key.fd) is key:  # it was not closed in this same turn
                 key.data()
         now = time.monotonic()
         self.timers.expire(now)
@@ -261,15 +261,15 @@ class _Launcher:
         if self.outcome is not None:
             return False
         self.outcome = outcome
-        for who in self.restarting:
-            self.timers.cancel(f"start {who}")
+        for role in self.restarting:
+            self.timers.cancel(f"start {role}")
         self.restarting.clear()
         return True
 
     # What the processes say of their groups
 
-    def _hear(self, who: Who, child: Child) -> None:
-        if not self.crew.hear(who, child):
+    def _hear(self, role: Role, child: Child) -> None:
+        if not self.crew.hear(role, child):
             self._hang_up(child)
         self._judge()
 
@@ -301,21 +301,21 @@ class _Launcher:
     def _may_restart(self, ending: Ending) -> bool:
         return ending.restarts < self.options.restart and not ending.hopeless
 
-    def _start_soon(self, who: Who, what: str, restarts: int) -> None:
+    def _start_soon(self, role: Role, what: str, restarts: int) -> None:
         """Start a rank or the witness again, after a pause that grows; `what` is how it ended."""
         pause = PAUSES[min(restarts, len(PAUSES) - 1)]
         self.pump.notice(verdict.started_again(what, restarts, self.options.restart, pause))
-        self.restarting.add(who)
-        start = partial(self._start_again, who, restarts + 1)
-        self.timers.at(f"start {who}", pause, start)
+        self.restarting.add(role)
+        start = partial(self._start_again, role, restarts + 1)
+        self.timers.at(f"start {role}", pause, start)
 
-    def _start_again(self, who: Who, restarts: int) -> None:
-        self.restarting.discard(who)
+    def _start_again(self, role: Role, restarts: int) -> None:
+        self.restarting.discard(role)
         hear_sigusr1(False)
         try:
-            if who is None:
+            if role is None:
                 self.job.listen()
-            self._attend(who, self.crew.start(who, restarts))
+            self._attend(role, self.crew.start(role, restarts))
         except OSError as error:
             self._decide(verdict.cannot_start(error, self.options.nprocs))
             self._stop(_STOP)
@@ -371,11 +371,11 @@ class _Launcher:
 
     def _pause(self) -> None:
         """Ctrl-Z: the ranks stop with the launcher, and go on with it."""
-        everybody = self.crew.everybody()
-        for _, child in everybody:
+        children = self.crew.children()
+        for _, child in children:
             child.signal(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
-        for _, child in everybody:
+        for _, child in children:
             child.signal(signal.SIGCONT)
 
 

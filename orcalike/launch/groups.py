@@ -1,8 +1,8 @@
 """What the processes of a run say of their groups, and what follows from it.
 
-They say it by the lines of `orcalike.control`. From them the launcher knows who orders, which
+They say it by the lines of `orcalike.control`. From them the launcher knows which member orders, which
 groups have been made, which members have certainly died, and whether a group is blocked for good:
-whoever is left waits for members whose processes have ended. Nobody can take such a member's
+what is left of it waits for members whose processes have ended. No process can take such a member's
 place, a process that is started again neither: what a member knew died with it (H1, H9).
 """
 
@@ -14,7 +14,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 #: A process of the run: a rank, or None for the witness.
-Who = int | None
+Role = int | None
 
 #: A line longer than this is no line of ours.
 LINE_MAX = 1 << 16
@@ -24,15 +24,15 @@ NAMES_MAX = 4096
 DEFAULT_NAME = "default"
 
 
-def name_of(who: Who) -> str:
+def name_of(role: Role) -> str:
     """`rank 2`, or `the witness`."""
-    return "the witness" if who is None else f"rank {who}"
+    return "the witness" if role is None else f"rank {role}"
 
 
-def names_of(whom: Collection[Who]) -> str:
+def names_of(roles: Collection[Role]) -> str:
     """`rank 0, rank 2 and the witness`."""
-    ranks = sorted(who for who in whom if who is not None)
-    names = [name_of(who) for who in ranks] + [name_of(None)] * (None in whom)
+    ranks = sorted(role for role in roles if role is not None)
+    names = [name_of(role) for role in ranks] + [name_of(None)] * (None in roles)
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
@@ -42,7 +42,7 @@ class Place:
 
     state: Literal["joining", "in", "blocked", "lacking"]
     #: Where it is blocked: the members that it misses, by incarnation.
-    missing: tuple[tuple[int, Who], ...] = ()
+    missing: tuple[tuple[int, Role], ...] = ()
     rule: str = ""
     #: Where it lacks members: how many with replicas it waits for.
     needed: int = 0
@@ -52,11 +52,11 @@ class Place:
 class Group:
     """One group, as its processes see it."""
 
-    places: dict[Who, Place] = field(default_factory=dict)
+    places: dict[Role, Place] = field(default_factory=dict)
     #: Whether a view was ever installed: it is not made a second time.
     formed: bool = False
-    #: Who said last that it orders; of no meaning where `ordered` is false.
-    sequencer: Who = None
+    #: The member that said last that it orders; of no meaning if `ordered` is false.
+    sequencer: Role = None
     ordered: bool = False
 
 
@@ -65,8 +65,8 @@ class Loss:
     """A group that is blocked for good."""
 
     group: str
-    #: Whom it misses; nobody where nobody is left who was in it.
-    missed: frozenset[Who]
+    #: The members that it misses; empty if no process is left that was in it.
+    missed: frozenset[Role]
     rule: str
     #: How many members with replicas there must be; 0 where the number is not the reason.
     needed: int = 0
@@ -77,44 +77,44 @@ class Groups:
 
     def __init__(self) -> None:
         self._groups: dict[str, Group] = {}
-        self._incarnations: dict[Who, set[int]] = {}
+        self._incarnations: dict[Role, set[int]] = {}
         #: Members whose processes have ended.
         self.died: set[int] = set()
 
-    def hear(self, who: Who, line: str) -> None:
+    def hear(self, role: Role, line: str) -> None:
         """Take a line that a process said; what is none of ours is let pass."""
         match line.split(maxsplit=3):
             case ["joining", name, incarnation] if incarnation.isdigit():
-                self._place(who, name, Place("joining"))
-                mine = self._incarnations.setdefault(who, set())
+                self._place(role, name, Place("joining"))
+                mine = self._incarnations.setdefault(role, set())
                 if len(mine) < NAMES_MAX:
                     mine.add(int(incarnation))
             case [("unblocked" | "sequencer") as what, name]:
-                self._place(who, name, Place("in"))
+                self._place(role, name, Place("in"))
                 if what == "sequencer" and (group := self._groups.get(unquote(name))):
-                    group.sequencer, group.ordered = who, True
+                    group.sequencer, group.ordered = role, True
             case ["blocked", name, members, *rule]:
                 missing = _parse_members(members)
                 if missing is not None:
-                    self._place(who, name, Place("blocked", missing, "".join(rule)))
+                    self._place(role, name, Place("blocked", missing, "".join(rule)))
             case ["lacks", name, needed, *rule] if needed.isdigit():
-                self._place(who, name, Place("lacking", (), "".join(rule), int(needed)))
+                self._place(role, name, Place("lacking", (), "".join(rule), int(needed)))
 
-    def _place(self, who: Who, name: str, place: Place) -> None:
+    def _place(self, role: Role, name: str, place: Place) -> None:
         name = unquote(name)
         if name not in self._groups and len(self._groups) >= NAMES_MAX:
             return
         group = self._groups.setdefault(name, Group())
-        group.places[who] = place
+        group.places[role] = place
         group.formed = group.formed or place.state != "joining"
 
-    def end(self, who: Who) -> set[int]:
+    def end(self, role: Role) -> set[int]:
         """A process has ended; returns the members that died with it."""
         for group in self._groups.values():
-            group.places.pop(who, None)
-            if group.sequencer == who:
+            group.places.pop(role, None)
+            if group.sequencer == role:
                 group.ordered = False
-        died = self._incarnations.pop(who, set())
+        died = self._incarnations.pop(role, set())
         self.died |= died
         return died
 
@@ -123,8 +123,8 @@ class Groups:
         """The names of the groups that were made."""
         return sorted(name for name, group in self._groups.items() if group.formed)
 
-    def sequencers(self) -> list[Who]:
-        """Who orders: in the program's own group, or, where it has none, in the others."""
+    def sequencers(self) -> list[Role]:
+        """The members that order: in the program's own group, or, if it has none, in the others."""
         own = self._groups.get(DEFAULT_NAME)
         groups = [own] if own else self._groups.values()
         return [group.sequencer for group in groups if group.ordered]
@@ -140,7 +140,7 @@ class Groups:
             stuck = ranks and all(rank in group.places for rank in ranks)
             if stuck and group.formed and all(map(self._waits, group.places.values())):
                 blocked = [place for place in group.places.values() if place.state == "blocked"]
-                missed = frozenset(who for place in blocked for _, who in place.missing)
+                missed = frozenset(role for place in blocked for _, role in place.missing)
                 return Loss(name, missed, blocked[0].rule if blocked else "")
             lacking = [place for place in group.places.values() if place.state == "lacking"]
             if not stuck or not lacking:
@@ -155,18 +155,18 @@ class Groups:
         return None
 
     def _waits(self, place: Place) -> bool:
-        """Whether it waits, and for nobody who lives."""
+        """Whether it waits, and for no process that lives."""
         if place.state == "blocked":
             return bool(place.missing) and self.died.issuperset(i for i, _ in place.missing)
         return place.state == "joining"
 
 
-def _parse_members(text: str) -> tuple[tuple[int, Who], ...] | None:
+def _parse_members(text: str) -> tuple[tuple[int, Role], ...] | None:
     """`12:0,34:w` as ((12, 0), (34, None)); None for what is not like that."""
-    members: list[tuple[int, Who]] = []
+    members: list[tuple[int, Role]] = []
     for member in () if text == "-" else text.split(","):
-        incarnation, _, who = member.partition(":")
-        if not incarnation.isdigit() or not (who == "w" or who.isdigit()):
+        incarnation, _, role = member.partition(":")
+        if not incarnation.isdigit() or not (role == "w" or role.isdigit()):
             return None
-        members.append((int(incarnation), None if who == "w" else int(who)))
+        members.append((int(incarnation), None if role == "w" else int(role)))
     return tuple(members)

@@ -55,7 +55,7 @@ class Guard:
         os.waitpid(self.pid, 0)
 
     def _tell(self, line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # somebody killed the guard
+        with contextlib.suppress(BrokenPipeError):  # the guard was killed
             os.write(self._writer, line.encode())
 
 

@@ -115,7 +115,7 @@ class Job:
     listener: socket.socket | None = None
     #: Where the processes read the run's key, over TCP; -1 where there is none.
     key_fd: int = -1
-    #: They keep the ranks' TCP ports for them; nobody can connect to them.
+    #: They keep the ranks' TCP ports for them; no process can connect to them.
     _ports: list[socket.socket] = field(default_factory=list)
 
     @classmethod
@@ -266,7 +266,7 @@ def _check_loopback() -> None:
 
 
 def _draw_key() -> int:
-    """A descriptor of memory that holds a new key, and that nobody can write to any more."""
+    """A descriptor of memory that holds a new key, and that can be written to no more."""
     memory = os.memfd_create("orcalike-key", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.write(memory, secrets.token_bytes(KEY_SIZE))
     seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL

@@ -44,7 +44,7 @@ class Pump:
 
     @property
     def reader_gone(self) -> bool:
-        """Whether nobody reads the launcher's stdout any more."""
+        """Whether the launcher's stdout is read no more."""
         return self._stdout.broken
 
     def attend(self, child: Child, label: str) -> None:
@@ -93,7 +93,7 @@ class Pump:
                 destination.end_line()
 
     def abandon(self) -> None:
-        """Drop what nobody takes."""
+        """Drop what is not taken."""
         for destination in self._destinations.values():
             destination.clear()
 

@@ -143,7 +143,7 @@ def blocked_for_good(loss: Loss) -> Outcome:
     if loss.needed:
         why = f"{group} waits for more members than there are ranks left: {loss.rule}"
     elif not loss.missed:
-        why = f"all who were in {group} have ended"
+        why = f"all processes that were in {group} have ended"
     else:
         have = "has" if len(loss.missed) == 1 else "have"
         why = f"{group} waits for {names_of(loss.missed)}, which {have} ended"

@@ -232,7 +232,7 @@ class Hands:
         peer = self.endpoints.get(address.removeprefix("sim:"))
         if peer is None:
             self.call(
-                end.name, lambda now: end.stack.connect_failed(address, "nobody is there", now)
+                end.name, lambda now: end.stack.connect_failed(address, "no process is there", now)
             )
             return
         here, there = len(end.links), len(peer.links)

@@ -481,7 +481,7 @@ def test_a_reset_needs_somebody_with_the_state() -> None:
     group["a"].state = State.NONE
     group.crash("b", "c")
     group.suspect("a", "b", "c")
-    assert group["a"].agreement.reset(1) == "nobody who is there has the whole state"
+    assert group["a"].agreement.reset(1) == "no member that is there has the whole state"
     assert not group["a"].views
 
 

@@ -129,7 +129,7 @@ def test_the_guard_of_an_unshared_object() -> None:
 def test_operations_of_its_own_are_plain_calls(counter: Counter) -> None:
     assert counter.add_twice(4) == 8
     assert counter.take_nested(1) == 7
-    with pytest.raises(orca.GuardFalse):  # nobody could make it true meanwhile
+    with pytest.raises(orca.GuardFalse):  # no other call could make it true meanwhile
         counter.take_nested(100)
     assert counter.get() == 7
 

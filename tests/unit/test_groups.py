@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from orcalike.launch.groups import Groups, Who, names_of
+from orcalike.launch.groups import Groups, Role, names_of
 
 #: The witness, by its place in what the processes say.
 WITNESS = None
 
 
-def group_of(*members: Who) -> Groups:
-    """A group with these members in one view; who N has incarnation N + 1, the witness 1000."""
+def group_of(*members: Role) -> Groups:
+    """A group with these members in one view; role N has incarnation N + 1, the witness 1000."""
     groups = Groups()
-    for who in members:
-        groups.hear(who, f"joining default {incarnation(who)}")
-    for who in members:
-        groups.hear(who, "unblocked default")
+    for role in members:
+        groups.hear(role, f"joining default {incarnation(role)}")
+    for role in members:
+        groups.hear(role, "unblocked default")
     return groups
 
 
-def incarnation(who: Who) -> int:
-    return 1000 if who is None else who + 1
+def incarnation(role: Role) -> int:
+    return 1000 if role is None else role + 1
 
 
-def blocked(groups: Groups, who: Who, *missing: Who, rule: str = "the rule") -> None:
+def blocked(groups: Groups, role: Role, *missing: Role, rule: str = "the rule") -> None:
     members = ",".join(f"{incarnation(m)}:{'w' if m is None else m}" for m in missing)
-    groups.hear(who, f"blocked default {members or '-'} {rule}")
+    groups.hear(role, f"blocked default {members or '-'} {rule}")
 
 
 def test_names() -> None:

@@ -142,7 +142,7 @@ def test_one_has_the_whole_state() -> None:
     known = {1: State.NONE, 2: State.NONE}
     found = rule_on(view, {1, 2}, set(), 0, known)
     assert not found.granted
-    assert found.rule == "nobody who is there has the whole state"
+    assert found.rule == "no member that is there has the whole state"
     assert names(found) == {3}
     assert rule_on(view, {1, 2}, set(), 0, known | {2: State.WHOLE}).granted
 

@@ -79,7 +79,7 @@ def test_words_for_a_run_that_is_blocked_for_good() -> None:
         "(2 of 5); the ranks were stopped."
     )
     alone = blocked_for_good(Loss("jobs", frozenset(), ""))
-    assert "all who were in the group 'jobs' have ended; " in alone.message
+    assert "all processes that were in the group 'jobs' have ended; " in alone.message
 
 
 def test_no_room_says_what_to_raise() -> None:

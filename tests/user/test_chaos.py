@@ -109,7 +109,7 @@ def test_kill_what_the_ranks_say_orders(cli: Cli) -> None:
         assert f"rank 2 (pid {pids[2]}) was killed" in process.stderr.readline()
         result = chaos("kill", "sequencer")
         assert result.returncode == 1
-        assert "nobody orders now" in result.stderr
+        assert "no member orders now" in result.stderr
 
 
 def test_kill_the_witness_by_name(cli: Cli) -> None:
@@ -175,7 +175,7 @@ def test_partition_and_heal(cli: Cli) -> None:
             "[0] cut ['1', '2', '3', 'w']\n", *(f"[{rank}] cut ['0']\n" for rank in (1, 2, 3)),
             *(f"[{rank}] cut []\n" for rank in range(4)),
         }  # fmt: skip
-        assert chaos("heal").stdout == "nobody was cut off\n"
+        assert chaos("heal").stdout == "no rank was cut off\n"
         chaos("partition", "0/1,2,3")
         assert chaos("heal").stdout == "healed\n"
 
@@ -236,7 +236,7 @@ def test_what_a_run_refuses(cli: Cli) -> None:
         for arguments, words in (
             (["kill", "2"], "there is no rank 2: they are 0 to 1"),
             (["kill", "witness"], "this run has no witness (--sequencer rank)"),
-            (["kill", "sequencer"], "nobody orders now"),
+            (["kill", "sequencer"], "no member orders now"),
             (["partition", "0/0,1"], "a rank can be in one part only"),
             (["pause", "1", "2h"], "7200.0 is not a time of at most 3600 s"),
         ):

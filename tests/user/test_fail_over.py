@@ -369,4 +369,4 @@ def test_all_lost_and_started_again_is_lost(counting: Counting) -> None:
         assert run.process.stderr
         errors = run.process.stderr.read()
         assert run.process.wait(counting.cli.deadline) == 74, errors
-        assert "blocked for good: all who were in the group have ended" in errors
+        assert "blocked for good: all processes that were in the group have ended" in errors

@@ -355,7 +355,7 @@ def test_starting_again_does_not_bring_back_what_was_lost(cli: Cli) -> None:
     result = cli.run("-n1", "-q", "--restart", "3", program)
     assert result.returncode == 74
     assert result.stdout == "[0] waits\n"
-    assert "all who were in the group have ended" in result.stderr
+    assert "all processes that were in the group have ended" in result.stderr
 
 
 def test_run_waits_for_members_that_live(cli: Cli, tmp_path: Path) -> None:

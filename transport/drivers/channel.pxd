@@ -24,7 +24,7 @@ cdef class Channel:
     cdef readonly int fd
     cdef readonly int link
     cdef public Stack stack         # whose frames these are; None before the greeting
-    cdef public str address         # whom it was made to, or ""
+    cdef public str address         # the address that it was made to, or ""
     cdef public bint connecting
     cdef public bint waits_for_room # EPOLLOUT is asked for
     cdef public bint severed        # nothing comes or goes for now: a partition

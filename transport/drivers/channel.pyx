@@ -57,7 +57,7 @@ cdef extern from "<string.h>" nogil:
     void* memset(void* p, int value, size_t size)
 
 cdef enum:
-    READ_SIZE = 65536       # a read takes no more, so that nobody holds the interpreter for long
+    READ_SIZE = 65536       # a read takes no more, so that none holds the interpreter for long
     VECTOR = 64             # messages in one system call
     CONTROL = 8             # words, enough for one descriptor
 

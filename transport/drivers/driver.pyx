@@ -103,11 +103,11 @@ cdef class Waitable:
             PyThread_free_lock(self.sleeper)
 
     def finish(self):
-        """Done: wake whoever waits for it; from any thread."""
+        """Done: wake what waits for it; from any thread."""
         self.wake()
 
     cdef int wake(self) noexcept:
-        """Done: wake whoever sleeps on it."""
+        """Done: wake the thread that sleeps on it."""
         self.finished = True
         if self.sleeper is not NULL:
             PyThread_acquire_lock(self.sleeper, NOWAIT_LOCK)
@@ -145,7 +145,7 @@ cdef class Driver:
     """Serves one stack. This one has no I/O: what is waited for must be done already."""
 
     cdef int kick(self) except -1:
-        """PACK has something to cast: see to it, without waiting for anybody."""
+        """PACK has something to cast: see to it, without waiting."""
         return 0
 
     cdef int rouse(self) noexcept:

@@ -1,9 +1,9 @@
 """Heartbeats: datagrams that say that a process runs (A45, H65; H13, G13, G14).
 
 They come from a native thread that needs no interpreter lock: a program that computes for long
-without letting the lock go is slow, not dead, and who suspects it would be wrong. The thread
+without letting the lock go is slow, not dead, and to suspect it would be wrong. The thread
 touches nothing but the table here, under its mutex; it sleeps until the next beat is due, and for
-good where there is nobody to beat to.
+good if there is no member to beat to.
 
 A beat is 56 bytes, little-endian:
 
@@ -12,7 +12,7 @@ A beat is 56 bytes, little-endian:
 
 `group` is a digest of the group's name; sender and target are incarnations. `sent` is the sender's
 monotonic clock, which serves as the beat's number: it grows from beat to beat. `echo` is the
-latest `sent` that the sender has from the target, 0 where there is none. So who gets its own time
+latest `sent` that the sender has from the target, 0 if there is none. So a process that gets its own time
 back knows that both directions worked then, and that it took the other no longer than one period
 to say so: contact is known up to the echo plus one period, or up to now where that is less. Where
 one direction is cut the echoes stop, and contact with them, at both ends.
@@ -189,7 +189,7 @@ cdef struct Table:
 
 
 cdef class Heartbeat:
-    """The beats of one process: its sockets, its thread, and whom its stacks beat to."""
+    """The beats of one process: its sockets, its thread, and the members that its stacks beat to."""
 
     def __cinit__(self):
         self.sockets = []
@@ -245,7 +245,7 @@ cdef class Heartbeat:
 
         The beats grant a `lease` to each member that there was contact with within `window` ns, none
         if it is 0, and none to those that are `unleased`. From members that are `cut` off none count,
-        and none go there. What is known of those who stay is kept. All are beaten to at once if there are new ones, or the lease is. With
+        and none go there. What is known of those that stay is kept. All are beaten to at once if there are new ones, or the lease is. With
         no members the endpoint has no seat here. Returns (incarnation, when) of each member that was
         granted a lease, ever. Raises ValueError for too many, OrcalikeError for too many endpoints.
         """
@@ -457,7 +457,7 @@ cdef class Heartbeat:
         return 0
 
 
-# The table; whoever calls these holds its mutex.
+# The table; the caller of these holds its mutex.
 
 cdef Seat* seat_of(Table* table, uint64_t incarnation) noexcept nogil:
     cdef int i

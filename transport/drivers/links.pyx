@@ -2,9 +2,9 @@
 
 It makes, accepts and closes connections, cuts what comes into frames for the stacks, and sends
 what they put out. It watches the peers' processes (`processes.py`), and keeps the heartbeats
-(`heartbeat.pyx`) told of whom the stacks beat to.
+(`heartbeat.pyx`) told which members the stacks beat to.
 
-Whoever calls it runs in the stacks: the pump sees to it that it is one thread at a time.
+The caller runs in the stacks: the pump sees to it that it is one thread at a time.
 """
 
 from libc.errno cimport EAGAIN, ECONNABORTED, EINTR, errno
@@ -49,7 +49,7 @@ cdef extern from "<unistd.h>" nogil:
 cdef enum:
     SLOTS_MAX = 4096
     PUMPS_SLOTS = 2             # the first are the pump's own
-    GREETING_MAX = 2048         # bytes before a stranger has said who it is
+    GREETING_MAX = 2048         # bytes before a non-member has said what it is
     ACCEPTS_MAX = 64            # connections at a time, so that others have their turn
     UNREAD_MAX = 1048576        # bytes that wait for a non-member to read them
     UNREAD_BY_MEMBER_MAX = 134217728    # for a member: more than what the layers send ahead
@@ -173,7 +173,7 @@ cdef class Links(Driver):
         return channel
 
     cdef accept(self, object listener, int most=ACCEPTS_MAX):
-        """Accept what waits; whoever has sent its greeting already is heard at once."""
+        """Accept what waits; a greeting that is here already is read at once."""
         cdef Channel channel
         for _ in range(most):
             try:
@@ -226,7 +226,7 @@ cdef class Links(Driver):
             self.refuse(channel, why)
 
     cdef int expire_links(self) except -1:
-        """Who has not greeted in time is closed; what was not logged is told of."""
+        """Connections that have not greeted in time are closed; what was not logged is counted in a line."""
         for channel in self.half_open.overdue(self.now):
             self.give_up(<Channel>channel, "no greeting came in time")
         self.complaints.count(self.now)
@@ -402,7 +402,7 @@ cdef class Links(Driver):
         stack.link_up(channel.link, "", self.now)
 
     cdef str lie_of(self, Channel channel, bytes frame):
-        """Why the process that sent this greeting is not whom it says; None if nothing shows that.
+        """Why the process that sent this greeting is not the one that it says; None if nothing shows that.
 
         Nothing does on TCP, nor where the kernel says too little of processes, as of those that have
         connected before it was asked.

@@ -7,7 +7,7 @@ with the first bytes of a connection the kernel says which process sent them (SO
 incarnation that is known by its process greets from no other one. A connection that claims otherwise
 is a lie, and ends. Nothing else about a connection is as certain:
 
-- SO_PEERCRED names, to who connected, the process that called listen(2). That is the launcher where
+- SO_PEERCRED names, to the end that connected, the process that called listen(2). That is the launcher where
   it made the socket for a rank; the rank's life says nothing of the launcher's, nor the other way.
 - Behind a relay (an SSH tunnel, say) the kernel knows the relay's process alone. A relay passes
   bytes on and no descriptors, so the greeting comes without one, and nothing is certain; one that
@@ -33,7 +33,7 @@ RUNNING = frozenset("RSD")
 
 
 class Process:
-    """The process of a peer of one stack: a pidfd and its number, and who the peer is."""
+    """The process of a peer of one stack: a pidfd and its number, and which peer it is."""
 
     __slots__ = ("fd", "incarnation", "pid", "stack")
 

@@ -1,4 +1,4 @@
-"""The driver of a simulated member: its time is the world's, and it never waits for anybody."""
+"""The driver of a simulated member: its time is the world's, and it never waits."""
 
 from libc.stdint cimport int64_t
 

@@ -68,7 +68,7 @@ def _family(host: str) -> socket.AddressFamily:
 def listen(address: str) -> tuple[socket.socket, str]:
     """A listening socket, and the address that others name it by (port 0 picks one).
 
-    Raises InsecureConfig beyond loopback, OrcalikeError where somebody listens there already or
+    Raises InsecureConfig beyond loopback, OrcalikeError if a socket listens there already or
     the path is too long.
     """
     scheme, host, port = split(normal(address))
@@ -134,7 +134,9 @@ def datagrams_beside(listener: socket.socket) -> socket.socket:
         if listener.family == socket.AF_UNIX:
             name += DATAGRAM_SUFFIX
             os.fchmod(sock.fileno(), 0o600)  # the file that bind makes gets this mode
-            if Path(name).is_socket():  # left behind: who listens beside it is its only owner
+            if Path(
+                name
+            ).is_socket():  # left behind: the process that listens beside it is its only owner
                 os.unlink(name)
         sock.bind(name)
     except OSError as error:
@@ -176,7 +178,7 @@ def datagram_address(address: str) -> bytes:
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a socket file that nobody listens behind any more."""
+    """Remove a socket file that no process listens behind any more."""
     if not Path(path).is_socket():
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

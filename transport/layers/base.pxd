@@ -11,7 +11,7 @@ cdef enum:
 # What a member knows of the application's state.
 cdef enum:
     NONE = 0
-    EMPTY = 1                       # there was none yet, unless somebody who is not here has it
+    EMPTY = 1                       # there was none yet, unless a member that is not here has it
     WHOLE = 2
 
 

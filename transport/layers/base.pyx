@@ -90,7 +90,7 @@ cdef class Core:
         return 0
 
     cdef bint is_broken(self, str switch) except -1:
-        """Whether this detail is sabotaged, to see that somebody notices."""
+        """Whether this detail is sabotaged, to see that a check notices."""
         return self.broken is not None and switch in self.broken
 
     cpdef uint64_t random(self):
@@ -237,7 +237,7 @@ cdef class Layer:
     # Upcalls.
 
     cpdef up_join_failed(self, str why):
-        """Nobody could be reached."""
+        """No address could be reached."""
         self.above.up_join_failed(why)
 
     cpdef up_join_denied(self, str why):
@@ -496,7 +496,7 @@ cdef class End(Layer):
     cpdef object up_give_state(self):
         return iter(())
 
-    # What somebody must take. Members send the last two: that is their fault, not this stack's.
+    # What must be taken above. Members send the last two: that is their fault, not this stack's.
 
     cpdef up_cast(self, Message message):
         self.untaken("up_cast")

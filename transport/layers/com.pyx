@@ -2,7 +2,7 @@
 """COM: links to peers, as reliable FIFO channels (Horus 4.1: H56, H59).
 
 Promises: what is sent to a peer arrives whole, once, and in order, or the link goes down. A cast
-goes to all others of the view: who casts has the message already. Any size to 16 MiB.
+goes to all others of the view: the sender has the message already. Any size to 16 MiB.
 
 COM runs no protocol but a greeting: the first frame of each link says which group, which
 endpoint and which incarnation speaks. The driver makes the links: `out.connects` names the
@@ -149,7 +149,7 @@ cdef class Com(Layer):
         return -1
 
     cdef retry(self):
-        """Try again, after a pause, to link with who is in the view."""
+        """Try again, after a pause, to link with the members of the view."""
         if self.deadline == NEVER:
             self.deadline = self.core.now + self.pause
             self.pause = min(2 * self.pause, self.pause_max)
@@ -200,7 +200,7 @@ cdef class Com(Layer):
                 self.retry()
 
     cpdef receive(self, int link, Message frame):
-        """One whole frame; its length was checked by whoever cut it from the stream."""
+        """One whole frame; its length was checked when it was cut from the stream."""
         cdef Peer peer = self.links[link] if 0 <= link < len(self.links) else None
         cdef unsigned char* header
         if peer is None:
@@ -227,7 +227,7 @@ cdef class Com(Layer):
             self.refuse(link, f"a frame of unknown kind {header[6]}")
 
     cdef greet(self, int link, Peer peer, Message frame):
-        """The first frame of a link: who is it?"""
+        """The first frame of a link: which endpoint is it?"""
         cdef Peer known
         cdef list waiting = []
         try:
@@ -330,7 +330,7 @@ cdef class Com(Layer):
         return peer
 
     cpdef cast(self, Message message):
-        """To all others of the view; first to whom the message is from, who may wait for it."""
+        """To all others of the view; first to the message's sender, which may wait for it."""
         cdef Py_ssize_t count = len(self.places)
         cdef Py_ssize_t first = message.source if 0 <= message.source < count else 0
         cdef bint pushed = False
@@ -364,7 +364,7 @@ cdef class Com(Layer):
         self.route(peer, message, CONTACT, &pushed)
 
     def is_linked(self):
-        """Whether a link to anybody stands."""
+        """Whether any link stands."""
         return any([peer is not None for peer in self.links])
 
     def strangers(self):

@@ -69,7 +69,7 @@ cdef class History:
         return departed[-2 - held.place] if held.place < 0 else view.members[held.place]
 
     def move(self, before, after, tuple departed):
-        """Senders have other places in the next view; returns those who have left by then."""
+        """Senders have other places in the next view; returns those that have left by then."""
         cdef Held held
         cdef list gone = []
         for held in self.all():

@@ -16,13 +16,13 @@ cdef class Mbrship(Layer):
     cdef object early               # data of views that are not installed here yet
     cdef object pending             # a value that was decided, and whose cut is not all here
     cdef object outcome             # the value by which this member is out of the group
-    cdef dict answered              # when those who speak of another view were told about this one
-    cdef set asked                  # who was asked for what the pending value lacks
+    cdef dict answered              # when those that speak of another view were told about this one
+    cdef set asked                  # the members that were asked for what the pending value lacks
     cdef set passed_on              # joiners whose requests the leader was told of in this view
     cdef dict questioned            # addresses that were asked anything since the view began
     cdef object left_behind         # members that a view went on without, and that are sought
     cdef dict former                # incarnations of earlier views, the last ones at the end
-    cdef readonly str seed          # whom a join goes through
+    cdef readonly str seed          # the address that a join goes through
     cdef readonly int stale         # how many messages of other views were dropped
     cdef int64_t slow               # ns that a change of view waits for a member that beats
     cdef int64_t ask_at             # when to ask again to be let in

@@ -8,13 +8,13 @@ it is fenced, I16, and is told), one of a view that is not installed here yet wa
 its sender is asked for what is missing here. Joining goes through any member, and is repeated
 until the group has answered.
 
-The modules in `membership/` do the thinking: who is suspected (`detector`), which members may go
+The modules in `membership/` do the thinking: which members are suspected (`detector`), which members may go
 on (`quorum`), which deaths excuse one (`lease`), and what the next view is (`agreement`). Which
 packets are held, and what must be delivered before a view, is for the layers above (`up_flush`,
 `up_flush_ok`, `up_cut`).
 
-Whoever waits for another member to lead than before says so to that one (HERE), and an endpoint that
-is out says so to those that may count on it (GONE): nobody waits for one that has gone on, or is out.
+A member that waits for another one to lead than before says so to that one (HERE), and an endpoint that
+is out says so to those that may count on it (GONE): none waits for one that has gone on, or is out.
 
 An incarnation is a member once: one that the group went on without is told so, and never let in
 again. A view names the one that it follows, and is installed after that one alone.
@@ -115,7 +115,7 @@ cdef class Mbrship(Layer):
         self.below.send(message, members)
 
     cpdef leave(self):
-        """Ask the leader for a view without this member; who is still joining is let in first."""
+        """Ask the leader for a view without this member; a joiner is let in first."""
         self.leaves = True
         if self.view is None:
             if not self.seed:
@@ -179,7 +179,7 @@ cdef class Mbrship(Layer):
             self.awaited = leader
             self.tell(self.agreement.leader, ["HERE"])
 
-    # Who is there.
+    # Which members are there.
 
     def heard(self, incarnation, when):
         """A member was heard at the time `when`."""
@@ -229,7 +229,7 @@ cdef class Mbrship(Layer):
         if now >= self.ask_at:
             self.ask_at = NEVER
             if self.view is None and self.seed:
-                self.ask()                      # and perhaps somebody else is asked, too
+                self.ask()                      # and perhaps another one is asked, too
                 self.above.up_join_failed(f"{self.seed} does not answer")
         if self.frozen_at != NEVER and now >= self.frozen_at + self.slow:
             self.frozen_at = now
@@ -239,7 +239,7 @@ cdef class Mbrship(Layer):
         self.plan()
 
     cdef suspicions(self):
-        """Tell the agreement who is suspected now."""
+        """Tell the agreement which members are suspected now."""
         self.agreement.suspect(self.detector.silent | self.unlinked.keys())
         if self.view is not None and OLDEST_WATCHED <= min(self.place, self.agreement.leader):
             self.watch(is_all=True)
@@ -274,7 +274,7 @@ cdef class Mbrship(Layer):
     cdef watch(self, bint is_all=False):
         """Beat to the oldest, or to all where this is one of them, and hear them.
 
-        `is_all`: none of the oldest is there, as seen here, so who leads now is watched like them.
+        `is_all`: none of the oldest is there, as seen here, so the leader is watched like them.
         """
         members = self.view.members if self.view is not None else ()
         if not is_all and self.place >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
@@ -290,9 +290,9 @@ cdef class Mbrship(Layer):
         self.plan()
 
     cdef ask_strangers(self):
-        """While this member waits for others: who is not in its view may know more.
+        """While this member waits for others: one that is not in its view may know more.
 
-        All who could tell it that the group has gone on may be gone, but for such.
+        All that could tell it that the group has gone on may be gone, but for such.
         """
         if self.agreement.missed():
             for address in self.below.focus("COM").strangers():
@@ -361,7 +361,7 @@ cdef class Mbrship(Layer):
     def is_known(self, incarnation):
         """Whether an endpoint is in the view, or in the next one as far as that is known here.
 
-        One that is still to join knows nobody, and must hear all.
+        One that is still to join knows no member, and must hear all.
         """
         if self.view is None or self.view.place(incarnation) >= 0:
             return True
@@ -469,7 +469,7 @@ cdef class Mbrship(Layer):
         if self.agreement.unsettled or peer.missed:
             self.unsettle(peer.incarnation)     # that word may have been lost with a link, too
         if peer.place >= 0:
-            self.tell(peer.place, ["HERE"])     # whoever has gone on meanwhile says so
+            self.tell(peer.place, ["HERE"])     # one that has gone on meanwhile says so
             self.say_again(peer.incarnation)
 
     # Control messages.
@@ -563,7 +563,7 @@ cdef class Mbrship(Layer):
                 self.core.again(self)
             elif source < 0:
                 self.contact_with(member.address, ["DENIED", why])
-            else:                               # it believes whom it has asked
+            else:                               # it believes the member that it has asked
                 self.tell(source, ["DENIED", why, member.pack()])
 
     cdef decided(self, object view, bytes cut):
@@ -619,7 +619,7 @@ cdef class Mbrship(Layer):
     def say_gone(self, Message message):
         """A group that counts on this endpoint, or seeks it, learns that it is out.
 
-        A member that missed the view without this one may have nobody else to ask for it.
+        A member that missed the view without this one may have no other to ask for it.
         """
         cdef Peer peer = self.peer_of(message)
         if peer is None or not self.may_answer(peer.incarnation):
@@ -743,11 +743,11 @@ cdef class Mbrship(Layer):
         for entry in self.early.take():
             try:
                 self.replay(entry)
-            except ProtocolError as error:      # this one's, and not of whoever sent the view
+            except ProtocolError as error:      # this one's, and not of the view's sender
                 self.below.focus("COM").refuse_peer(entry.peer, str(error))
         if self.leaves and self.view is not None and self.above.up_may_leave():
-            self.leave()                        # who was asked is gone, or did not hear
-        self.core.again(self)                   # who asked meanwhile is served now
+            self.leave()                        # the member that was asked is gone, or did not hear
+        self.core.again(self)                   # those that asked meanwhile are served now
 
     def left_out(self, member):
         """A view goes on without a member that may live, which this one leads."""

@@ -18,7 +18,7 @@ A packet of more than `fragment` bytes is cut above the order: its parts are pac
 which a few are under way at a time, so that what others send waits for a part only, at the sequencer
 and behind it. Its messages are handed up with the last part, at that one's place in the order, as
 every member does. Of the parts before the last nothing is known above; they are of degree 0, since
-whoever holds a packet holds what came before. What has come of other members' packets belongs to the
+a member that holds a packet holds what came before. What has come of other members' packets belongs to the
 state that a joiner gets. Of a sender that has left the rest may still come as long as the cut of the
 view names it.
 
@@ -171,7 +171,7 @@ cdef class Pack(Layer):
         return 0
 
     cdef bint has_ample_room(self) noexcept:
-        """Whether it has half of that at the most: when to wake those who wait for room."""
+        """Whether it has half of that at the most: when to wake those that wait for room."""
         return (<Py_ssize_t>(self.ticket - self.returned) <= self.window_messages // 2
                 and self.under_way + self.gathered <= self.window_bytes // 2)
 
@@ -343,7 +343,7 @@ cdef class Pack(Layer):
         return 0
 
     cdef object sender_of(self, int place):
-        """The incarnation of a packet's sender, who may have left."""
+        """The incarnation of a packet's sender, which may have left."""
         if place >= 0:
             return self.members[place].incarnation
         return self.core.departed[-2 - place].incarnation

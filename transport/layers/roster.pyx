@@ -26,7 +26,7 @@ cdef class Roster:
         free(self.by_place)
 
     cdef int begin(self, list counters, uint64_t expects) except -1:
-        """A view begins: nobody has said anything in it yet, and the sequencer holds all."""
+        """A view begins: no member has said anything in it yet, and the sequencer holds all."""
         cdef int place
         free(self.by_place)
         self.count = 0

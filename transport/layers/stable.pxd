@@ -1,4 +1,4 @@
-"""STABLE: who has seen which messages."""
+"""STABLE: which members have seen which messages."""
 
 from libc.stdint cimport uint64_t
 

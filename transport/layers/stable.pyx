@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""STABLE: who has seen which messages (Horus 4.4: H66 to H69).
+"""STABLE: which members have seen which messages (Horus 4.4: H66 to H69).
 
 Promises: the stability matrix. Entry (i, j) is how many messages of member i member j has seen, as
 far as is known here; it is never more than there are. What "seen" means is the application's
@@ -11,10 +11,10 @@ who sent how much of that each member knows by itself. It rides on the member's 
 there is none in the same input it goes by itself (H69). A change of view may lose reports, so each
 member repeats its own then. The matrix is handed up by `up_stable` when it has changed.
 
-Rows and columns are those of the members with replicas. One who joins has seen nothing until its
+Rows and columns are those of the members with replicas. A joiner has seen nothing until its
 state is complete, and all up to its view from then on: the numbers come with the state, so this
 layer stands above XFER. Of messages that some member has not seen the layer remembers `window`
-packets; who is further behind than that keeps the column that it had until it has come closer.
+packets; a member that is further behind than that keeps the column that it had until it has come closer.
 """
 
 from collections import deque
@@ -36,7 +36,7 @@ cdef enum:
     # What is sent to one member or some: a byte, and in a report that seqno (8).
     OTHER = 0               # not this layer's
     REPORT = 1
-    ASK = 2                 # a report, from one who wants to have one
+    ASK = 2                 # a report, from a member that wants to have one
     REPORT_SIZE = 9
 
 cdef uint64_t SEQNO_MAX = 1ull << 63
@@ -104,7 +104,7 @@ cdef class Matrix:
         return 0
 
     cdef int count_oldest(self) except -1:
-        """Forget the place of the oldest packet; who has not seen it is late from here on."""
+        """Forget the place of the oldest packet; a member that has not seen it is late from here on."""
         seqno, sender, messages = self.order.popleft()
         for member, seen in self.acked.items():
             if <uint64_t>seen < <uint64_t>seqno and member not in self.late:
@@ -146,7 +146,7 @@ cdef class Matrix:
 
 
 cdef class Stable(Layer):
-    """Who has seen which messages. `STABLE(window=N)` bounds the packets that it remembers."""
+    """Which members have seen which messages. `STABLE(window=N)` bounds the packets that it remembers."""
 
     name = "STABLE"
     needs = frozenset({"VIEWS", "TOTAL_ORDER", "STATE"})
@@ -223,7 +223,7 @@ cdef class Stable(Layer):
             if message.source >= 0:
                 self.below.flush((message.source,))
             return
-        # One who has left since is nobody's row: what it had seen does not count any more.
+        # A member that has left since has no row: what it had seen does not count any more.
         sender = self.senders[message.source] if message.source >= 0 else None
         self.matrix.deliver(message.seqno, sender, load32(header + 8))
         self.learn(sender, load64(header))
@@ -236,7 +236,7 @@ cdef class Stable(Layer):
             self.above.up_send(message)
         elif message.size() != REPORT_SIZE or kind > ASK:
             raise ProtocolError("a message of no kind for STABLE")
-        elif self.view is not None:     # one who is still joining asks when it is in
+        elif self.view is not None:     # a joiner asks when it is in
             self.learn(self.senders[message.source], load64(message.data() + 1))
             if kind == ASK:
                 self.report(REPORT, (message.source,))

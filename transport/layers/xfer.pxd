@@ -12,7 +12,7 @@ cdef class Gift:
     cdef uint32_t epoch             # the number of the view as of which the state is
     cdef uint32_t start             # of a later cast, as of which it is: its seqno's end; or 0
     cdef object pieces              # iterator of what is still to give
-    cdef bytes waiting              # who else waited at that view; goes with the last piece
+    cdef bytes waiting              # the others that waited at that view; goes with the last piece
     cdef object sent                # deque of (number, kind, bytes) not acknowledged yet
     cdef uint32_t next              # number of the next piece
     cdef bint over                  # the last piece was given
@@ -21,11 +21,11 @@ cdef class Gift:
 cdef class Xfer(Layer):
     cdef readonly object view       # as far as it was passed up
     cdef readonly bint complete     # this member's state is
-    cdef public bint silent         # nobody above applies casts: they are not handed up
+    cdef public bint silent         # no layer above applies casts: they are not handed up
     cdef dict donors                # incarnation that waits for state -> its donor's incarnation
     cdef dict gifts                 # incarnation -> Gift, where this member is the donor
     cdef bint replays               # what was buffered is on its way up
-    cdef object blocked             # whom the view waits for, and why; None while it may go on
+    cdef object blocked             # the members that the view waits for, and why; None while it may go on
     cdef list kept                  # casts that wait until the state is complete
     cdef bint leaves                # the application left while gifts are under way
     # Joining.

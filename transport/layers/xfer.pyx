@@ -5,14 +5,14 @@ Promises: a joiner's application sees the state at that view, then every cast si
 missed and nothing twice; the others go on meanwhile. What a piece of state holds is the business
 of the application, which is asked with `up_give_state` and told with `up_take_state`.
 
-The donor is the oldest member whose state is complete for all to see; where there is none, all who
+The donor is the oldest member whose state is complete for all to see; if there is none, all that
 are complete give, and the joiner takes from the first of them. A donor gives a few pieces, and one
 more for each that the joiner acknowledges, so state never crowds out other work: whatever else goes
 to the joiner waits behind a few pieces at the most. The joiner hands each piece up as it comes, and
 buffers views and casts until it has all: up to a bound the senders need not wait for that. Its
 COMPLETE has a place in the order, so all know from when on it may be a donor. A change of view drops
 what is under way between two members, so the donor repeats what was not acknowledged; if the donor is
-gone, another starts again as of that view (F21). Who leaves finishes what it gives first.
+gone, another starts again as of that view (F21). A donor that leaves finishes what it gives first.
 
 A donor that cannot give says why (FAILED), and goes on with all else. A joiner that did not get all,
 or cannot take it, is no holder: it casts AGAIN, and at that place in the order another member begins
@@ -20,7 +20,7 @@ to give, the state as of there. If that fails too, or there is no other (REFUSED
 application hears why it could not join. If no piece comes for `slow_timeout`, and twice as long each
 time, it casts AGAIN too: then another member gives if there is one, else the same one from the start.
 
-Needs total order. Where nobody has state (only witnesses were there) a joiner begins empty.
+Needs total order. If no member has state (only witnesses were there) a joiner begins empty.
 """
 
 from collections import deque
@@ -48,10 +48,10 @@ cdef enum:
     WANT = 4                        # the number is that of the piece that is wanted next
     OTHER = 5
     FAILED = 7                      # in a piece's place: why this donor cannot give the rest
-    REFUSED = 8                     # likewise, and nobody else can
+    REFUSED = 8                     # likewise, and no other member can
     HEADER = 13
     AHEAD = 8                       # pieces that are given before one is acknowledged
-    ANYBODY = 0                     # as a donor: all who are complete, whether it is known or not
+    ANYBODY = 0                     # as a donor: all that are complete, whether it is known or not
     TRIES = 2                       # donors that a joiner tries
     REASON_MAX = 2000               # bytes of a reason
     BUFFERED_MAX = 67108864         # bytes of casts that a joiner keeps before senders must wait
@@ -187,7 +187,7 @@ cdef class Xfer(Layer):
         self.above.up_view(view, cut)
         self.cast_kept()
         self.hand_out()
-        if self.leaves:                 # whom it gave to may be gone
+        if self.leaves:                 # those that it gave to may be gone
             self.core.again(self)
 
     cdef tell_incomplete(self):
@@ -196,7 +196,7 @@ cdef class Xfer(Layer):
         self.below.incomplete([member for member in self.donors if member != me])
 
     cpdef int up_has_state(self):
-        """A witness has all there is, the empty state, as long as nobody with replicas has more."""
+        """A witness has all there is, the empty state, as long as no member with replicas has more."""
         if not self.core.me.witness:
             return WHOLE if self.complete else NONE
         if self.view is None:
@@ -207,7 +207,7 @@ cdef class Xfer(Layer):
         return EMPTY if all([member.incarnation in self.donors for member in ranked]) else NONE
 
     cdef admit(self, object view):
-        """Who waits for state in `view`, and from whom; all whose state is complete agree."""
+        """Which members wait for state in `view`, and from which donors; all whose state is complete agree."""
         for member in view.members:
             if self.view.place(member.incarnation) < 0 and not member.witness:
                 self.donors[member.incarnation] = ANYBODY
@@ -215,7 +215,7 @@ cdef class Xfer(Layer):
         present = {member.incarnation for member in view.members}
         able = [member.incarnation for member in view.members
                 if not member.witness and member.incarnation not in self.donors]
-        # Where none is complete for all to see, some who joined before may be, and may have seen
+        # If none is complete for all to see, some that joined before may be, and may have seen
         # casts, which a witness cannot give: each of these gives, and a joiner takes from one.
         unsure = [member.incarnation for member in view.members
                   if not member.witness and self.view.place(member.incarnation) >= 0]
@@ -263,7 +263,7 @@ cdef class Xfer(Layer):
                 close()
 
     cdef hand_out(self):
-        """Begin to give to those who wait for this member; repeat what may have been dropped."""
+        """Begin to give to those that wait for this member; repeat what may have been dropped."""
         cdef Gift gift
         for gift in self.gifts.values():
             for number, kind, body in gift.sent:
@@ -467,7 +467,7 @@ cdef class Xfer(Layer):
                                    for event in self.buffered if isinstance(event, list)])
 
     cdef forget_giver(self):
-        """Whoever gives next gives all of it."""
+        """The next donor gives all of it."""
         self.giver = None
         self.wanted = 0
         self.begun = self.deaf = False
@@ -485,7 +485,7 @@ cdef class Xfer(Layer):
         self.donors = donors
         self.view, cut = buffered[0]
         self.above.up_view(self.view, cut)
-        self.hand_out()                 # it may be the one who gives, as of this view
+        self.hand_out()                 # it may be the donor, as of this view
         for event in buffered[1:]:
             if isinstance(event, tuple):
                 self.up_view(event[0], event[1])
@@ -520,14 +520,14 @@ cdef class Xfer(Layer):
 
 
 cdef dict unpack_waiting(bytes waiting):
-    """Donor by who waits for state; raises ProtocolError."""
+    """The donor of each member that waits for state; raises ProtocolError."""
     try:
         donors = dict(unpack(waiting, "a list", depth=2))
     except Exception:
-        raise ProtocolError("state that ends in no list of who waits") from None
+        raise ProtocolError("state that ends in no list of waiting members") from None
     if all(isinstance(incarnation, int) for pair in donors.items() for incarnation in pair):
         return donors
-    raise ProtocolError("state that ends in no list of who waits")
+    raise ProtocolError("state that ends in no list of waiting members")
 
 
 cdef bytes reason_of(object error):

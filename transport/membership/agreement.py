@@ -1,9 +1,9 @@
 """The agreement on views: consensus among the members of a view on the one after it (H12, H62, H64).
 
-Every change of view goes this way: crashes, joins and leaves; all who ask at once change in one
+Every change of view goes this way: crashes, joins and leaves; all that ask at once change in one
 view. The oldest member that is not suspected leads, elected without a message.
 
-1. *Flush*: the leader sends FLUSH with a ballot. Who promises it stops numbering, acknowledging
+1. *Flush*: the leader sends FLUSH with a ballot. A member that promises it stops numbering, acknowledging
    and delivering the view's packets, sends the leader what it holds and the leader lacks (SHIP),
    and says what it holds and which value it accepted last (FLUSH_OK).
 2. *View*: from the reports comes the cut, the packets that belong to the old view; a value that
@@ -89,13 +89,13 @@ class Port(Protocol):
         """Make `view` the view, after the cut."""
 
     def blocked(self, missing: tuple[Member, ...], rule: str) -> None:
-        """No primary view can be formed now, by which rule, and who is waited for."""
+        """No primary view can be formed now, by which rule, and which members are waited for."""
 
     def mark(self, step: str) -> None:
         """The protocol passes a failpoint."""
 
     def is_broken(self, switch: str) -> bool:
-        """Whether this detail is sabotaged, to see that somebody notices."""
+        """Whether this detail is sabotaged, to see that a check notices."""
 
 
 class Agreement:
@@ -125,7 +125,7 @@ class Agreement:
         self.hung: set[int] = set()
         """They did not answer for `slow_timeout`, as leaders or in a ballot, until they do."""
         self.unsettled = False
-        """A link broke, or somebody else's ballot hangs: a new view must clear that."""
+        """A link broke, or another member's ballot hangs: a new view must clear that."""
         self.joining: dict[int, Member] = {}
         self.leaving: set[int] = set()
         self._deferred: dict[int, tuple[int, bytes]] = {}
@@ -150,7 +150,7 @@ class Agreement:
         return value is not None and value[1].view.place(incarnation) < 0
 
     def is_out(self, incarnation: int) -> bool:
-        """Whether nobody waits for this member's word."""
+        """Whether no member waits for this one's word."""
         return incarnation in self.suspects | self.dead | self.expelled | self.hung
 
     @property
@@ -172,7 +172,7 @@ class Agreement:
     # What happens to members.
 
     def ask_join(self, member: Member, options: dict[str, Any]) -> str | None:
-        """Somebody asks to join; returns why not, or None. At the leader only."""
+        """A process asks to join; returns why not, or None. At the leader only."""
         assert self.view is not None
         asked = {name: value for name, value in options.items() if value is not None}
         known = {name: value for name, value in self.options.items() if value is not None}
@@ -217,11 +217,11 @@ class Agreement:
             self.port.freeze()  # which reports once more
 
     def suspect(self, incarnations: Iterable[int]) -> None:
-        """These are suspected, and nobody else."""
+        """These are suspected, and no others."""
         self.suspects = set(incarnations)
 
     def expel_awaited(self) -> None:
-        """Who beats and has not answered for `slow_timeout` is out (F17), unless it answers yet.
+        """A member that beats and has not answered for `slow_timeout` is out (F17), unless it answers yet.
 
         It may, while the group is blocked. If it were out for good here, two would lead in turn.
         """
@@ -232,7 +232,7 @@ class Agreement:
                     self.hung.add(member.incarnation)
 
     def _coming(self) -> View:
-        """The view that is proposed, where one is: who is in it already asks in vain again."""
+        """The view that is proposed, if one is: a process that is in it already asks in vain again."""
         assert self.view is not None
         proposed = self.attempt is not None and self.attempt.value
         return proposed.view if proposed else self.view
@@ -280,7 +280,7 @@ class Agreement:
         self.port.tell(place, ["FLUSH", self.attempt.ballot, self.attempt.mark, list(self.dead)])
 
     def missed(self) -> list[Member]:
-        """While the group is blocked: those who have not reported; else nobody."""
+        """While the group is blocked: the members that have not reported; else none."""
         attempt = self.attempt
         if attempt is None or attempt.said is None:
             return []
@@ -288,9 +288,9 @@ class Agreement:
         return [member for place, member in members if place not in attempt.reports]
 
     def ask_again(self) -> None:
-        """While the group is blocked: who is missed may be there, and in another view.
+        """While the group is blocked: missing members may be there, and in another view.
 
-        Who had no state when it reported may have it all now.
+        A member that had no state when it reported may have it all now.
         """
         attempt = self.attempt
         if attempt is None or attempt.said is None:
@@ -324,7 +324,7 @@ class Agreement:
             self._tell_blocked(place, attempt.said)
 
     def _go_on(self) -> None:
-        """Propose when all have reported who will, decide when enough have accepted."""
+        """Propose when all that will report have done so, decide when enough have accepted."""
         attempt = self.attempt
         assert attempt is not None
         if attempt.value is None:
@@ -368,7 +368,7 @@ class Agreement:
         if ruling == self.attempt.said:
             return
         self.attempt.said = ruling
-        self.joining = {}  # who lives asks again, and who dies meanwhile does not count later
+        self.joining = {}  # those that live ask again, and those that die meanwhile do not count later
         for place in self.attempt.reports:
             if place != self.place:
                 self._tell_blocked(place, ruling)
@@ -385,7 +385,7 @@ class Agreement:
         self.port.grant(False)
         free = attempt.reset or self.port.is_broken("forget-accepted")
         bound = None if free else attempt.bound_to()
-        # Whoever asked until now comes along; later ones wait for the change after this one.
+        # Processes that asked until now come along; later ones wait for the change after this one.
         attempt.value = bound or self._new_value(attempt)
         for place in attempt.reports:
             if place != self.place:
@@ -449,7 +449,7 @@ class Agreement:
         return View(lineage, view.number + 1, attempt.ballot, tuple(members), follows=view.identity)
 
     def _last_with_state(self, attempt: Attempt, *, loses: bool) -> set[int]:
-        """Who may not go yet, since nobody else has the state and somebody needs it.
+        """Members that may not go yet: no other has the state, and one needs it.
 
         Some join, or have not got it all. Or a member is not there: it is put out of the view first.
         """
@@ -462,7 +462,7 @@ class Agreement:
         return having if needed else having - self.leaving
 
     def _turn_away(self) -> None:
-        """All leave at once: nobody is left who could give a joiner its state."""
+        """All leave at once: no member is left that could give a joiner its state."""
         for member in self.joining.values():
             self.port.contact_with(member.address, ["DENIED", "the group has ended"])
         self.joining = {}
@@ -487,7 +487,7 @@ class Agreement:
         self.port.install(view, cut)
 
     def _tell_dropped(self, view: View) -> None:
-        """Before anybody new is let in, those who are left out must know (H13)."""
+        """Before new members are let in, those that are left out must know (H13)."""
         attempt = self.attempt
         assert attempt is not None
         for place, member in enumerate(attempt.view.members):
@@ -499,7 +499,7 @@ class Agreement:
                 self.port.left_out(member)
 
     def tell_joiners(self, before: View, value: Value) -> None:
-        """Tell those who are new in a view what they are in."""
+        """Tell members that are new in a view what they are in."""
         for member in value.view.members:
             if before.place(member.incarnation) < 0 and member.incarnation != self.me.incarnation:
                 message = ["INSTALL", value.view.pack(), value.cut]
@@ -515,7 +515,7 @@ class Agreement:
         if len(attempt.reports) < minimum:
             return f"{len(attempt.reports)} members are there, {minimum} are asked for"
         if not attempt.with_state(self.dead):
-            return "nobody who is there has the whole state"
+            return "no member that is there has the whole state"
         self._give_up()
         self._begin(reset=max(minimum, 1))
         return None
@@ -604,13 +604,13 @@ class Agreement:
         self.accepted = self.proposal = self.attempt = None
         self._deferred = {}
         self.unsettled = False
-        self.leaving = set()  # who still wants to, and may, asks again
+        self.leaving = set()  # a member that still wants to, and may, asks again
         self.expelled = set()
         self.hung = set()
         self.suspects &= present
         self.dead &= present
         self.vouched = set()
-        self.joining = {inc: who for inc, who in self.joining.items() if inc not in present}
+        self.joining = {inc: joiner for inc, joiner in self.joining.items() if inc not in present}
         if before is not None and not leader and self.place == 0:
             # The old leader may have ended before they had its word.
             self.tell_joiners(before, value)
@@ -689,7 +689,7 @@ class Agreement:
             self.dead |= told & known - {self.me.incarnation}
 
     def _outbid(self, ballot: int) -> None:
-        """Somebody has promised a higher ballot than this member's own."""
+        """A member has promised a higher ballot than this member's own."""
         self._highest = max(self._highest, ballot)
         if self.attempt is not None and self.attempt.ballot < ballot:
             self._give_up()

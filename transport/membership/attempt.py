@@ -1,4 +1,4 @@
-"""One ballot, as its leader has it: who has promised, what is proposed, who has accepted (H12)."""
+"""One ballot, as its leader has it: which members have promised, what is proposed, which have accepted (H12)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Attempt:
         return replace(self.view, members=tuple(members))
 
     def loses_state(self, leaving: AbstractSet[int], dead: AbstractSet[int]) -> bool:
-        """Whether all who have the state leave, while somebody else who has it may live."""
+        """Whether all that have the state leave, while another that has it may live."""
         for place, member in enumerate(self.view.members):
             report = self.reports.get(place)
             if report is not None and report.state and member.incarnation not in leaving | dead:
@@ -125,24 +125,24 @@ class Attempt:
         return Ruling(enough and whole, f"reset asks for {self.reset} members, one with the state")
 
     def with_state(self, dead: AbstractSet[int], least: State = State.EMPTY) -> set[int]:
-        """Who has reported that it has the state, and has not died since."""
+        """The members that have reported to have the state, and have not died since."""
         members, reports = self.view.members, self.reports.items()
         return {members[place].incarnation for place, it in reports if it.state >= least} - dead
 
     def without_state(self) -> set[int]:
-        """Who has reported that it is still to get the state."""
+        """The members that have reported to be still without the state."""
         members, reports = self.view.members, self.reports.items()
         waiting = {members[place] for place, it in reports if not it.state}
         return {member.incarnation for member in waiting if not member.witness}
 
     def is_decided(self, dead: AbstractSet[int]) -> bool:
-        """Whether enough have accepted: after a reset, all who promised."""
+        """Whether enough have accepted: after a reset, all that promised."""
         if self.reset:
             return self.accepts >= self.reports.keys()
         return self.ruling(self.accepts, dead).granted
 
     def awaited(self, out: Callable[[int], bool]) -> bool:
-        """Whether a report is still to come from somebody who is not `out`."""
+        """Whether a report is still to come from a member that is not `out`."""
         return any(
             place not in self.reports and not out(member.incarnation)
             for place, member in enumerate(self.view.members)

@@ -58,7 +58,7 @@ BELIEVED: dict[str, Standing] = {
     "BLOCKED": Standing.PLACE,
     "LOST": Standing.PLACE,
 }
-"""By the kind of a message: from whom it is believed; from others it is dropped, and counted."""
+"""By the kind of a message: the senders of which it is believed; from others it is dropped, and counted."""
 
 
 class Speaker(NamedTuple):

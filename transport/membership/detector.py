@@ -1,4 +1,4 @@
-"""The failure detector: who has been silent for too long (A16, A45, H65; H13).
+"""The failure detector: which members have been silent for too long (A16, A45, H65; H13).
 
 It knows members by their incarnations, and when each was heard; it sends nothing and decides
 nothing. Beats say that a process runs and that the way to it and back is open. A member that is
@@ -27,15 +27,15 @@ class Detector:
         self.patience = max(PATIENCE * detection, PATIENCE_MIN_NS)
         """The same for a member whose process lives, by the kernel's word."""
         self.silent: set[int] = set()
-        """Those watched who have not been heard for D."""
+        """Those watched that have not been heard for D."""
         self.deadline: int | None = None
-        """When to `check` next, in ns; None where nobody is watched."""
+        """When to `check` next, in ns; None if no member is watched."""
         self._heard: dict[int, int] = {}
         self._excused: dict[int, int] = {}
         self._living: set[int] = set()
 
     def watch(self, incarnations: Iterable[int], now: int) -> None:
-        """Watch these, and nobody else, from now on: all of them begin as heard now."""
+        """Watch these, and no others, from now on: all of them begin as heard now."""
         self._heard = dict.fromkeys(incarnations, now)
         self._excused = {}
         self._living = set()
@@ -69,7 +69,7 @@ class Detector:
         self._living.add(incarnation)
 
     def check(self, now: int) -> bool:
-        """Who is silent now? True where `silent` has changed.
+        """Look which members are silent now; True if `silent` has changed.
 
         A detector that comes late by D/2 was itself asleep, and begins its clocks anew.
         """

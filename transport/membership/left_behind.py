@@ -35,7 +35,7 @@ class Port(Protocol):
 
 
 class LeftBehind:
-    """Whom this member seeks: members of earlier views."""
+    """The members of earlier views that this member seeks."""
 
     def __init__(self, port: Port, detection: int) -> None:
         """`detection` is D, in ns."""

@@ -19,7 +19,7 @@ class State(IntEnum):
 
     NONE = 0
     EMPTY = 1
-    """There was none yet, unless somebody who is not there has it."""
+    """There was none yet, unless a member that is not there has it."""
     WHOLE = 2
 
 
@@ -31,7 +31,7 @@ class Ruling:
     rule: str = ""
     """Which part of the rule is not met, for people."""
     missing: tuple[Member, ...] = ()
-    """The members that are neither there nor certainly dead: whom the group waits for."""
+    """The members that are neither there nor certainly dead: the group waits for them."""
 
 
 def rule_on(
@@ -45,7 +45,7 @@ def rule_on(
 ) -> Ruling:
     """Whether those `present` may form the view after `view`; all sets hold incarnations.
 
-    Whoever has promised is present, even if it has died since; but its state has died with it.
+    A member that has promised is present, even if it has died since; but its state has died with it.
     `dead` are certainly dead (H13), `degree` is R, the least degree of 1 or more of any operation
     (0 if there is none), and `state` says what those present know of the application's state.
     `sure`: one of those present vouches that the dead decided on no other view without it
@@ -68,7 +68,7 @@ def rule_on(
     known = [state[each] for each in sorted(present - dead) if each in state]
     lost = all(member.witness or member.incarnation in dead for member in view.members)
     if State.WHOLE not in known and not (lost and State.EMPTY in known):
-        why = "nobody who is there has the whole state"
+        why = "no member that is there has the whole state"
         return Ruling(False, why, missing or _without(view, present))
     return Ruling(True)
 

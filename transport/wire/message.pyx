@@ -2,7 +2,7 @@
 
 A layer's header costs no copy (Horus, section 3): going down it is pushed in front of what is
 there, going up it is popped. A message that a driver hands up borrows the driver's receive
-buffer and is valid only until the upcall returns; whoever keeps it takes a `copy()`.
+buffer and is valid only until the upcall returns; to keep it, take a `copy()`.
 """
 
 cimport cython

@@ -14,7 +14,7 @@ cimport cython
 @cython.final
 @cython.no_gc
 cdef class Ring:
-    """A queue that grows as it must. Who takes from it looks at `count` first."""
+    """A queue that grows as it must. Look at `count` before you take from it."""
 
     def __cinit__(self):
         self.capacity = 16

@@ -37,13 +37,13 @@ class Node:
         self.silent = Spans()
         """When it sent and heard no beats."""
         self.mute = Spans()
-        """When it beat to nobody, after it was in a group: it answers no beats then."""
+        """When it beat to no member, after it was in a group: it answers no beats then."""
         self.starved = Spans()
         """When it ran, and its beats did not."""
         self.known: dict[int, Node] = {}
         """Processes that it ever had a link with, by incarnation: it learns of their ends (H13)."""
         self.beating: dict[int, tuple[int, Spans]] = {}
-        """Whom it beats to: since when, and when it did not."""
+        """The members that it beats to: since when, and when it did not."""
         self.leases: deque[tuple[int, int, Spans]] = deque(maxlen=LEASES_KEPT)
         """What its beats grant, and granted before: the key, since when, and when they did not."""
         self.cost = 0

@@ -220,7 +220,7 @@ class World:
         """When `node` granted a lease to another process last, at the latest."""
         other = self.members.get(incarnation)
         if other is None or other.host != node.host or node.incarnation not in other.beating:
-            return 0  # there deaths are never certain, so nobody counts on a lease
+            return 0  # there deaths are never certain, so no member counts on a lease
         _, beating = other.beating[node.incarnation]
         window = window_of(node.stack.config.detection)
         return min(self.now, self._reached(node, other, self.now, beating) + window)
@@ -282,7 +282,7 @@ class World:
             why = "it cannot be reached"
             self.push(self.now + wait, node.tie(), node.give, node.take_failed, address, why)
         elif peer is None or not peer.alive:
-            node.give(node.take_failed, address, "nobody is there")
+            node.give(node.take_failed, address, "no process is there")
         else:
             here, far = End(node, len(node.links), back), End(peer, len(peer.links), there)
             here.peer, far.peer = far, here
