@@ -17,7 +17,7 @@ from orcalike.bench.papers.__main__ import EXPERIMENTS, LEFT_OUT
 from orcalike.bench.papers.layers import Meter
 from orcalike.bench.papers.shapes import Curve, Shape, write_csv
 
-SECONDS = 280
+SECONDS = 500
 ASKED = ("A53", "A57", "H93")
 
 

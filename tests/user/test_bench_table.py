@@ -15,7 +15,7 @@ import pytest
 from orcalike.bench.bars import Bar
 from orcalike.bench.table import compare
 
-SECONDS = 280
+SECONDS = 500
 ROWS = {
     "unpinned": {"write that waits, unpinned"},
     "sequencer": {
@@ -58,15 +58,13 @@ def run(*arguments: str | Path, compiler: str = "cc") -> subprocess.CompletedPro
     )
 
 
-def test_each_part_gives_its_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ROWS)
+def test_each_part_gives_its_rows(part: str, tmp_path: Path) -> None:
     files = (tmp_path / "rows.json", tmp_path / "rows.csv")
-    ended = run(
-        "orcalike.bench", "--quick", "--only", ",".join(ROWS),
-        "--json", files[0], "--csv", files[1],
-    )  # fmt: skip
+    ended = run("orcalike.bench", "--quick", "--only", part, "--json", files[0], "--csv", files[1])
     assert ended.returncode == 0, ended.stderr
     rows = json.loads(files[0].read_text())["rows"]
-    expected = set().union(*ROWS.values())
+    expected = ROWS[part]
     assert sorted(row["what"] for row in rows) == sorted(expected)
     assert len(ended.stdout.splitlines()) == len(expected) + 2
     for row in rows:
