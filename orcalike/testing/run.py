@@ -442,8 +442,8 @@ class Run:
         living = self._present(newest)
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):
             return
-        least, asker = len(living), living[0]
-
+        # The program asks at a member that has let it begin: not at one that still waits for state.
+        least, asker = len(living), next((each for each in living if each.inside), living[0])
         asked_at = -self.scenario.detection
 
         def ask() -> None:

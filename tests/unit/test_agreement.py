@@ -11,10 +11,12 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.agreement import Agreement
 from orcalike.transport.membership.attempt import Attempt, Report, Value
 from orcalike.transport.membership.quorum import State
-from orcalike.transport.view import PLACE_BITS, Member, View
+from orcalike.transport.view import BALLOT_MAX, PLACE_BITS, Member, View
 
 A, B, C, D = (Member(f"sim:{name}", number, number) for number, name in enumerate("abcd"))
 ROUND = 1 << PLACE_BITS
+ROUNDS = BALLOT_MAX >> PLACE_BITS
+"""How many a view has, less one."""
 FIRST = 1, 1, 0
 """The identity of the first view."""
 
@@ -357,6 +359,31 @@ def test_an_older_ballot_is_outbid() -> None:
     group.settle()
     assert group["a"].views[0].ballot > 5 * ROUND
     assert group["a"].views == group["c"].views
+
+
+@pytest.mark.parametrize("step", [ROUNDS, 8_000, 999, 64])
+@pytest.mark.parametrize(
+    ("liar", "kind"), [("a", "FLUSH"), ("b", "FLUSH"), ("b", "PROMISED"), ("c", "PROMISED")]
+)
+def test_a_member_that_lies_about_ballots_leaves_the_others_enough(
+    liar: str, kind: str, step: int
+) -> None:
+    """A ballot of the last round would be the last of the view, and the group could not go on."""
+    group = Group(A, B, C, D)
+    place = "abc".index(liar)
+    others = [group[name] for name in "abcd" if name != liar]
+    leader = others[0].agreement
+    rest: list[Any] = [b"\x01", []] if kind == "FLUSH" else []
+    with pytest.raises(ProtocolError, match="ballot"):  # noqa: PT012 one of these is too much
+        for rounds in range(step, ROUNDS + 1, step):
+            leader.receive(place, [kind, rounds * ROUND | place, *rest])
+    group.crash(liar)
+    group.suspect("".join(port.me.address[-1] for port in others), liar)
+    group.settle()
+    assert [member.address[-1] for member in others[0].views[0].members] == sorted(
+        {*"abcd"} - {liar}
+    )
+    assert all(port.views == others[0].views for port in others)
 
 
 def test_a_proposal_under_another_ballot_than_promised_is_not_accepted() -> None:

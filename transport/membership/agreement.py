@@ -28,7 +28,7 @@ from orcalike.transport.membership.attempt import Attempt, Report, Value
 from orcalike.transport.membership.attribution import kind_of
 from orcalike.transport.membership.quorum import Ruling, State
 from orcalike.transport.view import (
-    BALLOT_MAX,
+    BALLOT_BITS,
     PLACE_BITS,
     Member,
     View,
@@ -41,6 +41,9 @@ UNDER_WAY = "the group is not blocked: a change of view is under way"
 
 OLDEST_WATCHED = 4
 """So many of the oldest are watched by all: the next leader is known as soon as one fails."""
+
+ROUNDS = 1 << BALLOT_BITS - PLACE_BITS
+"""How many rounds a view has."""
 
 
 class Port(Protocol):
@@ -267,13 +270,32 @@ class Agreement:
     def _begin(self, reset: int = 0) -> None:
         assert self.view is not None
         round_ = (max(self.promised, self._highest) >> PLACE_BITS) + 1
-        ballot = round_ << PLACE_BITS | self.place
-        if ballot > BALLOT_MAX:
+        if round_ > self._last_round(self.place):
             raise ProtocolError("no ballot is left for this view")
+        ballot = round_ << PLACE_BITS | self.place
         self.attempt = Attempt(ballot, self.view, reset=reset, is_broken=self.port.is_broken)
         self.proposal = None
         self.promised = ballot
         self.port.freeze()  # and `report` sends FLUSH
+
+    def _last_round(self, place: int) -> int:
+        """The last round of the leader at `place`: leaders that come later have more of them.
+
+        So a member that lies about ballots takes nothing from those that lead after it.
+        """
+        assert self.view is not None
+        return ROUNDS // 4 + ROUNDS // 2 * (place + 1) // len(self.view.members)
+
+    def _check_ballot(self, ballot: int, leader: int | None) -> None:
+        """Raise ProtocolError for a ballot that the leader does not have.
+
+        Without a leader that is heeded, it is one that this member would have to outbid.
+        """
+        assert self.view is not None
+        spare = ROUNDS // 4 // len(self.view.members)
+        last = self._last_round(self.place) - spare if leader is None else self._last_round(leader)
+        if ballot >> PLACE_BITS > last:
+            raise ProtocolError(f"ballot {ballot}, which leaves too few of this view's")
 
     def _ask(self, place: int) -> None:
         assert self.attempt is not None
@@ -626,7 +648,8 @@ class Agreement:
                 self.port.supply(piece)
             case ["FLUSH_OK", int(ballot), *answer]:
                 self._reported(place, ballot, answer)
-            case ["PROMISED", int(ballot)] if ballot <= BALLOT_MAX:
+            case ["PROMISED", int(ballot)]:
+                self._check_ballot(ballot, None)
                 self._outbid(ballot)
             case ["PROPOSE", int(ballot), [*packed], bytes(cut)]:
                 self._proposed(place, ballot, Value(View.unpack(packed), cut))
@@ -643,14 +666,14 @@ class Agreement:
                 raise ProtocolError(f"{kind_of(message)} out of place")
 
     def _flush(self, place: int, ballot: int, mark: bytes) -> None:
-        if ballot > BALLOT_MAX:
-            raise ProtocolError(f"ballot {ballot}")
         if self._heeds(place):
+            self._check_ballot(ballot, place)
             self._deferred.pop(place, None)
             assert self.view is not None
             self.hung.discard(self.view.members[place].incarnation)
             self.promise(place, ballot, mark)
             return
+        self._check_ballot(ballot, None)
         self._deferred[place] = ballot, mark
         self._highest = max(self._highest, ballot)
         if self.attempt is not None and self.attempt.ballot < ballot:
