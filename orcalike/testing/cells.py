@@ -25,8 +25,8 @@ ROLES: dict[str, str] = {
     **dict.fromkeys(("J1", "J2"), "J"),
     "L1": "SA",
 }
-"""Who passes a step: S the sequencer, P a sender that waits, A any other member, C the leader of a
-change of view, J who joins."""
+"""Which process passes a step: S the sequencer, P a sender that waits, A any other member, C the leader of a
+change of view, J a joiner."""
 
 DETECTION = 100 * MS
 """D in cells."""

@@ -44,7 +44,7 @@ class Frame:
         return self.dice.randrange(self.safety)
 
     @property
-    def who(self) -> str:
+    def process(self) -> str:
         """Some process."""
         if self.roles and self.dice.random() < 0.8:
             return self.dice.choice(["sequencer", "sequencer", "next", "least", "youngest"])
@@ -58,7 +58,7 @@ class Frame:
     @property
     def pair(self) -> tuple[str, str]:
         """Two processes, the first by number or by role."""
-        one, other = self.who, self.one
+        one, other = self.process, self.one
         return one, other if other != one else str((int(other) + 1) % self.size)
 
     def span(self, least: float = 0.05, most: float = 10) -> int:
@@ -102,31 +102,31 @@ def crashes(frame: Frame) -> Iterator[Event]:
     when, together = frame.when, dice.random() < 0.3
     for _ in range(dice.randint(1, most)):
         when = when if together else frame.when
-        who = frame.who
-        yield crash(frame, when, who, keep=dice.choice([-1, -1, 0, 1, 2]))
-        yield from restart(frame, when, who)
+        process = frame.process
+        yield crash(frame, when, process, keep=dice.choice([-1, -1, 0, 1, 2]))
+        yield from restart(frame, when, process)
 
 
-def crash(frame: Frame, when: int, who: str, keep: int = -1) -> Event:
+def crash(frame: Frame, when: int, process: str, keep: int = -1) -> Event:
     """A process is killed; those of its host see it at once, after what it sent, or not at all."""
     way = frame.dice.choice(["", "", "soon", "machine"])
-    return Event("crash", when, who, keep=keep, way=way)
+    return Event("crash", when, process, keep=keep, way=way)
 
 
-def restart(frame: Frame, when: int, who: str) -> Iterator[Event]:
+def restart(frame: Frame, when: int, process: str) -> Iterator[Event]:
     """Mostly a process that is dead or out then is started again: that one, or another."""
     if frame.dice.random() < 0.7:
-        again = who if who.isdigit() else frame.one
+        again = process if process.isdigit() else frame.one
         yield Event("restart", when + frame.span(0.01, 10), again)
 
 
 def bounces(frame: Frame) -> Iterator[Event]:
     """One process is killed and started again within D, a few times."""
-    when, who = frame.when, frame.one
+    when, process = frame.when, frame.one
     for _ in range(frame.dice.choice([1, 2, 3])):
-        yield crash(frame, when, who)
+        yield crash(frame, when, process)
         when += frame.span(0.01, 1)
-        yield Event("restart", when, who)
+        yield Event("restart", when, process)
         when += frame.span(0.05, 3)
 
 
@@ -138,7 +138,7 @@ def marked(frame: Frame) -> Iterator[Event]:
         yield Event(
             kind,
             frame.when if dice.random() < 0.5 else 0,
-            frame.who if dice.random() < 0.5 else "",
+            frame.process if dice.random() < 0.5 else "",
             span=0 if kind == "crash" else frame.span(),
             keep=dice.randrange(4) if kind == "crash" else -1,
             mark=dice.choice(tuple(STEPS)),
@@ -172,10 +172,10 @@ def last_words(frame: Frame) -> Iterator[Event]:
         yield Event("cut", when, one, other, span)
         yield Event("cut", when, other, one, span)
     yield Event(dice.choice(["break", "half"]), when, one, other)
-    for who in dice.choice([(one,), (other,), (one, other)]):
+    for process in dice.choice([(one,), (other,), (one, other)]):
         when += frame.span(0.001, 2)
-        yield crash(frame, when, who, keep=dice.choice([-1, 0, 1]))
-        yield from restart(frame, when, who)
+        yield crash(frame, when, process, keep=dice.choice([-1, 0, 1]))
+        yield from restart(frame, when, process)
 
 
 def expelled(frame: Frame) -> Iterator[Event]:
@@ -186,18 +186,18 @@ def expelled(frame: Frame) -> Iterator[Event]:
     until = when + int(frame.slow * dice.uniform(0.8, 2))
     yield Event("hang", when, one, span=until - when + frame.span(0.01, 3))
     yield Event("break", when + frame.span(0.001, 0.5), one, other)
-    for who in dice.choice([(other,), (one,), (other, frame.who)]):
+    for process in dice.choice([(other,), (one,), (other, frame.process)]):
         when = until + frame.span(0.001, 2)
-        yield crash(frame, when, who, keep=dice.choice([-1, 0, 1]))
-        yield from restart(frame, when, who)
+        yield crash(frame, when, process, keep=dice.choice([-1, 0, 1]))
+        yield from restart(frame, when, process)
 
 
 def leaves(frame: Frame) -> Iterator[Event]:
     """Members leave; some come back."""
     for _ in range(frame.count):
-        when, who = frame.when, frame.who
-        yield Event("leave", when, who)
-        yield from restart(frame, when, who)
+        when, process = frame.when, frame.process
+        yield Event("leave", when, process)
+        yield from restart(frame, when, process)
 
 
 def resets(frame: Frame) -> Iterator[Event]:
@@ -212,28 +212,28 @@ def resets(frame: Frame) -> Iterator[Event]:
 def pauses(frame: Frame) -> Iterator[Event]:
     """Processes stop for a while."""
     for _ in range(frame.count):
-        yield Event("pause", frame.when, frame.who, span=frame.span())
+        yield Event("pause", frame.when, frame.process, span=frame.span())
 
 
 def hangs(frame: Frame) -> Iterator[Event]:
     """Programs do not answer, and their processes beat."""
     for _ in range(frame.count):
-        yield Event("hang", frame.when, frame.who, span=frame.span())
+        yield Event("hang", frame.when, frame.process, span=frame.span())
 
 
 def slowness(frame: Frame) -> Iterator[Event]:
     """Processes take long for each input, or do not apply what they get."""
     for _ in range(frame.count):
         cost = frame.span(0.0005, 0.05)
-        yield Event("slow", frame.when, frame.who, span=frame.span(), count=cost)
-        yield Event("hold", frame.when, frame.who, span=frame.span())
+        yield Event("slow", frame.when, frame.process, span=frame.span(), count=cost)
+        yield Event("hold", frame.when, frame.process, span=frame.span())
 
 
 def starves(frame: Frame) -> Iterator[Event]:
     """Processes live and get no processor: beats come late, and inputs take ten times as long."""
     for _ in range(frame.count):
         cost = frame.span(0.0005, 0.05)
-        yield Event("starve", frame.when, frame.who, span=frame.span(0.1, 5), count=cost)
+        yield Event("starve", frame.when, frame.process, span=frame.span(0.1, 5), count=cost)
 
 
 # Ways and links that fail.
@@ -259,16 +259,16 @@ def isolations(frame: Frame) -> Iterator[Event]:
     """One process receives from no other, is received by no other, or both."""
     for _ in range(frame.count):
         way = frame.dice.choice(["in", "out", "", ""])
-        yield Event("isolate", frame.when, frame.who, span=frame.span(), way=way)
+        yield Event("isolate", frame.when, frame.process, span=frame.span(), way=way)
 
 
 def flaps(frame: Frame) -> Iterator[Event]:
     """One process is cut off and comes back, again and again."""
     dice = frame.dice
-    when, who, way = frame.when, frame.one, dice.choice(["in", "out", "", ""])
+    when, process, way = frame.when, frame.one, dice.choice(["in", "out", "", ""])
     for _ in range(dice.choice([2, 3, 5, 8])):
         span = frame.span(0.05, 2)
-        yield Event("isolate", when, who, span=span, way=way)
+        yield Event("isolate", when, process, span=span, way=way)
         when += span + frame.span(0.05, 2)
 
 
@@ -320,7 +320,7 @@ def jams(frame: Frame) -> Iterator[Event]:
     """All that goes to a process and comes from it takes long, up to about D."""
     for _ in range(frame.count):
         way, mean = frame.dice.choice(["in", "out", ""]), frame.span(0.01, 1)
-        yield Event("jam", frame.when, frame.who, span=frame.span(0.1, 10), count=mean, way=way)
+        yield Event("jam", frame.when, frame.process, span=frame.span(0.1, 10), count=mean, way=way)
 
 
 def stale_joins(frame: Frame) -> Iterator[Event]:

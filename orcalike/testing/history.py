@@ -93,23 +93,23 @@ class Facts:
     acked: dict[Name, tuple[int, Key]] = field(default_factory=dict)
     """(lineage, place) of casts that were delivered at their own sender."""
     anew: Identity = (0, 0, 0)
-    """The last view in which nobody had state: what was written before is gone, by their own will."""
+    """The last view in which no member had state: what was written before is gone, by their own will."""
     seen: dict[int, Seen] = field(default_factory=dict)
     views: dict[Identity, Installed] = field(default_factory=dict)
     starts: dict[Identity, int] = field(default_factory=dict)
     """The seqno that is delivered next where a view begins."""
     cuts: dict[Identity, int] = field(default_factory=dict)
-    """The first seqno that nobody holds where a view begins."""
+    """The first seqno that no member holds when a view begins."""
     rivals: dict[tuple[int, int], list[Identity]] = field(default_factory=dict)
     """The views of one lineage and number."""
     latest: dict[int, int] = field(default_factory=dict)
     """The highest number of a view in each lineage."""
     installed: dict[Identity, list[int]] = field(default_factory=dict)
-    """Who has installed a view."""
+    """The members that have installed a view."""
     promised: dict[Identity, set[int]] = field(default_factory=dict)
-    """Who went along with the end of a view."""
+    """The members that went along with the end of a view."""
     leavers: set[int] = field(default_factory=set)
-    """Who asked to leave."""
+    """The members that asked to leave."""
     placed: dict[tuple[int, Key], tuple[Name, Identity]] = field(default_factory=dict)
     """(lineage, place) -> what was delivered there last, and in which view."""
     pinned: dict[Identity, Key] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Facts:
         return self.pinned.get(view, (0, 0)) >= key
 
     def members_of(self, identity: Identity) -> list[int]:
-        """Who is in that view now, and runs."""
+        """The members that are in that view now, and run."""
         return [
             member
             for member in self.installed.get(identity, ())
@@ -165,10 +165,10 @@ class Checker:
         self.facts = facts
 
     def cast(self, cast: Cast) -> None:
-        """Somebody casts."""
+        """A member casts."""
 
     def deliver(self, member: int, key: Key, name: Name, body: bytes, holders: int | None) -> None:
-        """A cast is delivered at `member`; `holders` hold it, where somebody has counted."""
+        """A cast is delivered at `member`; `holders` hold it, if that was counted."""
 
     def view(self, member: int, view: Installed, start: int | None, held: int | None) -> None:
         """`view` is installed at `member`, which delivers `start` next, and does not hold `held`."""

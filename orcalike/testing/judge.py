@@ -59,7 +59,7 @@ class Judge:
         facts.casts[member, number] = cast
 
     def is_first(self, member: int, key: Key) -> bool:
-        """Whether nobody has delivered anything there."""
+        """Whether no member has delivered anything there."""
         view = self.facts.seen[member].view
         return view is None or (view.lineage, key) not in self.facts.placed
 
@@ -82,7 +82,7 @@ class Judge:
         if facts.casts[name].degree and key > facts.pinned.get(view.identity, (0, 0)):
             facts.pinned[view.identity] = key
         if member == source and view.identity > facts.anew:
-            # Else all others have left meanwhile, and who sees this late is out itself.
+            # Else all others have left meanwhile, and a member that sees this late is out itself.
             facts.acked[name] = view.lineage, key
         seen.last = key
         seen.count += 1
@@ -103,7 +103,7 @@ class Judge:
             facts.rivals.setdefault(view.identity[:2], []).append(view.identity)
             facts.latest[view.lineage] = max(view.number, facts.latest.get(view.lineage, 0))
         if view.witnesses.issuperset(view.members):
-            facts.acked.clear()  # all who had state have left: whoever comes begins anew
+            facts.acked.clear()  # all that had state have left: the next to come begins anew
             facts.anew = max(facts.anew, view.identity)
         facts.installed.setdefault(view.identity, []).append(member)
         if start is not None:

@@ -127,7 +127,7 @@ class Run:
         known = [self.applications[member.incarnation] for member in view.members]
         return [each for each in known if each.node.alive]
 
-    def who(self, name: str) -> str | None:
+    def process_of(self, name: str) -> str | None:
         """The process that an event means: by its number, or by a role; None where there is none."""
         if name.isdigit():
             return name
@@ -205,7 +205,7 @@ class Run:
             return membership.agreement.attempt is not None
         if name == "J":
             return not application.transfer.complete
-        return not name or self.who(name) == application.process
+        return not name or self.process_of(name) == application.process
 
     def _stepped(self, node: Node) -> None:
         application = self.applications[node.incarnation]
@@ -302,7 +302,7 @@ class Run:
         """What is not as it must be in the end; None where all is."""
         newest = self._newest_living()
         if newest is None:
-            return None  # whoever waits to be let in waits for nobody
+            return None  # no member is left that could let a joiner in
         for member in newest.members:
             if not self.applications[member.incarnation].node.alive:
                 return f"{member} is dead, and in {newest.identity}"
@@ -318,27 +318,33 @@ class Run:
                 return f"{each.process} has not come in: {each.failed}"
         return self._pending(newest)
 
-    def _is_stranded(self, who: Application) -> bool:
-        """Whether it is blocked, or was reset, and nobody is left whom it could ask.
+    def _is_stranded(self, application: Application) -> bool:
+        """Whether it is blocked, or was reset, and no member is left that it could ask.
 
         Blocked, it asks those of its view: they are gone, and no process that is in the group runs
         where one of them ran. Reset, it seeks all those that it was ever in a view with.
         """
-        if who.entered is None:
+        if application.entered is None:
             return False
-        if who.blocked is not None:
-            members = [self.applications[each.incarnation] for each in who.entered.members]
-            others = [self.current[each.process] for each in members if each is not who]
-        elif resets_of(who.entered.lineage):
-            others = [each for each in self._acquaintances(who) if each.entered != who.entered]
+        if application.blocked is not None:
+            members = [self.applications[each.incarnation] for each in application.entered.members]
+            others = [self.current[each.process] for each in members if each is not application]
+        elif resets_of(application.entered.lineage):
+            others = [
+                each
+                for each in self._acquaintances(application)
+                if each.entered != application.entered
+            ]
         else:
             return False
-        return not any(each is not who and each.inside and each.node.alive for each in others)
+        return not any(
+            each is not application and each.inside and each.node.alive for each in others
+        )
 
-    def _acquaintances(self, who: Application) -> list[Application]:
+    def _acquaintances(self, application: Application) -> list[Application]:
         """All that were ever in a view with it."""
         facts = self.judge.facts
-        views = [facts.views[view] for view, at in facts.installed.items() if who.me in at]
+        views = [facts.views[view] for view, at in facts.installed.items() if application.me in at]
         return [self.applications[each] for each in {me for view in views for me in view.members}]
 
     def _pending(self, view: View) -> str | None:
@@ -390,8 +396,8 @@ class Run:
         living = self._present(newest)
         may = self.may_go_on(newest, living) if newest is not None else False
         if may is True:
-            who = [each.process for each in living]
-            raise Violation("I28", f"{who} of {newest} may go on by H1, and do not: {trouble}")
+            names = [each.process for each in living]
+            raise Violation("I28", f"{names} of {newest} may go on by H1, and do not: {trouble}")
         if may is False:
             for each in living:
                 if each.blocked is None:
@@ -403,8 +409,8 @@ class Run:
     def _present(self, view: View | None) -> list[Application]:
         """The members of a view that can still promise the end of it.
 
-        Who has left cannot: it was in the view after this one when that was decided, and answers
-        nobody any more. No more can who was expelled from a view after this one. Both count among
+        One that has left cannot: it was in the view after this one when that was decided, and answers
+        no more. Nor can one that was expelled from a view after this one. Both count among
         the members (H1), as the dead do; so the others may be bound to stay blocked.
         """
         later = (
@@ -415,7 +421,7 @@ class Run:
         ]
 
     def may_go_on(self, view: View, living: list[Application]) -> bool | None:
-        """Whether these may form the next primary view (H1); None where it depends on who knows."""
+        """Whether these may form the next primary view (H1); None where it depends on what others know."""
         size, present = len(view.members), {each.me for each in living}
         least = self.judge.facts.degree_in(
             self.scenario.least, self.judge.facts.views[view.identity]
@@ -433,11 +439,11 @@ class Run:
             for member in view.members
             if member.incarnation not in present
         ):
-            return False  # one that is missing is not dead, so nobody can know that it is
+            return False  # one that is missing is not dead, so no member can know that it is
         return None if len(present) < size else True
 
     def _reset(self) -> None:
-        """The program says that the group is to go on with those who are left (A05)."""
+        """The program says that the group is to go on with those that are left (A05)."""
         newest = self._newest_living()
         living = self._present(newest)
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):

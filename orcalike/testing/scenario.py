@@ -21,7 +21,7 @@ MS = 1_000_000
 """A millisecond, in ns."""
 
 ROLES = ("sequencer", "next", "youngest", "least")
-"""Whom an event may name instead of a process: who that is, is seen when it happens."""
+"""What an event may name instead of a process: which one that is, is seen when it happens."""
 
 KINDS = frozenset(
     [
@@ -112,7 +112,7 @@ class Scenario:
     piece: int = 8
     """How many casts a piece of state tells of."""
     rejoins: bool = True
-    """Who is expelled comes back as a new member."""
+    """A process that is expelled comes back as a new member."""
     resets: bool = False
     """A group that is blocked in the end is reset."""
     settled: int = 0
@@ -157,10 +157,10 @@ class Scenario:
         return scenario
 
     def __str__(self) -> str:
-        who = f"{self.size} members{', the first a witness' if self.witness else ''}"
+        members = f"{self.size} members{', the first a witness' if self.witness else ''}"
         faults = sum(event.do in FAULTS for event in self.events)
         casts = sum(event.count for event in self.events if event.do == "cast")
-        return f"seed {self.seed}: {who}, {casts} casts, {faults} faults; {self.stack}"
+        return f"seed {self.seed}: {members}, {casts} casts, {faults} faults; {self.stack}"
 
 
 def _given(thing: Event | Scenario) -> dict[str, Any]:

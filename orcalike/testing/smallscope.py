@@ -22,11 +22,11 @@ from orcalike.transport.drivers.sim import Delays, End, Node, World
 
 STACK = "XFER:TOTAL:MBRSHIP:COM:sim"
 FAR = 1 << 60
-"""A detection time that does not come: links that break say who is gone."""
+"""A detection time that does not come: links that break say which process is gone."""
 
 
 class ChoosingWorld(World):
-    """A world in which somebody else says what happens next, and time stands still."""
+    """A world whose user says what happens next, and time stands still."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, Delays(0, 0, 0, 0, 0))

@@ -1,4 +1,4 @@
-"""What happens in a run, told line by line or as a diagram, for people who look for the cause."""
+"""What happens in a run, told line by line or as a diagram, to look for the cause."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Line:
     """One thing that happened; a frame where there is a source."""
 
     when: int
-    who: str
+    process: str
     what: str
     source: str = ""
 
     def __str__(self) -> str:
-        who = f"{self.source} > {self.who}" if self.source else self.who
-        return f"{self.when / MS:12.3f} ms  {who:8} {self.what}"
+        process = f"{self.source} > {self.process}" if self.source else self.process
+        return f"{self.when / MS:12.3f} ms  {process:8} {self.what}"
 
 
 class Story:
@@ -42,8 +42,8 @@ class Story:
         run.actions.told = self._event
         run.judge.told = self._told
 
-    def _add(self, who: str, what: str, source: str = "") -> None:
-        self.lines.append(Line(self.run.world.now, who, what, source))
+    def _add(self, process: str, what: str, source: str = "") -> None:
+        self.lines.append(Line(self.run.world.now, process, what, source))
 
     def _frame(self, end: End, frame: bytes) -> None:
         self._add(end.node.name, describe(frame), end.peer.node.name)
@@ -80,9 +80,9 @@ class Story:
         for line in self.lines[-LINES_MAX:]:
             what = line.what.replace(";", ",").replace("#", "no. ")
             if line.source:
-                yield f"    {line.source}->>{line.who}: {what}"
+                yield f"    {line.source}->>{line.process}: {what}"
             else:
-                yield f"    Note over {line.who}: {line.when / MS:.3f} ms {what}"
+                yield f"    Note over {line.process}: {line.when / MS:.3f} ms {what}"
 
 
 def describe(frame: bytes) -> str:

@@ -196,7 +196,7 @@ class ViewSanity(Checker):
         if member not in view.members:
             self.fail(member, f"it is not in its view {view.identity}")
         if len(set(view.members)) != len(view.members):
-            self.fail(member, f"somebody is twice in view {view.identity}")
+            self.fail(member, f"a member is twice in view {view.identity}")
         self._last[member] = view.identity
 
     def exit(self, member: int) -> None:

@@ -9,7 +9,7 @@ from orcalike.testing.history import Checker, Facts, Installed, Key, Name
 
 
 class _Held(Checker):
-    """A cast of degree r >= 1 has r + 1 holders, and whoever enters a later view holds it."""
+    """A cast of degree r >= 1 has r + 1 holders, and each member that enters a later view holds it."""
 
     what = ""
 

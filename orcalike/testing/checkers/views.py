@@ -59,7 +59,7 @@ class ViewSanity(Checker):
         if member not in view.members:
             self.fail(member, f"it is not in its view {view.identity}")
         if len(set(view.members)) != len(view.members):
-            self.fail(member, f"somebody is twice in view {view.identity}")
+            self.fail(member, f"a member is twice in view {view.identity}")
 
 
 class MembershipInOrder(Checker):
@@ -97,7 +97,7 @@ class OnePrimary(Checker):
             self._check_quorum(member, before, view)
 
     def _check_followers(self, member: int, view: Installed) -> None:
-        """What comes after a view that nobody had installed comes after another one."""
+        """What comes after a view that no member had installed comes after another one."""
         facts = self.facts
         if facts.latest.get(view.lineage, 0) <= view.number:
             return
@@ -108,7 +108,7 @@ class OnePrimary(Checker):
                     self.fail(member, f"{view.identity} while {living[0]:x} is in {later}")
 
     def _check_quorum(self, member: int, before: Installed, view: Installed) -> None:
-        """H1: who can have agreed to this view, and are they enough?"""
+        """H1: which members can have agreed to this view, and are they enough?"""
         facts = self.facts
         promised = facts.promised.get(before.identity, set())
         voters = {each for each in before.members if each in view.members or each in promised}
@@ -132,7 +132,7 @@ class OnePrimary(Checker):
             self._check_state(member, before, view)
 
     def _check_state(self, member: int, before: Installed, view: Installed) -> None:
-        """H1 (c): the state goes with those who leave, not with those who are only silent."""
+        """H1 (c): the state goes with those that leave, not with those that are only silent."""
         for each in before.members:
             seen = self.facts.seen.get(each)
             lives = seen is not None and bool(seen.sources) and not seen.dead
