@@ -26,7 +26,7 @@ from tests.protocol.sim_scene import Scene
 from tests.zoo import Counter, Journal, transfer_when
 
 CHUNK = 50
-SEEDS = 500
+SEEDS = 700
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
