@@ -6,7 +6,6 @@ import ast
 import functools
 import linecache
 import os
-import sys
 import sysconfig
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
@@ -122,8 +121,3 @@ def _changed_name(node: ast.AST) -> str | None:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
             return name if method in CHANGING_METHODS else None
     return None
-
-
-def module_of(function: FunctionType) -> ModuleType | None:
-    """The module that a function was defined in."""
-    return sys.modules.get(function.__module__)
