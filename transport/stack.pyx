@@ -68,9 +68,15 @@ cdef class Stack(Core):
         return 0
 
     cdef int settle(self) except -1:
-        """Let the layers go on that waited for the upcalls to return."""
-        while self.todo is not None:
-            self.take_todo().proceed()
+        """Let the layers go on that waited for the upcalls to return.
+
+        What they deliver runs here, where nothing of this input is left on any layer's stack frame.
+        """
+        while self.handing is not None or self.todo is not None:
+            if self.handing is not None:
+                self.handing.hand_up()
+            else:
+                self.take_todo().proceed()
         return 0
 
     def link_up(self, int link, str address, int64_t now):
@@ -154,7 +160,7 @@ cdef class Stack(Core):
             if not self.bottom.is_stranger(link):
                 raise
             self.bottom.refuse(link, f"{type(error).__name__} came of what it sent")
-        if self.todo is not None:
+        if self.handing is not None or self.todo is not None:
             self.settle()
         return 0
 
@@ -213,7 +219,7 @@ cdef class Stack(Core):
         self.enter(now)
         if self.pack is not None:
             self.pack.cast_packets()
-        if self.todo is not None:
+        if self.handing is not None or self.todo is not None:
             self.settle()
 
     # Outputs.

@@ -39,6 +39,7 @@ cdef class Core:
     cdef readonly int64_t wall      # ns since the epoch; set at each input
     cdef readonly Outbox out
     cdef Layer todo                 # the first layer that goes on once the upcalls have returned
+    cdef Layer handing              # the layer that has something to hand up before; or None
     cdef uint64_t seed
     cdef readonly object me         # this endpoint, a Member
     cdef public tuple beats         # the members that this endpoint beats to, and wants to hear
@@ -111,6 +112,7 @@ cdef class Layer:
     # from the core
     cpdef expire(self)
     cpdef proceed(self)
+    cdef int hand_up(self) except -1
 
 
 cdef class End(Layer):

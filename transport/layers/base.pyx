@@ -358,6 +358,10 @@ cdef class Layer:
     cpdef proceed(self):
         """The upcalls of this input have returned: go on with what had to wait."""
 
+    cdef int hand_up(self) except -1:
+        """Hand up what was kept for the end of the upcalls: `core.handing` is this layer."""
+        return 0
+
 
 cdef class End(Layer):
     """Both ends of one stack: it answers what no layer answers.

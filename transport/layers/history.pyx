@@ -84,4 +84,6 @@ cdef class History:
 
 cdef Message body_of(Message message, Py_ssize_t size):
     """The packet without the headers of the view in which it was sent first; it borrows."""
-    return Message.view(message.base + message.stop - size, size)
+    cdef Message body = Message.view(message.base + message.stop - size, size)
+    body.owner = message if message.owner is None else message.owner
+    return body

@@ -29,6 +29,18 @@ cdef class Pack(Layer):
     cdef Py_ssize_t claims          # messages that wait for much room
     cdef int place                  # this member's place in the view
     cdef bint ready                 # there is something to cast
+    # What is handed up when the upcalls have returned: the packet that was begun, and what comes then:
+    # packets, (self, packet of a sender that has left, `core.departed` as it was), (function, *args).
+    cdef Message opened             # or None
+    cdef uint32_t unpacked          # messages of it that were handed up
+    cdef uint64_t number            # of its first message
+    cdef Py_ssize_t begin, at, end  # of its messages, and how far they were handed up
+    cdef object agenda
+    cdef bint hands_up              # there is any of that
+    cdef Layer next_handing         # the layer that hands up after this one, or None
+    cdef tuple departed             # `core.departed` as it is, where the packet has another; else None
+    cdef tuple members_above        # of the view that was handed up
+    cdef int place_above            # this member's place in it
 
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
     cdef int commit(self, unsigned char* stop) except -1
@@ -40,6 +52,12 @@ cdef class Pack(Layer):
     cdef int unclaim(self) except -1
     cdef bint has_ample_room(self) noexcept
     cdef int close(self) except -1
+    cdef int put_off(self, object item) except -1
+    cdef int announce(self) except -1
+    cdef int open(self, Message packet) except -1
+    cdef int hand_up_next(self, object item) except -1
+    cdef int close_opened(self) except -1
+    cdef int accuse(self, Message packet) except -1
     cdef complain(self, Message packet, str why)
     cdef bint cast_parts(self) except -1
     cdef int up_part(self, Message part, uint32_t count) except -1

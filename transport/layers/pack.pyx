@@ -22,9 +22,14 @@ a member that holds a packet holds what came before. What has come of other memb
 state that a joiner gets. Of a sender that has left the rest may still come as long as the cut of the
 view names it.
 
+What comes is not handed up at once, but when the upcalls of the input have returned, in its order; so
+what runs above runs where no layer is in the middle of anything.
+
 A part is  the same number (8) | messages, 0 but in the last part, with the top bit set (4) | where it
 belongs in the whole (4) | bytes.
 """
+
+from collections import deque
 
 import msgpack
 
@@ -93,7 +98,8 @@ cdef class Pack(Layer):
         # have their room from the start.
         self.full_bytes = max(bytes - size - SPARE, 1)
         self.closed = Ring()
-        self.place = -1
+        self.agenda = deque()
+        self.place = self.place_above = -1
 
     # Filling; these call nothing below.
 
@@ -268,12 +274,10 @@ cdef class Pack(Layer):
     # Upcalls.
 
     cpdef up_cast(self, Message packet):
-        """Hand up the messages of a packet one by one: the same object, moved along."""
+        """Put a packet on the agenda; it is handed up when the upcalls of this input have returned."""
         cdef Py_ssize_t whole = packet.size()
         cdef unsigned char* header = packet.pop(HEADER)
-        cdef const unsigned char* p
-        cdef const unsigned char* end
-        cdef uint32_t count, size, i
+        cdef uint32_t count
         if header is NULL:
             self.complain(packet, f"a packet of {whole} bytes")
             return
@@ -282,27 +286,108 @@ cdef class Pack(Layer):
         if count & PART:
             self.up_part(packet, count & ~PART)
             return
-        p = packet.data()
-        end = packet.base + packet.stop
-        for i in range(count):
+        if packet.source < 0:
+            self.put_off((self, packet, self.core.departed))
+        elif self.hands_up:
+            self.put_off(packet)
+        else:
+            self.open(packet)
+            self.announce()
+
+    cdef int put_off(self, object item) except -1:
+        """Put it at the end of the agenda."""
+        self.agenda.append(item)
+        if not self.hands_up:
+            self.announce()
+        return 0
+
+    cdef int announce(self) except -1:
+        """There is something to hand up, where there was nothing."""
+        self.hands_up = True
+        self.next_handing, self.core.handing = self.core.handing, self
+        return 0
+
+    cdef int open(self, Message packet) except -1:
+        """Begin to hand up a packet."""
+        self.opened = packet
+        self.unpacked = 0
+        self.number = packet.ticket
+        self.begin = self.at = packet.start
+        self.end = packet.stop
+        return 0
+
+    cdef int hand_up(self) except -1:
+        """Hand up what is on the agenda, messages one by one: the same object, moved along.
+
+        How far it has come is noted before each message: should that one's operation not end, another
+        thread goes on from here.
+        """
+        cdef Message packet
+        cdef const unsigned char* p
+        cdef const unsigned char* end
+        cdef uint32_t size, i
+        while True:
+            packet = self.opened
+            if packet is None:
+                if not self.agenda:
+                    if self.core.handing is self:
+                        self.core.handing, self.next_handing = self.next_handing, None
+                        self.hands_up = False
+                    return 0
+                self.hand_up_next(self.agenda.popleft())
+                continue
+            i = self.unpacked
+            if i >= packet.count:
+                self.close_opened()
+                continue
+            p = packet.base + self.at
+            end = packet.base + self.end
             p = get_varint(p, end, &size)
             if p is NULL or size > <size_t>(end - p):
-                self.complain(packet, "a packet cut short")
-                break
+                self.unpacked = packet.count
+                self.accuse(packet)
+                continue
             packet.start = p - packet.base
-            packet.stop = packet.start + size
+            packet.stop = self.at = packet.start + size
             packet.index = i
-            p += size
+            packet.ticket = self.number + i
+            self.unpacked = i + 1
             self.above.up_cast(packet)
-            packet.ticket += 1
-        if packet.source == self.place:
-            self.come_back(whole, count)
+
+    cdef int hand_up_next(self, object item) except -1:
+        """Hand up what is no packet, and open what is one."""
+        if isinstance(item, Message):
+            self.open(<Message>item)
+        elif item[0] is self:           # of a sender that has left
+            self.departed, self.core.departed = self.core.departed, item[2]
+            self.open(<Message>item[1])
+        else:
+            item[0](*item[1:])
+        return 0
+
+    cdef int close_opened(self) except -1:
+        """The packet that was open has been handed up."""
+        cdef Message packet = self.opened
+        self.opened = None
+        if self.departed is not None:
+            self.core.departed, self.departed = self.departed, None
+        if packet.source == self.place_above:
+            self.come_back(self.end - self.begin + HEADER, packet.count)
+        return 0
 
     cdef complain(self, Message packet, str why):
         """A packet in the order that its sender cannot have made so: go on without that member."""
         self.above.up_system_error(f"member {packet.source}: {why}")
         if packet.source >= 0:
             self.below.flush((packet.source,))
+
+    cdef int accuse(self, Message packet) except -1:
+        """The same where the view may be another one by now."""
+        cdef str why = f"member {packet.source}: a packet cut short"
+        self.above.up_system_error(why)
+        if packet.source >= 0 and self.members_above[packet.source] in self.members:
+            self.below.flush((self.members.index(self.members_above[packet.source]),))
+        return 0
 
     cdef int up_part(self, Message part, uint32_t count) except -1:
         """A part of a packet: hand the messages up with the last one."""
@@ -366,13 +451,56 @@ cdef class Pack(Layer):
             if cut:
                 stay |= {member.incarnation for member in Cut.unpack(cut).senders}
             self.partial = {who: part for who, part in self.partial.items() if who in stay}
+        if self.hands_up:
+            self.put_off((self.hand_up_view, view, cut, self.place))
+        else:
+            self.hand_up_view(view, cut, self.place)
+
+    def hand_up_view(self, view, bytes cut, int place):
+        """What comes from here on was sent in this view."""
+        self.place_above, self.members_above = place, view.members
         self.above.up_view(view, cut)
+
+    # What is told of the group keeps its place among the views, and so behind what is on the agenda.
+
+    cpdef up_problem(self, object member, str why):
+        if self.hands_up:
+            self.put_off((self.above.up_problem, member, why))
+        else:
+            self.above.up_problem(member, why)
+
+    cpdef up_blocked(self, object missing, str rule):
+        if self.hands_up:
+            self.put_off((self.above.up_blocked, missing, rule))
+        else:
+            self.above.up_blocked(missing, rule)
+
+    cpdef up_reset_failed(self, str why):
+        if self.hands_up:
+            self.put_off((self.above.up_reset_failed, why))
+        else:
+            self.above.up_reset_failed(why)
+
+    cpdef up_exit(self, str why):
+        if self.hands_up:
+            self.put_off((self.above.up_exit, why))
+        else:
+            self.above.up_exit(why)
 
     # State: what has come of large packets.
 
     cpdef object up_give_state(self):
         parts = [(who, (<Message>part).body[HEADER:]) for who, part in self.partial.items()]
-        return PackPieces(parts, self.above.up_give_state())
+        if not self.hands_up:
+            return PackPieces(parts, self.above.up_give_state())
+        others = PiecesToCome()
+        self.put_off((self.hand_up_giving, others))
+        return PackPieces(parts, others)
+
+    def hand_up_giving(self, others):
+        """State is to be given as it is here, after what was on the agenda before."""
+        others.begin(self.above.up_give_state)
+        self.core.again(self.focus("XFER"))
 
     cpdef up_begin_state(self):
         self.partial = {}
@@ -450,6 +578,37 @@ class PackPieces:
     def close(self):
         """No more is wanted."""
         close = getattr(self._others, "close", None)
+        if close is not None:
+            close()
+
+
+class PiecesToCome:
+    """The pieces of the layers above, where what comes before them in the order has to run first."""
+
+    def __init__(self):
+        self._pieces = self._failure = None
+        self._closed = False
+
+    def begin(self, give):
+        """`give()` gives them now."""
+        if not self._closed:
+            try:
+                self._pieces = give()
+            except Exception as error:      # for whoever asks for a piece
+                self._failure = error
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._failure is not None:
+            raise self._failure
+        return b"" if self._pieces is None else next(self._pieces)
+
+    def close(self):
+        """No more is wanted."""
+        self._closed = True
+        close = getattr(self._pieces, "close", None)
         if close is not None:
             close()
 

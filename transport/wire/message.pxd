@@ -16,7 +16,8 @@ cdef class Message:
     cdef Py_ssize_t start       # where the outermost header (or the body) begins
     cdef Py_ssize_t stop        # one past the last byte
     cdef Py_ssize_t capacity
-    cdef bint borrowed          # valid only during the upcall: keep a copy()
+    cdef bint borrowed          # of `owner`, or valid only during the input: keep a copy()
+    cdef Message owner          # whose memory it borrows, which lives as long; or None
     cdef public uint32_t count  # how many messages it holds, where a layer has packed them; or 0
     cdef public uint8_t degree  # its resilience degree: 254 for a majority, 255 for all
     # What layers learn about it on the way up.

@@ -13,6 +13,7 @@ from libc.string cimport memcpy, memmove
 
 @cython.freelist(64)
 @cython.final
+@cython.no_gc                           # an owner owns its memory, and has no owner
 cdef class Message:
     """A body and its headers. `Message(b"...")` holds a copy of the body, with headroom."""
 
