@@ -417,7 +417,7 @@ class Endpoint:
         self.pump.stopped = True
         if self._thread is not None:
             self.pump.ring()
-            self._thread.join(LEAVE_WITHIN)
+            (self.pump.thread or self._thread).join(LEAVE_WITHIN)
             switching.restore()
         if self.pump.call_within(LEAVE_WITHIN, lambda now: None):  # else an operation does not end
             self.pump.drain(clock() + 1_000_000_000)

@@ -1,8 +1,9 @@
-"""Operations that do not end: the log names them within a second, while they run (D07).
+"""Operations that do not end: within a second the log names them, and another thread receives (D07).
 
 While an operation runs where messages are received, its member receives nothing, and no thread of
 orcalike's that runs Python notices. The thread of the heartbeats does, and writes to an eventfd; a
-thread that does nothing else logs which operation it is, and where it is.
+thread that does nothing else logs which operation it is, and where it is, and has a new thread take
+the place of the one that runs it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import traceback
 from types import CodeType, FrameType
 
 from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.invocation import name_of
+from orcalike.runtime.relief import relieve, running, watch_running
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.pump import Pump
 
@@ -29,7 +33,7 @@ class LongOperations:
         self._closed = False
         self._thread = OwnThread(self._run, "orcalike watch")
         self._thread.start()
-        runtime.watch_running(pump.heartbeat, self._wakeup)
+        watch_running(runtime, pump.heartbeat, self._wakeup)
 
     def _run(self) -> None:
         while True:
@@ -39,24 +43,44 @@ class LongOperations:
             self.report()
 
     def report(self) -> None:
-        """Name the operation that runs."""
-        running = self._runtime.running()
-        if running is None:
+        """Name the operation that runs, and have another thread receive meanwhile."""
+        found = running(self._runtime)
+        if found is None:
             return
-        name, operation, took = running
+        name, operation, took = found
         stack = stack_in(operation.function.__code__)
         _log.warning(
-            "%s of %r has run for %.1f s where messages are received, and has not ended: this "
-            "member receives nothing meanwhile%s",
-            operation.title,
+            "%s of %r has run for %.1f s where messages are received, and has not ended: %s%s",
+            name_of(operation),
             name,
             took / 1e9,
+            "what is for its object waits until it has"
+            if self._relieve()
+            else "this member receives nothing meanwhile",
             f"; it is in\n{stack}" if stack else "",
         )
 
+    def _relieve(self) -> bool:
+        """Have a new thread take the place of the one that runs it; whether it has."""
+        decided = threading.Event()
+        taken = []
+
+        def go_on() -> None:
+            try:
+                if relieve(self._runtime, self._pump):
+                    taken.append(True)
+            finally:
+                decided.set()
+            if taken:
+                self._pump.go_on()
+
+        OwnThread(go_on, "orcalike").start()
+        decided.wait()
+        return bool(taken)
+
     def close(self) -> None:
         """The group was left."""
-        self._runtime.watch_running(self._pump.heartbeat, -1)
+        watch_running(self._runtime, self._pump.heartbeat, -1)
         self._closed = True
         os.eventfd_write(self._wakeup, 1)
         self._thread.join()

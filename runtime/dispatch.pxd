@@ -7,6 +7,7 @@ from orcalike.runtime.caller cimport Caller
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport Replica
+from orcalike.runtime.task cimport Call, Task
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
@@ -21,6 +22,7 @@ cdef class Runtime(Caller):
     cdef readonly dict waiting          # (incarnation, ticket) -> call that waits for its guard
     cdef public object start_thread     # starts a pop-up thread: given a function
     cdef Message message                # what is dispatched now
+    cdef Task submitted                 # what it has made; None where it runs straight from there
     cdef public uint64_t dispatched     # messages so far, those before this member joined too
     cdef public object donor            # gives state, `giving.Donor`
     cdef public object taker            # takes it, `taking.Taker`
@@ -57,6 +59,10 @@ cdef class Runtime(Caller):
                           bytes raw) except -1
     cdef int complete(self, Message message, Replica replica, Operation operation,
                       PyObject* result, object error) except -1
+    cdef int submit_dispatched(self, Task task) except -1
+    cdef int come_back(self, Call call, Replica replica, Operation operation, PyObject* result) except -1
+    cdef int let_through(self, Replica replica) except -1
+    cdef Invocation issued_by(self, Message message)
     cdef Invocation taken(self, Message message)
     cpdef uint64_t group_clock(self) except? 0
     cpdef lose(self, Invocation invocation, error)

@@ -27,6 +27,7 @@ from orcalike.runtime.errors import NestedWrite, ObjectDropped, ReplicaDivergenc
 from orcalike.runtime.invocation import complain, name_of
 from orcalike.runtime.raising import forget, own
 from orcalike.runtime.state import plain_state, set_state, state_of
+from orcalike.transport.drivers.pump import Relieved
 from orcalike.transport.errors import ProtocolError
 
 from orcalike.runtime.audit cimport refusal
@@ -45,8 +46,7 @@ from orcalike.runtime.replica cimport (
     find,
     thread_slot,
 )
-from orcalike.runtime.task cimport Call, Task, is_fault, submit
-from orcalike.transport.drivers.heartbeat cimport Heartbeat
+from orcalike.runtime.task cimport Call, Task, finish, is_fault, submit
 from orcalike.transport.layers.base cimport NEVER, Layer
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
@@ -143,6 +143,7 @@ cdef class Runtime(Caller):
         cdef const unsigned char* q = p
         cdef void** slot
         cdef object refused = None
+        cdef bint mine = message.source == self.place
         if replica.flags or code & 1:
             return self.apply_slowly(replica, message, code, p[:stop - p])
         if code >> 1 >= <unsigned int>len(replica.operations):
@@ -174,17 +175,30 @@ cdef class Runtime(Caller):
         result = operation.call(<PyObject*>operation.function, argv, count, NULL)
         for i in range(1, count):
             Py_DECREF(<object>argv[i])
-        if message.source == self.place and result is not NULL:
+        if mine and result is not NULL:
             refused = refusal(self.codec, replica, operation)
+        if not replica.flags & APPLYING:
+            return self.come_back(<Call>replica.task, replica, operation, result)
         end(replica)
-        if message.source == self.place or result is NULL:
+        if mine or result is NULL:
             self.complete(message, replica, operation, result, refused)
         else:
             Py_DECREF(<object>result)
         if self.timed_until:
             self.stop_timing(replica, code)
         if replica.flags:
-            self.release(replica)
+            self.let_through(replica)
+        return 0
+
+    cdef int let_through(self, Replica replica) except -1:
+        """An operation is over, and meanwhile something came for its object."""
+        cdef Task task = Task()
+        task.placed = task.applied = True
+        self.submitted = task
+        self.release(replica)
+        if task.relieved:
+            raise Relieved
+        self.submitted = None
         return 0
 
     cdef int complete(self, Message message, Replica replica, Operation operation,
@@ -224,16 +238,17 @@ cdef class Runtime(Caller):
             (<Invocation>issued).fail(error)
         return 0
 
-    cdef Invocation taken(self, Message message):
+    cdef Invocation issued_by(self, Message message):
         """This member's own invocation that a message carries, where somebody holds it."""
-        cdef void* issued
-        if message.source != self.place:
-            return None
-        issued = self.issued[message.ticket & (WINDOW - 1)]
-        if issued is NULL:
-            return None
-        self.issued[message.ticket & (WINDOW - 1)] = NULL
-        return <Invocation>issued
+        cdef void* issued = self.issued[message.ticket & (WINDOW - 1)]
+        return None if issued is NULL or message.source != self.place else <Invocation>issued
+
+    cdef Invocation taken(self, Message message):
+        """The same, which is the caller's to complete from here on."""
+        cdef Invocation invocation = self.issued_by(message)
+        if invocation is not None:
+            self.issued[message.ticket & (WINDOW - 1)] = NULL
+        return invocation
 
     cdef int apply_slowly(self, Replica replica, Message message, unsigned int code,
                           bytes raw) except -1:
@@ -256,10 +271,24 @@ cdef class Runtime(Caller):
         replica.ran |= bit_of(code >> 1)
         if self.timed_until:
             self.start_timing()
-        submit(call)
+        self.submit_dispatched(call)
         if self.timed_until:
             self.stop_timing(replica, code)
         return 0
+
+    cdef int submit_dispatched(self, Task task) except -1:
+        """Submit what the message that is dispatched now is about; nothing else is left to do with it."""
+        self.submitted = task
+        submit(task)
+        if task.relieved:
+            raise Relieved
+        self.submitted = None
+        return 0
+
+    def submit_last(self, Task task, list replicas):
+        """The same, of these objects."""
+        task.replicas = replicas
+        self.submit_dispatched(task)
 
     def to_dropped(self, Message message):
         """An invocation of an object that was ended before."""
@@ -413,26 +442,19 @@ cdef class Runtime(Caller):
                   and self.driver.clock() - began < PAUSED)
         self.budget.ran(call.replicas[0], call.function, within)
 
-    def watch_running(self, Heartbeat heartbeat, int wakeup):
-        """Have an eventfd written to when what is dispatched here has run for long; -1: no more."""
-        if wakeup < 0:
-            heartbeat.watch_running(NULL, NULL, -1)
-        else:
-            heartbeat.watch_running(&self.in_batch, &self.batch_began, wakeup)
-
-    def running(self):
-        """(object's name, operation, ns) of what has been dispatched for so long; None for nothing.
-
-        It is what ran last; from any thread.
-        """
-        cdef Replica replica
-        if not self.in_batch or not 0 < self.recent < <unsigned int>len(self.replicas):
-            return None
-        replica = self.replicas[self.recent]
-        if replica is None or replica.operations is None or not replica.flags & LOCKED:
-            return None
-        return (replica.name, replica.operations[self.recent_code >> 1],
-                self.driver.clock() - self.batch_began)
+    cdef int come_back(self, Call call, Replica replica, Operation operation,
+                       PyObject* result) except -1:
+        """An operation is over in whose midst another thread took this one's place in the core."""
+        cdef object value = None if result is NULL else <object>result
+        cdef object error = caught() if result is NULL else None
+        if result is not NULL:
+            Py_DECREF(value)
+        thread_slot()[0] = NULL
+        replica.owner = NULL
+        call.over(value, error)
+        finish(call)
+        self.budget.exceeded(replica, operation, self.driver.clock() - call.began)
+        raise Relieved
 
     # What tasks ask for.
 
@@ -742,38 +764,6 @@ cdef int annotate(object error, object operation, object replica) except -1:
         where = "" if replica is None else f" of {replica.name!r}"
         error.add_note(f"in {name}{where}")
     return 0
-
-
-def running_place():
-    """(replica, seqno, index, stamp) of the operation that this thread runs; None outside."""
-    cdef void** slot = thread_slot()
-    cdef Replica replica
-    cdef Task task
-    if slot[0] is NULL:
-        return None
-    replica = <Replica>slot[0]
-    if isinstance(replica.invoker, Runtime):
-        return (<Runtime>replica.invoker).now_place()
-    task = replica.task                 # the group was left meanwhile
-    if task is not None and not task.changes_nothing:
-        return replica, task.seqno, task.index, task.stamp
-    return replica, -1, 0, (<Left>replica.invoker).stamp
-
-
-def running_call():
-    """(caller, seqno, index) of the operation that this thread runs, as `Runtime.call_now`; None outside."""
-    cdef void** slot = thread_slot()
-    cdef Replica replica
-    cdef Task task
-    if slot[0] is NULL:
-        return None
-    replica = <Replica>slot[0]
-    if isinstance(replica.invoker, Runtime):
-        return (<Runtime>replica.invoker).call_now()
-    task = replica.task                 # the group was left meanwhile
-    if task is not None and not task.changes_nothing:
-        return (<Call>task).sender, task.seqno, task.index
-    return (<Left>replica.invoker).me, None, None
 
 
 def runs_here(Replica replica):

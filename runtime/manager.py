@@ -688,7 +688,7 @@ class Manager:
         replicas = self.objects_among((*args, *named.values()))
         for replica in replicas:
             self.runtime.note_ran(replica, Ran.ATOMIC)
-        call.bind(replicas).submit_for(replicas)
+        self.runtime.submit_last(call.bind(replicas), replicas)
 
     def objects_among(self, values: Iterable[object]) -> list[Replica]:
         """The replicas of the shared objects among some arguments, each once."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from random import Random
 
-from orcalike.runtime.dispatch import running_call, running_place
+from orcalike.runtime.running import running_call, running_place
 from orcalike.transport.view import Member
 
 _ALONE = Member("", 0, 0)

@@ -1,6 +1,6 @@
 """Tasks: what waits for objects' mutexes, and runs when it heads all their lock queues."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport Operation
@@ -23,6 +23,9 @@ cdef class Task:
     cdef readonly uint64_t stamp
     cdef Debt debt                  # paid when it is applied; None where it was at once
     cdef public bint changes_nothing    # it needs no mutex but those of `replicas`, and wakes nothing
+    cdef bint placed                # it has, or queues for, all mutexes that it needs
+    cdef bint applied               # it has run, and so has what it has let run
+    cdef bint relieved              # another thread went on with the order while this one ran it
     cpdef int run(self) except -1
 
 
@@ -41,6 +44,7 @@ cdef class Call(Task):
     cdef bint waited                # its guard was false once
     cdef public bint departed       # its caller had left before it was delivered: it cannot wait
     cdef bint binds                 # it may wait for its guard at several objects
+    cdef int64_t began              # when it began, where another thread took over
 
     cdef int attempt(self) except -1
     cdef bint pops_up(self) except -1
@@ -53,5 +57,7 @@ cdef class Call(Task):
 
 cdef int submit(Task task) except -1
 cdef int finish(Task task) except -1
+cdef int owe(Task task) except -1
+cdef int pay(Task task) except -1
 cdef int hand_on(Replica replica) except -1
 cpdef bint is_fault(object error)

@@ -95,6 +95,7 @@ cdef int submit(Task task) except -1:
             task.missing += 1
         else:
             replica.flags |= LOCKED
+    task.placed = True
     if task.missing:
         owe(task)
     elif task.run() == OVER:
@@ -125,6 +126,7 @@ cdef int owe(Task task) except -1:
 cdef int pay(Task task) except -1:
     """It is applied, and so is what it has let run."""
     cdef Debt debt = task.debt
+    task.applied = True
     if debt is not None:
         task.debt = None
         debt.pay()

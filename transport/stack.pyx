@@ -203,6 +203,14 @@ cdef class Stack(Core):
         self.again(layer)
         self.settle()
 
+    def resume(self, int64_t now):
+        """Go on with an input in the middle of which another thread ran what was handed up.
+
+        That thread leaves the input by an exception, which what stands above raises for that.
+        """
+        self.enter(now)
+        self.settle()
+
     def expire(self, int64_t now):
         """The deadline has come."""
         cdef Layer layer

@@ -15,7 +15,7 @@ orcalike\.runtime\.operation\.Operation\.__call__
 orcalike\.transport\.layers\.\w+\.\w+\.view
 orcalike\.transport\.layers\.total\.Total\.stable
 # From CPython 3.13 on the module of a compiled function without arguments is shown as one.
-orcalike\.runtime\.dispatch\.running_place
+orcalike\.runtime\.running\.running_place
 orcalike\.transport\.drivers\.driver\.clock
 """
 

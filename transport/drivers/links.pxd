@@ -28,6 +28,7 @@ cdef class Links(Driver):
     cdef list free_slots
     cdef list stacks
     cdef list dirty                 # channels with messages that were queued just now
+    cdef list deaths                # (stack, incarnation): of members, that stacks are to be told of
     cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
     cdef dict processes             # incarnation -> slot
@@ -76,6 +77,8 @@ cdef class Links(Driver):
     cdef forget(self, Py_ssize_t slot, object process)
     cdef ended(self, Py_ssize_t slot, object process)
     cdef died(self, Stack stack, object incarnation)
+    cdef int tell_deaths(self) except -1
+    cdef tell_death(self, Stack stack, object incarnation)
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1
     cdef beat(self)
     cdef bint runs(self, object member) except -1

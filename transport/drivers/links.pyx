@@ -77,6 +77,7 @@ cdef class Links(Driver):
         self.ended_before = deque(maxlen=LATE_MAX)
         self.callbacks = []
         self.dirty = []
+        self.deaths = []
         self.told = {}
         self.severed = frozenset()
         self.heartbeat = Heartbeat()
@@ -324,12 +325,14 @@ cdef class Links(Driver):
         self.slots[channel.link] = None
         if channel.proof is not None and channel.proof.connects:
             why = f"{why}; it has not proved the key of this group"
-        if channel.stack is not None:
-            if channel.connecting or not channel.has_link():
-                channel.stack.connect_failed(channel.address, why, self.now)
-            else:
-                channel.stack.link_down(channel.link, why, self.now)
-        self.free_slots.append(channel.link)
+        try:
+            if channel.stack is not None:
+                if channel.connecting or not channel.has_link():
+                    channel.stack.connect_failed(channel.address, why, self.now)
+                else:
+                    channel.stack.link_down(channel.link, why, self.now)
+        finally:
+            self.free_slots.append(channel.link)
 
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1:
         """Handle what came; returns whether any bytes did."""
@@ -482,9 +485,10 @@ cdef class Links(Driver):
 
     cdef int follow(self, Stack stack) except -1:
         """Make and close the links that a stack wants made and closed."""
-        for address in stack.out.take_connects():
-            self.connect(stack, address)
-        for link in stack.out.take_closes():
+        while stack.out.connects:
+            self.connect(stack, stack.out.connects.pop(0))
+        while stack.out.closes:
+            link = stack.out.closes.pop(0)
             entry = self.slots[link]
             if isinstance(entry, Channel):
                 self.refuse(<Channel>entry, stack.bottom.take_why(link) or "the stack refused it")
@@ -575,10 +579,25 @@ cdef class Links(Driver):
         """A process has ended, unless the event was for what the slot held before."""
         if process.has_ended():
             self.forget(slot, process)
-            self.died(process.stack, process.incarnation)
-            self.ended_before.append(process.incarnation)
+            try:
+                self.died(process.stack, process.incarnation)
+            finally:
+                self.ended_before.append(process.incarnation)
 
     cdef died(self, Stack stack, object incarnation):
+        """A member is dead: its stack is to know, whichever thread tells it."""
+        self.deaths.append((stack, incarnation))
+        self.tell_deaths()
+
+    cdef int tell_deaths(self) except -1:
+        """Tell of all that have died."""
+        while self.deaths:
+            stack, incarnation = self.deaths[0]
+            self.tell_death(stack, incarnation)
+            del self.deaths[0]
+        return 0
+
+    cdef tell_death(self, Stack stack, object incarnation):
         """A member is dead: hand in all that it had sent here, then say so (H13).
 
         What it sent can be in any connection that has not greeted yet, too.

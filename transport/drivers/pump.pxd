@@ -16,14 +16,26 @@ cdef class Pump(Links):
     cdef int timer                  # a timerfd that wakes whoever polls for a deadline
     cdef int64_t timer_at           # when; NEVER where it has told
     cdef int64_t waits_until        # when the thread that waits in a call gives up; or NEVER
+    cdef unsigned long inside       # the thread that has `lock`, where it is held
+    cdef unsigned long poller       # the thread that has the role, where `polled` is set
+    cdef unsigned long server       # the pump's own thread, or 0
+    cdef readonly object thread     # the same, a threading.Thread; or None
+    cdef int away                   # threads whose place another one has taken, until they are back
     cdef public bint stopped
     cdef readonly object failure    # the exception that ended it
     cdef public object on_failure   # called with it
 
+    cdef int take_place(self) noexcept
+    cdef int come_out(self) except -1
+    cdef int resume_input(self) except -1
+    cdef int give_up_role(self) except -1
+    cdef int end_role(self) except -1
+    cdef int serve(self) except -1
     cdef int enter(self) except -1
     cdef int leave(self) except -1
     cdef int poll_once(self, bint sleeps) except -1
     cdef int poll(self, bint sleeps=?) except -1
+    cdef int handle_all(self, epoll_event* events, int count) except -1
     cdef int wind(self) except -1
     cdef int64_t next_deadline(self)
     cdef int handle_events(self, epoll_event* events, int count) except -1

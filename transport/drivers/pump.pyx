@@ -20,6 +20,12 @@ their own. It is set anew only for an earlier one: most deadlines move on before
 limit at each sleep, or a timer at each move, costs each waiting write a microsecond.
 
 No handler of a signal runs while its thread has the lock or the role (`deferral`).
+
+A thread can lose its place (`take_place`): what stands above a stack runs for long on it, at a moment
+when no layer is in the middle of anything. Then another thread has the lock, and the role if the first
+one had it, and does what is left of the input (`go_on`). The first one, when it is back, leaves the core
+by `Relieved`, and touches nothing on its way: what it had read of a socket is still in its channel, and
+what it had not looked at is said again, since the set is level triggered.
 """
 
 from cpython.pythread cimport (
@@ -36,7 +42,9 @@ from libc.stdint cimport int64_t, uint64_t
 
 import logging
 import os
+import threading
 
+from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.deferral cimport (
     block_signals,
     deliver,
@@ -50,6 +58,9 @@ from orcalike.transport.drivers.driver cimport Waitable, monotonic
 from orcalike.transport.drivers.links cimport Links, epoll_event
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
+
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept
 
 cdef extern from "pythread.h" nogil:
     int PyThread_acquire_lock_timed(PyThread_type_lock, long long microseconds, int intr)
@@ -97,6 +108,11 @@ cdef enum:
     ALARM = 0                   # slots: the alarm's
     TIMER = 1                   # and the timer's
     EVENTS = 64
+    RESUMES = -1                # in the place of a number of events: what another thread has left
+
+
+class Relieved(BaseException):
+    """This thread has lost its place in the core to another one, and is to leave it as it is."""
 
 
 cdef class Pump(Links):
@@ -128,21 +144,31 @@ cdef class Pump(Links):
 
         Not to be called by what runs in a stack; `later` is for that.
         """
+        self.call(self.died_everywhere, incarnation)
+
+    def died_everywhere(self, incarnation, now):
+        """An input of each stack."""
         cdef Stack stack
-        self.enter()
-        try:
-            for stack in self.stacks:
-                self.died(stack, incarnation)
-        finally:
-            self.leave()
+        for stack in self.stacks:
+            self.died(stack, incarnation)
 
     def call(self, function, *args):
         """Run one of a stack's inputs: `function(*args, now)`, and send what comes of it."""
         self.enter()
+        self.run_input(function, args)
+
+    def run_input(self, function, args):
+        """The same where this thread has the lock."""
+        cdef bint lost = False
         try:
             function(*args, self.now)
+        except Relieved:
+            lost = True
         finally:
-            self.leave()
+            if lost:
+                self.come_out()
+            else:
+                self.leave()
 
     def call_within(self, seconds, function, *args):
         """The same, unless something else runs in the stacks for so long; says whether it was done."""
@@ -155,11 +181,9 @@ cdef class Pump(Links):
             if got != 1:                    # PY_LOCK_ACQUIRED
                 drop_later()
                 return False
+        self.inside = PyThread_get_thread_ident()
         self.now = monotonic()
-        try:
-            function(*args, self.now)
-        finally:
-            self.leave()
+        self.run_input(function, args)
         return True
 
     cdef int enter(self) except -1:
@@ -168,13 +192,15 @@ cdef class Pump(Links):
         if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
             with nogil:
                 PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.inside = PyThread_get_thread_ident()
         self.now = monotonic()
         return 0
 
     cdef int leave(self) except -1:
         """Send what is ready, and let others in."""
         cdef Stack stack
-        cdef bint handlers_wait
+        cdef bint handlers_wait = False
+        cdef bint lost = False
         try:
             self.emit()
             while self.kicked:
@@ -182,9 +208,16 @@ cdef class Pump(Links):
                 for stack in self.stacks:
                     stack.flush_packets(self.now)
                 self.emit()
+        except Relieved:
+            lost = True
         finally:
-            PyThread_release_lock(self.lock)
-            handlers_wait = drop_later()
+            if lost:
+                self.come_out()
+            else:
+                PyThread_release_lock(self.lock)
+                handlers_wait = drop_later()
+        if lost:
+            return 0
         self.wind()
         if handlers_wait:
             deliver()
@@ -195,6 +228,7 @@ cdef class Pump(Links):
         self.kicked = True
         if PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
             hold()
+            self.inside = PyThread_get_thread_ident()
             self.now = monotonic()
             self.leave()
             if self.callbacks:
@@ -254,12 +288,22 @@ cdef class Pump(Links):
                 raise OSError(errno, os.strerror(errno))
             count = 0
         self.enter()
+        return self.handle_all(events, count)
+
+    cdef int handle_all(self, epoll_event* events, int count) except -1:
+        """Handle what the set has said, and leave the core."""
+        cdef bint lost = False
         try:
             self.handle_events(events, count)
+        except Relieved:
+            lost = True
         except BaseException as error:      # no handler's: those wait
             self.fail(error)
         finally:
-            self.leave()
+            if lost:
+                self.come_out()
+            else:
+                self.leave()
         if self.callbacks:
             self.call_back()
         return 0
@@ -284,6 +328,8 @@ cdef class Pump(Links):
         cdef int i
         cdef uint64_t value
         cdef Stack stack
+        if count == RESUMES:
+            self.resume_input()
         for i in range(count):
             if events[i].data.u64 == ALARM:
                 read(self.alarm, &value, 8)
@@ -308,27 +354,107 @@ cdef class Pump(Links):
         """Poll with the role, which is free; raises what signals' handlers raise."""
         hold()
         self.polled = True
+        self.poller = PyThread_get_thread_ident()
         try:
             try:
                 self.poll(sleeps)
             finally:
-                self.polled = False
+                self.give_up_role()
             interrupted()
         except BaseException:
             drop_later()
             raise
         return drop()
 
+    cdef int give_up_role(self) except -1:
+        """This thread has the role no more, if it has not lost it."""
+        if self.poller == PyThread_get_thread_ident():
+            self.polled = False
+            self.poller = 0
+        return 0
+
     def run(self):
         """Be the pump's own thread, until `stopped`."""
-        cdef epoll_event event
         block_signals()
         self.outer = epoll_create1(EPOLL_CLOEXEC)
         self.show(EPOLLIN, EPOLL_CTL_ADD)
-        while not self.stopped:
+        self.server = PyThread_get_thread_ident()
+        self.serve()
+
+    cdef int serve(self) except -1:
+        """Be the pump's own thread, until another one is."""
+        cdef epoll_event event
+        self.thread = threading.current_thread()
+        while not self.stopped and self.server == PyThread_get_thread_ident():
             with nogil:
                 epoll_wait(self.outer, &event, 1, -1)
             self.handle()
+        return 0
+
+    # Another thread's place.
+
+    cdef int take_place(self) noexcept:
+        """This thread is in the core from here on, in place of the one that is; `go_on` comes next.
+
+        What stands above knows that this can be: see `stack.resume`.
+        """
+        cdef unsigned long me = PyThread_get_thread_ident()
+        hold()
+        if self.polled and self.poller == self.inside:
+            self.poller = me
+        if self.server == self.inside:
+            self.server = me
+        self.inside = me
+        self.away += 1
+        return 0
+
+    cdef int come_out(self) except -1:
+        """This thread leaves the core, where it has lost its place."""
+        self.away -= 1
+        if self.outer < 0:
+            self.ring()                 # the one that has it serves until this one is back
+        drop_later()
+        return 0
+
+    def go_on(self):
+        """Do what the thread was about to do whose place this one has taken, then leave the core."""
+        cdef unsigned long me = PyThread_get_thread_ident()
+        block_signals()
+        self.now = monotonic()
+        try:
+            self.handle_all(NULL, RESUMES)
+        finally:
+            self.end_role()
+        if self.server == me:
+            self.serve()
+        while self.outer < 0 and self.away and not self.stopped and not self.polled:
+            self.poll_once(True)        # it is an event loop's thread that is away, and serves no more
+
+    cdef int end_role(self) except -1:
+        """Let others have the role, if this thread has it in another one's place."""
+        if self.polled and self.poller == PyThread_get_thread_ident():
+            self.give_up_role()
+            self.waits_until = NEVER
+            if self.outer >= 0:
+                self.show(EPOLLIN, EPOLL_CTL_MOD)
+        return 0
+
+    cdef int resume_input(self) except -1:
+        """What the thread that is away has left: in the stacks, in the channels, and to be sent."""
+        cdef Stack stack
+        cdef Channel channel
+        for stack in list(self.stacks):
+            stack.resume(self.now)
+        self.tell_deaths()
+        for entry in list(self.slots):
+            if isinstance(entry, Channel) and not (<Channel>entry).connecting:
+                self.handle_channel(<Channel>entry, 0)
+        for channel in list(self.dirty):
+            channel.dirty = False
+            if not channel.waits_for_room:
+                self.flush(channel)
+        self.dirty.clear()
+        return 0
 
     def run_alone(self, until=None):
         """Be the only thread there is: poll until `stopped`, or until `until()` holds."""
@@ -356,6 +482,7 @@ cdef class Pump(Links):
                 continue
             hold()
             self.polled = True
+            self.poller = PyThread_get_thread_ident()
             self.waits_until = until
             waitable.roused = self
             # Hidden before anything leaves: an answer that comes at once wakes nobody else.
@@ -363,13 +490,14 @@ cdef class Pump(Links):
             try:
                 self.kick()
                 while (not waitable.finished and self.now < until and not self.stopped
-                       and not interrupted()):
+                       and self.poller == PyThread_get_thread_ident() and not interrupted()):
                     self.poll()
             finally:
-                self.polled = False
-                self.waits_until = NEVER
+                if self.poller == PyThread_get_thread_ident():
+                    self.give_up_role()
+                    self.waits_until = NEVER
+                    self.show(EPOLLIN, EPOLL_CTL_MOD)
                 waitable.roused = None
-                self.show(EPOLLIN, EPOLL_CTL_MOD)
                 if self.stopped:
                     self.ring()         # for the pump's own thread, which ends
                 drop_later()

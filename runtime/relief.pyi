@@ -1,0 +1,9 @@
+from typing import Any
+
+from orcalike.runtime.dispatch import Runtime
+from orcalike.transport.drivers.heartbeat import Heartbeat
+from orcalike.transport.drivers.pump import Pump
+
+def watch_running(runtime: Runtime, heartbeat: Heartbeat, wakeup: int) -> None: ...
+def running(runtime: Runtime) -> tuple[str, Any, int] | None: ...
+def relieve(runtime: Runtime, pump: Pump) -> bool: ...

@@ -1,0 +1,114 @@
+"""Relief: an operation runs for long where messages are received, and another thread goes on there.
+
+A running operation cannot be moved, so what changes is the thread around it. From then on it is in
+the situation of one in a pop-up thread: it has its object's mutex and its place in the order, what
+comes for the object queues, and all else goes on. When it ends its thread hands in the outcome,
+runs what has queued meanwhile, and leaves the core without touching it (`Relieved`).
+
+That is possible where all that a message is about is done but for what mutexes keep together. It is
+not in an object's `__init__`, in a hook at a change of view, and in what a withdrawal has let run.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.runtime.caller cimport WINDOW
+from orcalike.runtime.dispatch cimport Runtime
+from orcalike.runtime.replica cimport APPLYING, LOCKED, Replica
+from orcalike.runtime.task cimport Call, Task, owe, pay
+from orcalike.transport.drivers.heartbeat cimport Heartbeat
+from orcalike.transport.drivers.pump cimport Pump
+from orcalike.transport.wire.message cimport Message
+
+
+def watch_running(Runtime runtime not None, Heartbeat heartbeat not None, int wakeup):
+    """Have an eventfd written to when what is dispatched here has run for long; -1: no more."""
+    if wakeup < 0:
+        heartbeat.watch_running(NULL, NULL, -1)
+    else:
+        heartbeat.watch_running(&runtime.in_batch, &runtime.batch_began, wakeup)
+
+
+def running(Runtime runtime not None):
+    """(object's name, operation, ns) of what has been dispatched for so long; None for nothing.
+
+    It is what ran last; from any thread.
+    """
+    cdef Task task = runtime.submitted
+    cdef Replica replica
+    cdef int64_t took = runtime.driver.clock() - runtime.batch_began
+    if not runtime.in_batch:
+        return None
+    if isinstance(task, Call) and task.replicas:
+        replica = task.replicas[0]
+        if isinstance(replica.task, Call):
+            task = replica.task             # what it has let run
+        if (<Call>task).function is not None:
+            return replica.name, (<Call>task).function, took
+    if not 0 < runtime.recent < <unsigned int>len(runtime.replicas):
+        return None
+    replica = runtime.replicas[runtime.recent]
+    if replica is None or replica.operations is None or not replica.flags & LOCKED:
+        return None
+    return replica.name, replica.operations[runtime.recent_code >> 1], took
+
+
+def relieve(Runtime runtime not None, Pump pump not None):
+    """Take the place of the thread that runs an operation here; False where that cannot be now.
+
+    Where it is done `pump.go_on` comes next, on this thread.
+    """
+    cdef Message message = runtime.message
+    cdef uint64_t dispatched = runtime.dispatched
+    cdef Task task = runtime.submitted
+    cdef Replica replica = None
+    cdef Call call = None
+    cdef object gone = None
+    if not runtime.in_batch or message is None or pump.stopped or runtime.driver is not pump:
+        return False
+    if task is None:
+        if not 0 < runtime.recent < <unsigned int>len(runtime.replicas):
+            return False
+        replica = runtime.replicas[runtime.recent]
+        if replica is None or not replica.flags & APPLYING:
+            return False
+        task = call = call_of(runtime, replica, message)
+    elif not task.placed:
+        return False
+    if message.source < 0 and message.index + 1 == message.count:
+        gone = runtime.sender(message.source)
+    if not task.applied and task.held:
+        owe(task)
+    # All this may have let the other thread run. From here on nothing does.
+    if runtime.dispatched != dispatched or not runtime.in_batch or (
+            runtime.submitted is not task if call is None
+            else runtime.submitted is not None or not replica.flags & APPLYING):
+        pay(task)
+        return False
+    if call is not None:
+        replica.flags &= ~<unsigned int>APPLYING
+        replica.task = call
+        if call.invocation is not None:
+            runtime.issued[message.ticket & (WINDOW - 1)] = NULL
+    task.relieved = True
+    runtime.submitted = None
+    runtime.recent = 0
+    runtime.timed_until = 0
+    runtime.batch_began = runtime.driver.clock()
+    pump.take_place()
+    if gone is not None:
+        try:
+            runtime.manager.left_already(gone)
+        except BaseException as error:
+            pump.fail(error)
+    return True
+
+
+cdef Call call_of(Runtime runtime, Replica replica, Message message):
+    """What an operation would have been that runs straight from its message."""
+    cdef Call call = Call(runtime, replica.operations[runtime.recent_code >> 1], runtime.recent_code,
+                          None)
+    call.of(runtime.sender(message.source), message.ticket, runtime.issued_by(message))
+    call.at(message.seqno, message.index, message.stamp)
+    call.replicas = call.held = [replica]
+    call.began = runtime.batch_began
+    return call

@@ -1,0 +1,264 @@
+"""An operation that does not end holds up its own object: another thread receives meanwhile."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.user.conftest import Cli
+
+OBJECTS = """
+import hashlib, threading
+import orcalike as orca
+
+opened = threading.Event()
+began = threading.Event()
+
+def spin():
+    while not opened.is_set():
+        pass
+
+@orca.shared
+class Slow:
+    def __init__(self) -> None:
+        self.log = []
+
+    def _note(self, what):
+        self.log.append((what, orca.now(), orca.random().random(), orca.caller().rank))
+
+    @orca.write
+    def spin(self, what: str) -> int:
+        self._note(what)
+        began.set()  # orca: unchecked
+        spin()  # orca: unchecked
+        self._note(what)
+        return len(self.log)
+
+    @orca.write
+    def wait(self, what: str) -> int:
+        self._note(what)
+        began.set()  # orca: unchecked
+        opened.wait()  # orca: unchecked
+        self._note(what)
+        return len(self.log)
+
+    @orca.write
+    def fail(self, what: str) -> None:
+        began.set()  # orca: unchecked
+        spin()  # orca: unchecked
+        raise ValueError(what)
+
+    @orca.write
+    def add(self, what: str) -> int:
+        self._note(what)
+        return len(self.log)
+
+    @orca.read
+    def seen(self) -> list:
+        return list(self.log)
+
+@orca.atomic
+def both(one: Slow, other: Slow, what: str) -> int:
+    one.add(what)
+    began.set()  # orca: unchecked
+    spin()  # orca: unchecked
+    return other.add(what)
+
+LONG = 200.0
+
+def is_slow(object, what):
+    try:
+        object.add.options(timeout=0.2)(what)
+    except orca.InvocationTimeout:
+        return True
+    return False
+"""
+
+EVERYWHERE = """
+how = sys.argv[1]
+with orca.join() as group:
+    slow, other, fast = (group.share(Slow, name) for name in ("slow", "other", "fast"))
+    group.barrier(timeout=LONG)
+    calls = []
+    if rank == 2:
+        if how == "atomic":
+            calls = [both.nowait(slow, other, "long")]
+        elif how == "own":  # this thread waits for it, and so may be the one that runs it
+            result = []
+            thread = threading.Thread(target=lambda: result.append(slow.spin("long")))
+            thread.start()
+        else:
+            calls = [getattr(slow, how).nowait("long")]
+    assert began.wait(LONG)
+    if rank == 2:
+        calls += [slow.add.nowait("behind") for _ in range(3)]
+    for number in range(200):
+        fast.add.options(timeout=LONG)(f"{rank} {number}")
+    group.barrier(timeout=LONG)
+    assert len(fast.seen()) == 600
+    assert is_slow(slow, "withdrawn"), "the other objects waited, or this one did not"
+    group.barrier(timeout=LONG)
+    opened.set()
+    if rank == 2:
+        if how == "own":
+            thread.join(LONG)
+            assert result == [2], result
+        elif how == "fail":
+            try:
+                calls.pop(0).result(LONG)
+            except ValueError as error:
+                assert str(error) == "long"
+            else:
+                raise AssertionError("it did not fail")
+        print("results", [call.result(LONG) for call in calls], flush=True)
+    group.fence(timeout=LONG)
+    group.barrier(timeout=LONG)
+    text = repr([each.seen() for each in (slow, other, fast)])
+    print("state", hashlib.sha1(text.encode()).hexdigest(), flush=True)
+    group.barrier(timeout=LONG)
+"""
+
+RESULTS = {
+    "spin": "[2, 3, 4, 5]",
+    "wait": "[2, 3, 4, 5]",
+    "fail": "[1, 2, 3]",
+    "own": "[3, 4, 5]",
+    "atomic": "[1, 2, 3, 4]",
+}
+
+LEAVES = """
+try:
+    with orca.join() as group:
+        slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
+        group.barrier(timeout=LONG)
+        if rank == 1:
+            slow.spin.nowait("long")
+        assert began.wait(LONG)
+        for number in range(20):
+            fast.add.options(timeout=LONG)(number)
+        group.barrier(timeout=LONG)
+        raise KeyError("it does not wait for its calls")
+except KeyError:
+    print("left", flush=True)
+"""
+
+LOSES_ONE = """
+with orca.join() as group:
+    slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
+    group.barrier(timeout=LONG)
+    if rank == 2:
+        slow.spin.nowait("long")
+    assert began.wait(LONG)
+    fast.add.options(timeout=LONG)(rank)
+    group.barrier(timeout=LONG)
+    if rank == 2:
+        os.kill(os.getpid(), 9)
+    while len(group.view.replicas) > 2:
+        fast.add.options(timeout=LONG)(rank)
+    fast.add.options(timeout=LONG)("after")
+    group.barrier(timeout=LONG)
+    opened.set()
+    slow.add.options(timeout=LONG)("last")
+    group.barrier(timeout=LONG)
+    print("state", hashlib.sha1(repr([slow.seen(), fast.seen()]).encode()).hexdigest(), flush=True)
+    group.barrier(timeout=LONG)
+"""
+
+ON_LOOPS = """
+import asyncio
+
+async def main():
+    async with orca.join() as group:
+        slow, fast = await group.share.aio(Slow, "slow"), await group.share.aio(Slow, "fast")
+        await group.barrier.aio()
+        if rank == 2:
+            slow.spin.nowait("long")
+        # This thread is the one that runs it: the loop stands still, and the member does not.
+        def write():
+            assert began.wait(LONG)
+            for number in range(50):
+                fast.add.options(timeout=LONG)(f"{rank} {number}")
+            while len(fast.seen()) < 150:
+                time.sleep(0.01)
+            opened.set()
+        await asyncio.gather(asyncio.to_thread(write), slow.add.aio(f"behind {rank}"))
+        await group.barrier.aio()
+        text = repr([slow.seen(), fast.seen()])
+        print("state", hashlib.sha1(text.encode()).hexdigest(), flush=True)
+        await group.barrier.aio()
+
+asyncio.run(main())
+"""
+
+INTERRUPTED = """
+with orca.join() as group:
+    slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
+    group.barrier(timeout=LONG)
+    if rank == 1:
+        slow.spin.nowait("long")
+    assert began.wait(LONG)
+    fast.add.options(timeout=LONG)(rank)
+    print("others go on", flush=True)
+    time.sleep(1000)
+"""
+
+
+def said(output: str, word: str) -> list[str]:
+    """What the ranks have printed after a word."""
+    return [line.partition(f"{word} ")[2] for line in output.splitlines() if f"] {word} " in line]
+
+
+@pytest.mark.parametrize("sequencer", ["witness", "rank"])
+@pytest.mark.parametrize("how", RESULTS)
+def test_other_objects_go_on(cli: Cli, how: str, sequencer: str) -> None:
+    """At all members, and what came for the object meanwhile runs afterwards in its order."""
+    program = cli.write(OBJECTS + EVERYWHERE)
+    run = cli.run("-n3", "--sequencer", sequencer, program, how)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert said(run.stdout, "results") == [RESULTS[how]]
+    states = said(run.stdout, "state")
+    assert len(states) == 3
+    assert len(set(states)) == 1, run.stdout + run.stderr
+    assert run.stderr.count("what is for its object waits until it has") >= 3
+
+
+def test_the_group_can_be_left_meanwhile(cli: Cli) -> None:
+    """And the program ends, whatever its threads are in."""
+    run = cli.run("-n3", cli.write(OBJECTS + LEAVES))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.count("left") == 3
+
+
+def test_a_member_can_be_lost_meanwhile(cli: Cli) -> None:
+    """The others form their view, also where the loss is in the midst of it."""
+    run = cli.run("-n3", "--keep-going", cli.write(OBJECTS + LOSES_ONE))
+    states = said(run.stdout, "state")
+    assert len(states) == 2, run.stdout + run.stderr
+    assert len(set(states)) == 1
+
+
+def test_members_on_event_loops(cli: Cli) -> None:
+    """The loop's thread runs the operation: another one receives until it is back."""
+    run = cli.run("-n3", cli.write(OBJECTS + ON_LOOPS))
+    assert run.returncode == 0, run.stdout + run.stderr
+    states = said(run.stdout, "state")
+    assert len(states) == 3
+    assert len(set(states)) == 1
+
+
+def test_ctrl_c_ends_the_run(cli: Cli, tmp_path: Path) -> None:
+    """While the operation goes on at all members."""
+    program = cli.write(OBJECTS + INTERRUPTED)
+    with cli.started("-n3", program) as process:
+        assert process.stdout is not None
+        seen = 0
+        while seen < 3:
+            line = process.stdout.readline()
+            assert line, "it ended by itself"
+            seen += "others go on" in line
+        process.send_signal(signal.SIGINT)
+        assert process.wait(cli.deadline) != 0
