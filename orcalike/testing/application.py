@@ -74,6 +74,7 @@ class Application(Layer):
         members = tuple(member.incarnation for member in view.members)
         witnesses = frozenset(each.incarnation for each in view.members if each.witness)
         whole = self.total.replicas if self.total is not None else None
+        start, held = self.total.begins if self.total is not None else (None, None)
         seen = Installed(view.identity, members, witnesses, whole)
         steps = self.run.world.steps
         if self.entered is None and not self.creates:
@@ -82,10 +83,8 @@ class Application(Layer):
         here = self._joined_at != steps
         self.entered = view
         self.blocked = None
-        start = self.total.next if here and self.total is not None else None
-        held = self.total.held if here and self.total is not None else None
         judge = self.run.judge
-        judge.view(self.me, seen, start, held)
+        judge.view(self.me, seen, start if here else None, held if here else None)
         if not here and self._begins_later(view):
             judge.seen(self.me).count = self._count
         elif not self.stack.me.witness:

@@ -465,25 +465,25 @@ cdef class Pack(Layer):
 
     cpdef up_problem(self, object member, str why):
         if self.hands_up:
-            self.put_off((self.above.up_problem, member, why))
+            self.put_off(((<object>self.above).up_problem, member, why))
         else:
             self.above.up_problem(member, why)
 
     cpdef up_blocked(self, object missing, str rule):
         if self.hands_up:
-            self.put_off((self.above.up_blocked, missing, rule))
+            self.put_off(((<object>self.above).up_blocked, missing, rule))
         else:
             self.above.up_blocked(missing, rule)
 
     cpdef up_reset_failed(self, str why):
         if self.hands_up:
-            self.put_off((self.above.up_reset_failed, why))
+            self.put_off(((<object>self.above).up_reset_failed, why))
         else:
             self.above.up_reset_failed(why)
 
     cpdef up_exit(self, str why):
         if self.hands_up:
-            self.put_off((self.above.up_exit, why))
+            self.put_off(((<object>self.above).up_exit, why))
         else:
             self.above.up_exit(why)
 
@@ -499,7 +499,7 @@ cdef class Pack(Layer):
 
     def hand_up_giving(self, others):
         """State is to be given as it is here, after what was on the agenda before."""
-        others.begin(self.above.up_give_state)
+        others.begin((<object>self.above).up_give_state)
         self.core.again(self.focus("XFER"))
 
     cpdef up_begin_state(self):
@@ -586,15 +586,16 @@ class PiecesToCome:
     """The pieces of the layers above, where what comes before them in the order has to run first."""
 
     def __init__(self):
-        self._pieces = self._failure = None
+        self._pieces = self._first = self._failure = None
         self._closed = False
 
     def begin(self, give):
-        """`give()` gives them now."""
+        """`give()` gives them now: the first is taken at once, since state is as it is then."""
         if not self._closed:
             try:
                 self._pieces = give()
-            except Exception as error:      # for whoever asks for a piece
+                self._first = next(self._pieces, None)
+            except Exception as error:      # for whatever asks for a piece
                 self._failure = error
 
     def __iter__(self):
@@ -603,7 +604,10 @@ class PiecesToCome:
     def __next__(self):
         if self._failure is not None:
             raise self._failure
-        return b"" if self._pieces is None else next(self._pieces)
+        if self._pieces is None:
+            return b""
+        first, self._first = self._first, None
+        return next(self._pieces) if first is None else first
 
     def close(self):
         """No more is wanted."""

@@ -28,6 +28,7 @@ cdef class Total(Layer):
     cdef readonly uint64_t accepted # all packets below have r + 1 holders
     cdef readonly uint64_t stable_mark  # all members hold what is below
     cdef readonly History history   # what is not stable, up to `held`
+    cdef readonly tuple begins      # `next` and `held` as the view began
     cdef uint64_t begun             # packets below were numbered before this view
     cdef readonly uint64_t counter  # of this member's latest packet
     cdef Ring unordered             # of Sent

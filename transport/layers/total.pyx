@@ -733,6 +733,7 @@ cdef class Total(Layer):
             self.trim(self.next)
         self.lacking = frozenset()
         self.count_whole()
+        self.begins = self.next, self.held
         return 0
 
     cdef int resume(self, object before) except -1:
