@@ -503,6 +503,30 @@ def test_a_reset_begins_a_new_lineage() -> None:
     assert view.lineage > 1 << 24
 
 
+@pytest.mark.parametrize(("minimum", "goes_on"), [(1, True), (2, False)])
+def test_a_reset_goes_on_without_a_member_that_dies_before_it_accepts(
+    minimum: int, goes_on: bool
+) -> None:
+    """What is decided needs all that promised: so the leader begins again, without that member."""
+    group = Group(A, B, C, D)
+    group.crash("a", "d")
+    group.suspect("bc", "a", "d")
+    group.settle()
+    assert group["b"].blocks
+    assert group["b"].agreement.reset(minimum) is None
+    group.pass_on("b")
+    group.pass_on("c")
+    attempt = group["b"].agreement.attempt
+    assert attempt is not None
+    assert attempt.value is not None
+    group.crash("c")
+    group.suspect("b", "a", "c", "d")
+    group.settle()
+    assert [view.members for view in group["b"].views] == ([(B,)] if goes_on else [])
+    if not goes_on:
+        assert group["b"].blocks[-1][1] == "reset asks for 2 members, one with the state"
+
+
 def test_a_reset_needs_somebody_with_the_state() -> None:
     group = Group(A, B, C)
     group["a"].state = State.NONE

@@ -365,7 +365,11 @@ class Agreement:
             and not self.is_out(attempt.view.members[place].incarnation)
             for place in attempt.reports
         ):
-            self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))
+            if attempt.reset:  # a member that has promised is gone: by another ballot, without it
+                self._give_up()
+                self._begin(attempt.reset)
+            else:
+                self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))
 
     def _leases_are_over(self, attempt: Attempt) -> bool:
         """Whether no member that lives and has not accepted counts on being asked (`lease`)."""
