@@ -478,7 +478,7 @@ def test_a_member_whose_link_broke_is_told_once_more_that_the_group_is_blocked()
     assert group["b"].blocks == [said, said]
 
 
-def test_a_blocked_group_goes_on_when_somebody_comes_back() -> None:
+def test_a_blocked_group_goes_on_when_a_member_comes_back() -> None:
     group = Group(A, B, C)
     group.suspect("a", "b", "c")
     group["a"].told.clear()

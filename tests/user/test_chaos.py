@@ -280,9 +280,9 @@ def test_those_who_say_nothing_are_let_go(cli: Cli) -> None:
 
 
 def test_other_users_are_refused(cli: Cli) -> None:
-    """The folder keeps them out; who got in all the same is told from by its credentials."""
+    """The folder keeps them out; a connection that got in all the same is known by its credentials."""
     if os.getuid() != 0:
-        pytest.skip("only root can be somebody else")
+        pytest.skip("only root can take another user's identity")
     with cli.started("-n1", "-q", cli.write(READY)) as process:
         _, pids, directory = ready(process, 1)
         pid = os.fork()

@@ -5,15 +5,15 @@ One pump serves one member, on whichever thread is at hand. It is polled
 - by a thread of its own (`run`), which sleeps until something arrives;
 - by a thread that waits in a call (`wait`), which then does the sending and receiving itself: the
   answer finds it without another thread in between;
-- by an event loop, which watches `fileno()` (`drivers/loop.py`).
+- by an event loop, which watches `fileno()` and calls `handle`.
 
-Two rules keep them apart. Whoever runs in a stack holds `lock`. Whoever sleeps in the epoll set,
-or handles what it said, has `polled` set; a waiting thread takes that role only when it is free,
+Two rules keep them apart. The thread that runs in a stack holds `lock`. The thread that sleeps in
+the epoll set, or handles what it said, has set `polled`; a waiting thread takes that role only when it is free,
 and takes the set out of sight of the pump's own thread meanwhile (`outer` holds the set, level
 triggered), so that no second thread is woken for what it handles.
 
-A thread that only hands something over (`kick`) never waits for the lock: who holds it casts
-what is ready before letting go.
+A thread that only hands something over (`kick`) never waits for the lock: the thread that holds
+it casts what is ready before it lets go.
 
 The stacks' next deadline is a timer in the set, so that all three sleep without a time limit of
 their own. It is set anew only for an earlier one: most deadlines move on before they come, and a
