@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
-from weakref import WeakValueDictionary
 
 from orcalike.runtime import classes
 from orcalike.runtime.audit import why_not
@@ -36,6 +35,7 @@ from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.long_waits import UNSEEN
 from orcalike.runtime.raising import fresh
+from orcalike.runtime.remains import Remains
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import decode_pieces, set_plain_state
 from orcalike.runtime.strict import guard_attributes
@@ -71,10 +71,7 @@ class Manager:
         self.ended_objects = array("H")
         """By number: 1 + the place in `ended_classes` of its class, or 0 where it was not ended."""
         self.ended_classes: dict[tuple[str, bytes], int] = {}
-        self._remains: WeakValueDictionary[int, object] = WeakValueDictionary()
-        """The objects that were ended and that something here still refers to."""
-        self._kept: dict[int, object] = {}
-        """Likewise, where the class allows no weak reference."""
+        self._remains = Remains()
         self.ended: set[int] = set()
         self.expected: set[int] = set()
         """The members that the barrier waits for; empty if none has arrived."""
@@ -384,17 +381,15 @@ class Manager:
         self.ended_objects[number] = self.ended_classes[named]
         shared = replica.object
         if shared is not None:
-            remains = self._remains if replica.release() else self._kept
-            remains[number] = shared
+            self._remains.add(replica, shared)
 
     def remains(self) -> list[tuple[Replica, object]]:
         """The objects that were ended and that the program still has."""
-        found = [*self._remains.values(), *self._kept.values()]
-        return [(self.runtime.replica_of(shared), shared) for shared in found]
+        return [(self.runtime.replica_of(shared), shared) for shared in self._remains.all()]
 
     def ended_object(self, number: int) -> object:
         """What a reference to an object that was ended refers to; None where it was never made."""
-        shared = self._remains.get(number, self._kept.get(number))
+        shared = self._remains.get(number)
         if shared is not None:
             return shared
         kind = self.ended_objects[number] if number < len(self.ended_objects) else 0
@@ -413,8 +408,7 @@ class Manager:
         shared = info.blank()
         self.attach(replica, shared, info)
         replica.mark(DROPPED)
-        remains = self._remains if replica.release() else self._kept
-        remains[number] = shared
+        self._remains.add(replica, shared)
         return shared
 
     def declared(self, info: classes.ClassInfo | classes.AtomicInfo) -> None:
@@ -742,7 +736,6 @@ class Manager:
         """This member joins anew, or its state comes anew: nothing that was known holds any more."""
         self.ended_objects, self.ended_classes = array("H"), {}
         self._remains.clear()
-        self._kept.clear()
         self.names, self.ended, self.expected, self.arrived = {}, set(), set(), {}
         self.least = 0
         self.lost = {}

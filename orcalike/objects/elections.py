@@ -39,11 +39,16 @@ class Election:
     @orca.write
     def stand(self) -> bool:
         """Stand for it: whether this member leads at once."""
+        return self._stand() is not None
+
+    @orca.write
+    def _stand(self) -> int | None:
+        """Stand for it: the term, if this member leads at once."""
         if orca.caller() not in self._standing:
             self._standing = [*self._standing, orca.caller()]
             if len(self._standing) == 1:
                 self._term += 1
-        return self._standing[0] == orca.caller()
+        return self._term if self._standing[0] == orca.caller() else None
 
     @orca.write
     def resign(self) -> None:
@@ -70,8 +75,10 @@ class Election:
 
         It stands on when the limit has passed.
         """
-        yield from ask(self.stand)
-        return (yield from ask_within(timeout, self._wait))[1]
+        term = yield from ask(self._stand)
+        if term is None:
+            _, term = yield from ask_within(timeout, self._wait)
+        return term
 
     @orca.read
     def changed(self, term: int) -> int:

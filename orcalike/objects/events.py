@@ -40,7 +40,8 @@ class Event:
     def wait(self, timeout: float | None = None) -> Steps[bool]:
         """Wait until it is set, for so many seconds: whether it was."""
         limit = None if timeout is None else max(timeout, 0.0)
-        return (yield from ask_within(limit, self._wait))[0]
+        over, _ = yield from ask_within(limit, self._wait)
+        return over or self._flag  # another thread may have read it as the time passed
 
     def __repr__(self) -> str:
         state = "set" if self._flag else "unset"

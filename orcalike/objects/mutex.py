@@ -93,7 +93,7 @@ class Mutex:
         check_limit(blocking, timeout)
         home, runner, attempt = self._home(), this_runner(), next_attempt()
         try:
-            if not blocking:
+            if not blocking or timeout == 0:
                 return (yield from ask(home._try_acquire, runner, attempt))
             limit = None if timeout == -1 else timeout
             acquired, _ = yield from ask_within(limit, home._acquire, runner, attempt)

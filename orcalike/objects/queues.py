@@ -160,10 +160,11 @@ class Queue(Generic[T]):
     @Method
     def put(self, item: T, block: bool = True, timeout: float | None = None) -> Steps[None]:
         """Put an item; waits for room, for so many seconds. Raises queue.Full and ShutDown."""
-        if not block:
+        if block:
+            _check(timeout)
+        if not block or timeout == 0:
             done = yield from ask(self._try_put, item)
         else:
-            _check(timeout)
             done, _ = yield from ask_within(timeout, self._put, item)
         if not done:
             raise queue.Full
@@ -179,10 +180,10 @@ class Queue(Generic[T]):
             _check(timeout)
         slot, attempt = take_slot(), next_attempt()
         try:
-            if block:
-                done, item = yield from ask_within(timeout, self._get, slot, attempt)
-            else:
+            if not block or timeout == 0:
                 done, item = yield from ask(self._try_get, slot, attempt)
+            else:
+                done, item = yield from ask_within(timeout, self._get, slot, attempt)
         except ShutDown:
             raise
         except BaseException:  # it may have run all the same

@@ -60,10 +60,9 @@ class Semaphore:
             raise ValueError("can't specify timeout for non-blocking acquire")
         attempt = next_attempt()
         try:
-            if not blocking:
+            if not blocking or (timeout is not None and timeout <= 0):
                 return (yield from ask(self._try_acquire, attempt))
-            limit = None if timeout is None else max(timeout, 0.0)
-            return (yield from ask_within(limit, self._acquire, attempt))[0]
+            return (yield from ask_within(timeout, self._acquire, attempt))[0]
         except BaseException:  # it may have run all the same
             give_up(self._abandon, attempt)
             raise

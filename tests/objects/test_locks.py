@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import orcalike as orca
-from orcalike.objects import Barrier, Condition, Election, Event, Lock, RLock, Semaphore
+from orcalike.objects import Barrier, Condition, Election, Event, Lock, Queue, RLock, Semaphore
 from tests.objects.members import PATIENCE, Lab, run_in_threads
 
 
@@ -54,6 +55,73 @@ def test_a_recursive_lock_is_one_threads(lab: Lab) -> None:
         assert not there.acquire(blocking=False)
     assert there.acquire(timeout=PATIENCE)
     there.release()
+
+
+class Looks:
+    """Has a read that takes as long as the test wants."""
+
+    began, go_on = threading.Event(), threading.Event()
+
+    @orca.read
+    def look(self) -> bool:
+        began, go_on = self.began, self.go_on
+        began.set()  # orca: unchecked
+        return go_on.wait(PATIENCE)  # orca: unchecked
+
+
+@orca.shared
+class SlowEvent(Looks, Event):
+    """An event whose mutex another thread has."""
+
+
+@orca.shared
+class SlowElection(Looks, Election):
+    """An election whose mutex another thread has."""
+
+
+@contextlib.contextmanager
+def looked_at(shared: Looks) -> Iterator[None]:
+    """Another thread reads the object meanwhile."""
+    shared.began.clear()
+    shared.go_on.clear()
+    thread = threading.Thread(target=shared.look)
+    thread.start()
+    assert shared.began.wait(PATIENCE)
+    try:
+        yield
+    finally:
+        shared.go_on.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("timeout", [0, 0.01])
+def test_an_event_that_is_set_is_seen_while_another_thread_reads_it(timeout: float) -> None:
+    with orca.join() as group:
+        event = group.share(SlowEvent, "event")
+        with looked_at(event):
+            assert not event.wait(timeout)
+        event.set()
+        with looked_at(event):
+            assert event.wait(timeout)
+
+
+def test_a_campaign_without_time_is_won_where_no_other_member_stands() -> None:
+    with orca.join() as group:
+        election = group.share(SlowElection, "election")
+        assert [election.campaign(0), election.campaign(0)] == [1, 1]
+
+
+@pytest.mark.parametrize("timeout", [0, 0.0])
+def test_no_time_takes_what_is_free(lab: Lab, timeout: float) -> None:
+    """As `blocking=False`: the answer has its place in the order, however long it takes."""
+    lock, permits, items = lab.share(Lock), lab.share(Semaphore), lab.share(Queue, 1)
+    for _ in range(200):
+        assert lock.acquire(timeout=timeout)
+        assert permits.acquire(timeout=timeout)
+        items.put("item", timeout=timeout)
+        assert items.get(timeout=timeout) == "item"
+        lock.release()
+        permits.release()
 
 
 def test_several_conditions_on_one_lock(lab: Lab) -> None:

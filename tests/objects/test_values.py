@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orcalike.objects import Counter, Maximum, Minimum, Value
-from tests.objects.members import Lab, run_in_threads
+from tests.objects.members import PATIENCE, Lab, run_in_threads
 
 
 def test_all_members_count(lab: Lab) -> None:
@@ -15,6 +15,8 @@ def test_all_members_count(lab: Lab) -> None:
         counter.subtract(2)
 
     run_in_threads([lambda counter=each: count(counter) for each in counters])  # type: ignore[misc]
+    for group in lab.groups:
+        group.fence(timeout=PATIENCE)
     assert [counter.wait_for(59) for counter in counters] == [59, 59, 59]
     assert counters[0].reset() == 59
     counters[0] += 3
