@@ -3,13 +3,14 @@
 While an operation runs where messages are received, its member receives nothing, and no thread of
 orcalike's that runs Python notices. The thread of the heartbeats does, and writes to an eventfd; a
 thread that does nothing else logs which operation it is, and where it is, and has a new thread take
-the place of the one that runs it.
+the place of the one that runs it: now, or as soon as that can be.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import select
 import sys
 import threading
 import traceback
@@ -20,6 +21,9 @@ from orcalike.runtime.invocation import name_of
 from orcalike.runtime.relief import relieve, running, watch_running
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.pump import Pump
+
+AGAIN = 0.5
+"""Seconds after which it is tried again, while an operation holds its member up."""
 
 _log = logging.getLogger("orcalike")
 
@@ -36,29 +40,50 @@ class LongOperations:
         watch_running(runtime, pump.heartbeat, self._wakeup)
 
     def _run(self) -> None:
+        poll = select.poll()
+        poll.register(self._wakeup, select.POLLIN)
+        holds_up = False
         while True:
-            os.eventfd_read(self._wakeup)
-            if self._closed:
-                return
-            self.report()
+            if poll.poll(AGAIN * 1000 if holds_up else None):
+                os.eventfd_read(self._wakeup)
+                if self._closed:
+                    return
+                holds_up = self._report()
+            else:
+                holds_up = self._try_again()
 
-    def report(self) -> None:
-        """Name the operation that runs, and have another thread receive meanwhile."""
+    def _report(self) -> bool:
+        """Name the operation that runs, and have another thread receive; whether none can as yet."""
         found = running(self._runtime)
         if found is None:
-            return
+            return False
         name, operation, took = found
         stack = stack_in(operation.function.__code__)
+        relieved = self._relieve()
         _log.warning(
             "%s of %r has run for %.1f s where messages are received, and has not ended: %s%s",
             name_of(operation),
             name,
             took / 1e9,
             "what is for its object waits until it has"
-            if self._relieve()
+            if relieved
             else "this member receives nothing meanwhile",
             f"; it is in\n{stack}" if stack else "",
         )
+        return not relieved
+
+    def _try_again(self) -> bool:
+        """What holds this member up may be past the moment at which no thread can take its place."""
+        found = running(self._runtime)
+        if found is None:
+            return False
+        if not self._relieve():
+            return True
+        name, operation, _ = found
+        _log.warning(
+            "another thread receives; what is for %r waits for %s", name, name_of(operation)
+        )
+        return False
 
     def _relieve(self) -> bool:
         """Have a new thread take the place of the one that runs it; whether it has."""

@@ -207,6 +207,31 @@ with orca.join() as group:
 """
 
 
+TRIED_AGAIN = """
+from orcalike import long_operations
+
+refused, relieve = [], long_operations.relieve
+def only_then(*args):
+    if len(refused) < 2:
+        refused.append(1)
+        return False
+    return relieve(*args)
+long_operations.relieve = only_then
+
+with orca.join() as group:
+    slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
+    group.barrier(timeout=LONG)
+    if rank == 1:
+        slow.spin.nowait("long")
+    assert began.wait(LONG)
+    fast.add.options(timeout=LONG)(rank)
+    group.barrier(timeout=LONG)
+    opened.set()
+    assert len(refused) == 2
+    print("went on", flush=True)
+"""
+
+
 def said(output: str, word: str) -> list[str]:
     """What the ranks have printed after a word."""
     return [line.partition(f"{word} ")[2] for line in output.splitlines() if f"] {word} " in line]
@@ -248,6 +273,14 @@ def test_members_on_event_loops(cli: Cli) -> None:
     states = said(run.stdout, "state")
     assert len(states) == 3
     assert len(set(states)) == 1
+
+
+def test_what_cannot_be_at_one_moment_is_tried_again(cli: Cli) -> None:
+    """An operation that goes on for ever may have begun where its place could not be taken yet."""
+    run = cli.run("-n3", cli.write(OBJECTS + TRIED_AGAIN))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.count("went on") == 3
+    assert run.stderr.count("another thread receives; what is for 'slow' waits for Slow.spin") == 3
 
 
 def test_ctrl_c_ends_the_run(cli: Cli, tmp_path: Path) -> None:
