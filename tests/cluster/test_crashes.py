@@ -227,7 +227,7 @@ def test_a_dead_owner_has_nothing(crew: Crew, medium: str) -> None:
 @MEDIA
 @pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("which", [0, 2])
-def test_who_stood_still_is_out_until_it_joins_again(
+def test_a_member_that_stood_still_is_out_until_it_joins_again(
     crew: Crew, medium: str, degree: int, which: int
 ) -> None:
     """It gets Expelled for what was under way, none of its late writes is anywhere (I16)."""
@@ -306,7 +306,7 @@ def check_told_of_loss(crew: Crew, writer: Writer) -> None:
     crew.order(writer, "go on")
 
 
-def test_who_is_left_behind_by_a_reset_is_expelled(crew: Crew) -> None:
+def test_a_member_that_a_reset_left_behind_is_expelled(crew: Crew) -> None:
     """The higher lineage goes on, and the members of the other are out when they meet (H1)."""
     crew.start(4, 1)
     crew.begin()

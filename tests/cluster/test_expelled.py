@@ -132,7 +132,7 @@ def test_rejoin_brings_the_objects_up_to_date(groups: tuple[orca.Group, orca.Gro
     assert [group.size for group in groups] == [2, 2]
 
 
-def test_rejoin_with_nobody_there(groups: tuple[orca.Group, orca.Group]) -> None:
+def test_rejoin_without_a_live_member(groups: tuple[orca.Group, orca.Group]) -> None:
     """It may be tried again."""
     first, second = groups
     counter = second.share(Counter, "counter")

@@ -112,7 +112,7 @@ def make(programs: Programs, medium: str) -> tuple[Process, str, bytes | None]:
 
 
 @pytest.mark.parametrize("medium", ["unix", "tcp"])
-def test_strangers_harm_nobody(programs: Programs, medium: str) -> None:
+def test_strangers_harm_no_member(programs: Programs, medium: str) -> None:
     maker, address, key = make(programs, medium)
     other = programs.start("busy_member.py", "join", address)
     other.hear()
@@ -156,7 +156,7 @@ def test_what_comes_of_a_view_to_come_does_not_fill_the_memory(programs: Program
 
 
 @pytest.mark.parametrize("medium", ["unix", "tcp"])
-def test_silent_connections_keep_nobody_out(programs: Programs, medium: str) -> None:
+def test_silent_connections_keep_no_process_out(programs: Programs, medium: str) -> None:
     """As many as there may be from one source, and again as many all the time."""
     maker, address, _ = make(programs, medium)
     with contextlib.ExitStack() as held:

@@ -50,6 +50,6 @@ def test_an_operation_that_cannot_import_is_no_result(programs: Programs) -> Non
     assert third["error"].startswith("ReplicaDivergence: Board.load of 'board' ended with Module")
 
 
-def test_arrays_arrive_where_numpy_is_installed(programs: Programs) -> None:
+def test_arrays_arrive_if_numpy_is_installed(programs: Programs) -> None:
     facts = programs.facts("-n", "3", "unreadable.py", "imported", "put")
     assert [(fact["error"], fact["count"], fact["numpy"]) for fact in facts] == [("", 1, True)] * 3

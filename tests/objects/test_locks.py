@@ -105,7 +105,7 @@ def test_an_event_that_is_set_is_seen_while_another_thread_reads_it(timeout: flo
             assert event.wait(timeout)
 
 
-def test_a_campaign_without_time_is_won_where_no_other_member_stands() -> None:
+def test_a_campaign_without_time_is_won_if_no_other_member_stands() -> None:
     with orca.join() as group:
         election = group.share(SlowElection, "election")
         assert [election.campaign(0), election.campaign(0)] == [1, 1]

@@ -96,7 +96,7 @@ def test_all_subscribers_receive_all_in_one_order(lab: Lab) -> None:
     lab.compare()
 
 
-def test_who_comes_late_receives_what_is_kept(lab: Lab) -> None:
+def test_a_late_subscriber_receives_what_is_kept(lab: Lab) -> None:
     here, there, _ = lab.at_each(Topic, 4)
     slow: Subscription[int] = here.subscribe()
     for number in range(11):

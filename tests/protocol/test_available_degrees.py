@@ -34,7 +34,7 @@ def lose(hands: Hands, name: str) -> None:
 
 
 @pytest.mark.parametrize("witness", ["", "a"])
-def test_what_the_view_is_too_small_for_goes_where_the_group_says_so(witness: str) -> None:
+def test_what_the_view_is_too_small_for_goes_if_the_group_says_so(witness: str) -> None:
     """Of two members, one with a witness: before that it stays with its sender."""
     hands = group("a b", witness)
     hands.cast("b", b"x", 3)
@@ -87,7 +87,9 @@ def test_what_is_tentative_when_members_are_lost_goes_on_with_those_that_are_lef
 
 
 @pytest.mark.parametrize(("degree", "told"), [(1, 1), (2, 1), (0, 0), (254, 254)])
-def test_who_may_go_on_is_decided_by_the_degree_that_counts(degree: int, told: int) -> None:
+def test_which_members_may_go_on_is_decided_by_the_degree_that_counts(
+    degree: int, told: int
+) -> None:
     """With two members R is at most 1, or those that hold nothing could go on (H1)."""
     hands = group("a b")
     lower(hands, "a", degree)

@@ -107,7 +107,7 @@ def test_a_link_that_greets_wrongly_is_refused(lie: str) -> None:
     works(hands, "a", "b", "c")
 
 
-def test_who_claims_the_address_of_a_member_does_not_take_its_place() -> None:
+def test_a_claim_to_the_address_of_a_member_does_not_take_its_place() -> None:
     """A process that is started again at the same address is another member (H9)."""
     hands = group()
     link = stranger(hands, "a")
@@ -156,7 +156,7 @@ STRANGERS: dict[str, bytes] = {
 
 @pytest.mark.parametrize("what", STRANGERS)
 @pytest.mark.parametrize("target", ["a", "b"])
-def test_a_stranger_harms_nobody(what: str, target: str) -> None:
+def test_a_stranger_harms_no_member(what: str, target: str) -> None:
     hands = group()
     link = stranger(hands, target)
     hands.inject(target, link, hello("group", "sim:x", 9))

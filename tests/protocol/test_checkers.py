@@ -120,7 +120,7 @@ def another_cast_in_the_view(watch: Checker) -> None:
     watch.view(B, V3)
 
 
-def of_nobody_in_the_view(watch: Checker) -> None:
+def of_no_member_of_the_view(watch: Checker) -> None:
     deliver(watch, A, 1, b"x", source=C)
 
 
@@ -189,7 +189,7 @@ MUST_FAIL: list[tuple[type[Checker], Callable[[Checker], None]]] = [
     (SenderOrder, never_delivered),
     (VirtualSynchrony, another_set_in_the_view),
     (VirtualSynchrony, another_cast_in_the_view),
-    (VirtualSynchrony, of_nobody_in_the_view),
+    (VirtualSynchrony, of_no_member_of_the_view),
     (ViewSanity, views_go_back),
     (ViewSanity, other_members_in_a_view),
     (ViewSanity, not_in_ones_view),

@@ -101,7 +101,7 @@ def test_a_member_cannot_end_another_with_a_message_to_it_that_nothing_takes() -
     assert refused == {"a message to some members, which nothing here takes": 1}
 
 
-def test_views_are_made_where_nothing_above_holds_packets() -> None:
+def test_views_are_made_if_nothing_above_holds_packets() -> None:
     """MBRSHIP alone: the ends answer what TOTAL would."""
     hands = Hands("MBRSHIP:COM:sim")
     hands.form("a b c")

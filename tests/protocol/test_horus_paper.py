@@ -111,7 +111,7 @@ def test_headers_may_be_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bodies_on("PACK:" + STACK) == BODIES
 
 
-def test_who_goes_from_view_to_view_got_the_same_messages() -> None:
+def test_members_that_go_from_view_to_view_got_the_same_messages() -> None:
     """4.3: processes that go together from one view to the next have "the same set of messages
     (virtual synchrony)" (H03). A cast that b has and c has not is there before the view.
     """

@@ -156,7 +156,7 @@ def other_bytes(judge: Judge) -> None:
     judge.deliver(A, (1, 0), A, body_of(A, 1, 8) + b"x")
 
 
-def of_somebody_else(judge: Judge) -> None:
+def of_another_member(judge: Judge) -> None:
     judge.deliver(B, (1, 0), C, body_of(A, 1, 8))
 
 
@@ -238,7 +238,7 @@ def acknowledged_and_gone_at_one(judge: Judge) -> None:
     judge.finish([B, C])
 
 
-def acknowledged_by_one_who_left(judge: Judge) -> None:
+def acknowledged_by_a_member_that_left(judge: Judge) -> None:
     deliver(judge, "B", 1, 1, B)
     judge.leave(B)
     judge.exit(B, "left")
@@ -318,7 +318,7 @@ def without_oneself(judge: Judge) -> None:
     judge.view(A, view(3, B, C))
 
 
-def somebody_twice(judge: Judge) -> None:
+def a_member_twice(judge: Judge) -> None:
     judge.view(A, view(3, A, B, B))
 
 
@@ -405,7 +405,7 @@ def another_state(judge: Judge) -> None:
     judge.state(D, V2, 8)
 
 
-def no_state_where_others_have_one(judge: Judge) -> None:
+def no_state_if_others_have_one(judge: Judge) -> None:
     judge.state(D, V2, 0)
 
 
@@ -462,7 +462,7 @@ MUST_FAIL: dict[str, list[History]] = {
         elsewhere_than_at_the_dead,
     ],
     "I4": [one_missing, missing_at_one, none_at_all],
-    "I5": [never_cast, other_bytes, of_somebody_else],
+    "I5": [never_cast, other_bytes, of_another_member],
     "I6": [the_second_first, one_left_out, the_first_again_after_the_second],
     "I7": [before_its_cause, at_its_cause, before_its_senders_own],
     "I8": [
@@ -471,11 +471,11 @@ MUST_FAIL: dict[str, list[History]] = {
         acknowledged_and_not_taken_over,
         acknowledged_two_views_ago,
     ],
-    "I9": [acknowledged_and_gone, acknowledged_and_gone_at_one, acknowledged_by_one_who_left],
+    "I9": [acknowledged_and_gone, acknowledged_and_gone_at_one, acknowledged_by_a_member_that_left],
     "I10": [readable_at_one, readable_before_all, read_and_not_taken_over],
     "I11": [fewer_than_others, more_than_others, a_view_left_out],
     "I12": [of_the_view_before, of_the_view_before_at_another, of_two_views_before],
-    "I13": [an_older_view, other_members, without_oneself, somebody_twice, after_it_was_out],
+    "I13": [an_older_view, other_members, without_oneself, a_member_twice, after_it_was_out],
     "I14": [elsewhere_in_the_order, before_what_was_delivered, before_what_all_delivered],
     "I15": [
         two_at_once,
@@ -485,7 +485,7 @@ MUST_FAIL: dict[str, list[History]] = {
         the_state_left_behind,
     ],
     "I16": [after_the_next_view, a_write_of_its_own_after_the_next_view, two_views_later],
-    "I17": [another_state, no_state_where_others_have_one, another_state_one_view_later],
+    "I17": [another_state, no_state_if_others_have_one, another_state_one_view_later],
     "I27": [too_many_packets, too_many_bytes, one_packet_too_many],
     "I28": [in_another_view, a_dead_member, at_another_place],
 }

@@ -161,7 +161,7 @@ def test_a_joiner_takes_its_state_from_one_of_several_that_give(sizes: tuple[int
 
 
 @pytest.mark.parametrize("arrived", [0, 1, 5])
-def test_a_joiner_asks_another_member_where_its_donor_gives_nothing_any_more(arrived: int) -> None:
+def test_a_joiner_asks_another_member_if_its_donor_gives_nothing_any_more(arrived: int) -> None:
     """The donor beats, and its links stand; it hangs after so many frames."""
     hands = Hands()
     hands.form("w a b", witness="w")

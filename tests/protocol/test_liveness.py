@@ -23,7 +23,7 @@ def ends_of(run: Run) -> dict[str, str | None]:
     return {name: each.exited for name, each in run.current.items()}
 
 
-def test_all_who_live_leave_and_a_dead_member_may_live() -> None:
+def test_all_live_members_leave_and_a_dead_member_may_live() -> None:
     """The dead one may have the state, for all they know; first it is out, then they leave."""
     events = [
         Event("crash", START, "2", way="machine"),
@@ -37,7 +37,7 @@ def test_all_who_live_leave_and_a_dead_member_may_live() -> None:
     assert ends["1"] in ("left", "the last member left")
 
 
-def test_who_joins_while_all_who_live_leave_gets_the_state_first() -> None:
+def test_a_joiner_gets_the_state_before_all_live_members_leave() -> None:
     events = [
         Event("crash", START, "1", way="machine"),
         Event("leave", START + 1, "0"),
@@ -51,7 +51,7 @@ def test_who_joins_while_all_who_live_leave_gets_the_state_first() -> None:
     assert [member.address for member in view.members] == ["sim:2"]
 
 
-def test_who_asked_a_blocked_group_to_be_let_in_and_died_is_forgotten() -> None:
+def test_a_dead_joiner_of_a_blocked_group_is_forgotten() -> None:
     """n=4, r=1: two are away for long. With two dead joiners more there would never be enough."""
     events = [
         Event("cast", START, "0", degree=1),
@@ -65,7 +65,7 @@ def test_who_asked_a_blocked_group_to_be_let_in_and_died_is_forgotten() -> None:
     assert ends_of(run) == dict.fromkeys("012345")
 
 
-def test_a_reset_lets_nobody_in_who_may_be_dead() -> None:
+def test_a_reset_lets_no_process_in_that_may_be_dead() -> None:
     """n=4, r=1: two are dead for good, and so are two who asked to be let in meanwhile."""
     events = [
         Event("cast", START, "0", degree=1),
@@ -117,7 +117,7 @@ def test_all_of_the_oldest_die_and_the_next_with_them() -> None:
 # What `Run` asks for in the end, and what it does not.
 
 
-def test_whom_a_leaver_has_left_alone_is_blocked_and_need_not_be_more() -> None:
+def test_a_member_that_a_leaver_left_alone_is_blocked_and_need_not_be_more() -> None:
     """0 decides the view without it alone, as the oldest half, and 1 cannot hear of it."""
     events = [*cuts(START, "0", "1"), Event("leave", START, "0"), Event("half", START, "0", "1")]
     run = Run(scenario(2, events))
@@ -134,7 +134,7 @@ def test_whom_a_leaver_has_left_alone_is_blocked_and_need_not_be_more() -> None:
         (False, "expelled: nobody knows why", True),
     ],
 )
-def test_only_who_has_left_in_due_form_cannot_go_on(
+def test_only_a_member_that_left_in_due_form_cannot_go_on(
     leaves: bool, exited: str | None, may: bool
 ) -> None:
     """Two of three live. One of them is out: by its own will, or though no view is without it."""
@@ -151,7 +151,7 @@ def test_only_who_has_left_in_due_form_cannot_go_on(
     assert "dead" in trouble or "is out" in trouble
 
 
-def test_who_is_out_and_in_the_newest_view_is_trouble() -> None:
+def test_a_member_that_is_out_and_in_the_newest_view_is_trouble() -> None:
     run = Run(scenario(3, []))
     run.run()
     assert run.trouble() is None

@@ -55,7 +55,7 @@ def test_what_comes_behind_a_tentative_packet_waits_for_it(behind: int) -> None:
     assert hands["a"].bodies == [b"first", b"second"]
 
 
-def test_what_the_view_is_too_small_for_waits_and_holds_nobody_up() -> None:
+def test_what_the_view_is_too_small_for_waits_and_delays_no_member() -> None:
     """It stays with its sender, and all that it casts behind that; others go on."""
     hands = group("a b c")
     hands.cast("b", b"too much", 3)

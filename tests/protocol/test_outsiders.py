@@ -199,7 +199,7 @@ def test_what_a_member_says_in_a_view_to_come_has_a_bound() -> None:
     works(hands, "a", "c")
 
 
-def test_who_was_a_member_may_still_say_that_this_one_is_out() -> None:
+def test_a_former_member_may_still_say_that_this_one_is_out() -> None:
     """An old member that has left the view, and gone on in another one, is believed."""
     assert Standing.FORMER in BELIEVED["EXPELLED"]
     hands = unwatched("XFER:TOTAL:MBRSHIP:COM:sim")

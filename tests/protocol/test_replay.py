@@ -110,7 +110,7 @@ def test_frames_that_come_twice_change_nothing() -> None:
     goes_on(twice)
 
 
-def test_nobody_complains_of_what_comes_twice() -> None:
+def test_no_member_complains_of_what_comes_twice() -> None:
     hands = Tape(copies=2)
     hands.form("a b c")
     for number, name in enumerate("abcbca"):

@@ -76,7 +76,7 @@ def test_the_slowest_is_out_when_the_others_have_waited_so_long() -> None:
     assert hands["d"].exited is None
 
 
-def test_who_gets_on_in_time_has_all_the_time_anew() -> None:
+def test_a_member_that_gets_on_in_time_has_all_the_time_anew() -> None:
     hands = group("a b c")
     hands.credit("c", False)
     cast(hands, 9)
@@ -95,7 +95,7 @@ def test_who_gets_on_in_time_has_all_the_time_anew() -> None:
     assert hands["c"].bodies == hands["b"].bodies
 
 
-def test_who_is_behind_and_in_nobodys_way_stays() -> None:
+def test_a_member_that_is_behind_and_delays_no_other_stays() -> None:
     hands = group("a b c")
     hands.credit("c", False)
     cast(hands, 4)
@@ -121,7 +121,7 @@ def test_the_time_counts_from_when_others_have_to_wait() -> None:
 
 
 @pytest.mark.parametrize("count", [4, 5])
-def test_who_holds_nothing_back_never_leaves_by_that(count: int) -> None:
+def test_a_member_that_holds_nothing_back_never_leaves_by_that(count: int) -> None:
     """The others are not out with the slow one, though they hold no more than it does."""
     hands = group("a b c")
     hands.credit("c", False)
@@ -132,7 +132,7 @@ def test_who_holds_nothing_back_never_leaves_by_that(count: int) -> None:
     assert len(hands["b"].bodies) == count
 
 
-def test_who_beats_and_does_not_answer_a_change_of_view_is_out_after_that_time() -> None:
+def test_a_member_that_beats_and_does_not_answer_a_change_of_view_is_out_after_that_time() -> None:
     hands = group("a b c d e")
     hands.leave("e")
     hands.deliver("e", "a")
@@ -154,7 +154,7 @@ def test_who_beats_and_does_not_answer_a_change_of_view_is_out_after_that_time()
     assert members(hands) == "a c d"
 
 
-def test_nobody_is_out_while_the_sequencer_itself_applies_nothing() -> None:
+def test_no_member_is_out_while_the_sequencer_itself_applies_nothing() -> None:
     """All are held up alike, by an operation that takes long everywhere, say."""
     hands = group("a b c")
     for name in "abc":

@@ -300,7 +300,7 @@ def test_a_report_rides_on_a_cast(monkeypatch: pytest.MonkeyPatch) -> None:
     assert matrix(hands, "a") == [[0, 1], [0, 0]]
 
 
-def test_one_who_joins_has_what_it_joined_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_joiner_has_what_it_joined_with(monkeypatch: pytest.MonkeyPatch) -> None:
     hands = group_of("a b", monkeypatch)
     for _ in range(3):
         hands.cast("a", b"x")
@@ -314,7 +314,7 @@ def test_one_who_joins_has_what_it_joined_with(monkeypatch: pytest.MonkeyPatch) 
     assert matrix(hands, "c") == matrix(hands, "b") == matrix(hands, "a")
 
 
-def test_one_who_joins_asks_for_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_joiner_asks_for_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others repeat their reports at its view, when it has no state yet to put them to."""
     hands = group_of("a b", monkeypatch)
     for _ in range(60):
@@ -347,7 +347,7 @@ def test_a_report_that_a_change_of_view_lost_is_repeated(monkeypatch: pytest.Mon
     assert matrix(hands, "d") == matrix(hands, "a") == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
 
 
-def test_one_who_leaves_takes_its_row_and_column(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leaver_takes_its_row_and_column(monkeypatch: pytest.MonkeyPatch) -> None:
     hands = group_of("a b c", monkeypatch)
     for name in "abc":
         hands.cast(name, b"x")

@@ -99,7 +99,7 @@ def test_the_oldest_is_tried_again_after_each_that_ran() -> None:
 
 
 @pytest.mark.parametrize("locked", [False, True])
-def test_a_write_that_raises_wakes_who_waits(*, locked: bool) -> None:
+def test_a_write_that_raises_wakes_the_calls_that_wait(*, locked: bool) -> None:
     """It leaves what it did before it raised, as any method does: that may be what is waited for."""
     stage = stage_of(2)
     first, second = stage.participants
@@ -149,7 +149,7 @@ come: Any = None
 
 
 @pytest.mark.parametrize("fail", [False, True])
-def test_who_came_while_an_operation_ran_is_served_when_it_ends(
+def test_a_call_that_came_while_an_operation_ran_is_served_when_it_ends(
     monkeypatch: pytest.MonkeyPatch, *, fail: bool
 ) -> None:
     """Also when it ends by an exception. A reader in another thread queues for the mutex."""
@@ -283,7 +283,7 @@ def test_what_a_departed_caller_took_is_released() -> None:
     assert len(stage.held("lock")) == 1
 
 
-def test_a_departed_callers_call_is_withdrawn_also_where_its_class_comes_late() -> None:
+def test_a_departed_callers_call_is_withdrawn_also_if_its_class_comes_late() -> None:
     """It travels in the object's queue, with the word that its caller has left."""
     stage = stage_of(5, 1, 2, 3)
     last = stage.participants[4]
@@ -426,7 +426,9 @@ def come_back(stage: Stage, who: Participant) -> None:
 
 
 @pytest.mark.parametrize("in_use", [False, True])
-def test_who_comes_back_has_no_attribute_that_the_group_has_deleted(*, in_use: bool) -> None:
+def test_a_member_that_comes_back_has_no_attribute_that_the_group_has_deleted(
+    *, in_use: bool
+) -> None:
     """Its program keeps the object: what the state does not have goes from it."""
     stage = stage_of(3)
     first, _, third = stage.participants

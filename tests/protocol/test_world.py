@@ -235,7 +235,7 @@ def test_on_one_host_a_death_is_certain_and_comes_last() -> None:
     assert pair.b.inputs[-1] == ("died", 1)
 
 
-def test_behind_a_cut_nobody_learns_of_a_death() -> None:
+def test_behind_a_cut_no_process_learns_of_a_death() -> None:
     pair = Pair()
     pair.world.cut("a", "b")
     pair.send(b"1")
@@ -269,7 +269,7 @@ def test_a_dead_machine_says_nothing_until_it_is_back() -> None:
     assert pair.a.inputs == [("down", 0)]
 
 
-def test_who_is_dead_takes_no_connection_and_who_comes_back_does() -> None:
+def test_a_dead_process_takes_no_connection_and_one_that_comes_back_does() -> None:
     pair = Pair()
     pair.world.crash(pair.node_b)
     pair.run()
@@ -395,7 +395,7 @@ def test_a_beat_from_one_that_is_not_beaten_to_is_answered() -> None:
     assert when > 9 * D
 
 
-def test_who_beats_to_nobody_is_not_heard() -> None:
+def test_a_node_without_heartbeat_peers_is_not_heard() -> None:
     pair = Pair()
     pair.run(5 * D)
     since = pair.world.now
@@ -407,7 +407,7 @@ def test_who_beats_to_nobody_is_not_heard() -> None:
     assert when > 19 * D
 
 
-def test_who_hangs_beats() -> None:
+def test_a_node_that_hangs_beats() -> None:
     pair = Pair()
     pair.world.hang(pair.node_b)
     when = heard(pair, 10 * D)

@@ -184,7 +184,7 @@ def test_joins_and_leaves_change_one_view() -> None:
     assert ("sim:c", ["INSTALL", view.pack(), b"\x01"]) in group["a"].contacted
 
 
-def test_who_asks_again_while_it_is_let_in_joins_once() -> None:
+def test_a_joiner_that_asks_again_while_it_is_let_in_joins_once() -> None:
     group = proposing()
     agreement = group["a"].agreement
     assert agreement.ask_join(C, {}) is None
@@ -209,7 +209,7 @@ def test_another_configuration_is_refused() -> None:
     assert agreement.ask_join(B, {"size": 3}) is None
 
 
-def test_who_has_no_rank_gets_one_that_is_free() -> None:
+def test_a_joiner_without_a_rank_gets_one_that_is_free() -> None:
     group = Group(A, C)
     agreement = group["a"].agreement
     for number in (7, 8):
@@ -232,7 +232,7 @@ def test_joiners_of_a_group_that_all_leave_are_denied() -> None:
 # Crashes.
 
 
-def test_who_is_suspected_is_out_of_the_next_view_and_told() -> None:
+def test_a_suspected_member_is_out_of_the_next_view_and_told() -> None:
     group = Group(A, B, C)
     group.crash("c")
     group.suspect("ab", "c")
@@ -260,7 +260,7 @@ def test_a_suspect_that_answers_stays() -> None:
     assert group["a"].views[0].members == (A, B, C)
 
 
-def test_who_did_not_answer_in_time_is_followed_when_it_leads_after_all() -> None:
+def test_a_leader_that_did_not_answer_in_time_is_followed_when_it_leads_after_all() -> None:
     """Else b and c, of a blocked group, would lead in turn for as long as it is blocked."""
     group = Group(A, B, C, D)
     group.suspect("c", "a", "b")
@@ -287,7 +287,7 @@ def test_the_next_in_age_leads_when_the_oldest_is_gone() -> None:
     assert [port.views for port in group.live()] == [[view]] * 2
 
 
-def test_packets_come_from_who_has_them_to_who_lacks_them() -> None:
+def test_packets_come_from_members_that_have_them_to_members_that_lack_them() -> None:
     """The flush: c has two packets of the dead sequencer that b lacks, and b leads (H62)."""
     group = Group(A, B, C, D, c=3)
     group.crash("a")
@@ -297,7 +297,7 @@ def test_packets_come_from_who_has_them_to_who_lacks_them() -> None:
     assert [len(port.views) for port in group.live()] == [1, 1, 1]
 
 
-def test_nobody_accepts_without_the_packets() -> None:
+def test_no_member_accepts_without_the_packets() -> None:
     """H12 b: the number of a view is no packet."""
     group = Group(A, B)
     agreement = group["b"].agreement
@@ -341,7 +341,7 @@ def test_the_highest_of_several_accepted_values_is_carried_on() -> None:
     assert attempt.bound_to() is None
 
 
-def test_a_leader_is_heeded_only_by_who_suspects_all_older_ones() -> None:
+def test_a_leader_is_accepted_only_by_members_that_suspect_all_older_ones() -> None:
     group = Group(A, B, C)
     group.suspect("b", "a")
     group.pass_on("b", "c")
@@ -449,7 +449,7 @@ def test_a_member_that_was_overdue_and_leads_again_is_not_led_against() -> None:
 # Too few, and reset.
 
 
-def test_too_few_are_blocked_and_say_whom_they_wait_for() -> None:
+def test_too_few_are_blocked_and_say_which_members_they_wait_for() -> None:
     group = Group(A, B, C)
     group.crash("a", "b")
     group.suspect("c", "a", "b")
@@ -458,7 +458,7 @@ def test_too_few_are_blocked_and_say_whom_they_wait_for() -> None:
     assert group["c"].blocks == [((A, B), "1 of 3 members are no majority")]
 
 
-def test_all_who_promised_are_told_that_the_group_is_blocked() -> None:
+def test_all_members_that_promised_are_told_that_the_group_is_blocked() -> None:
     group = Group(A, B, C, D, degree=1)
     group.crash("c", "d")
     group.suspect("ab", "c", "d")
@@ -527,7 +527,7 @@ def test_a_reset_goes_on_without_a_member_that_dies_before_it_accepts(
         assert group["b"].blocks[-1][1] == "reset asks for 2 members, one with the state"
 
 
-def test_a_reset_needs_somebody_with_the_state() -> None:
+def test_a_reset_needs_a_member_with_the_state() -> None:
     group = Group(A, B, C)
     group["a"].state = State.NONE
     group.crash("b", "c")
@@ -536,7 +536,7 @@ def test_a_reset_needs_somebody_with_the_state() -> None:
     assert not group["a"].views
 
 
-def test_only_who_leads_resets() -> None:
+def test_only_the_leader_resets() -> None:
     group = Group(A, B, C)
     group.crash("c")
     group.suspect("ab", "c")
@@ -594,7 +594,7 @@ def test_a_death_that_is_vouched_for_excuses() -> None:
     assert group["b"].views == [View(1, 2, ROUND | 1, (B,), follows=FIRST)]
 
 
-def test_a_death_that_nobody_vouches_for_does_not() -> None:
+def test_a_death_that_no_member_vouches_for_does_not() -> None:
     """The oldest of two may have gone on alone, let others in, and died (H13)."""
     group = Group(A, B)
     group.crash("a")
@@ -618,7 +618,7 @@ def test_one_survivor_vouches_for_all() -> None:
     assert [port.views for port in group.live()] == [[view]] * 2
 
 
-def test_two_survivors_who_each_saw_a_part_do_not_add_up() -> None:
+def test_two_survivors_that_each_saw_a_part_do_not_add_up() -> None:
     members = [Member(f"sim:{name}", number, number) for number, name in enumerate("abcde")]
     group = Group(*members)
     group.crash("a", "b", "e")
@@ -662,7 +662,7 @@ def test_a_coordinator_decides_without_a_living_member_only_when_its_lease_is_ov
     assert port.views == [View(1, 2, ROUND, (A,), follows=FIRST)]
 
 
-def test_a_coordinator_waits_for_no_lease_of_those_who_accept_or_are_dead() -> None:
+def test_a_coordinator_waits_for_no_lease_of_members_that_accept_or_are_dead() -> None:
     group = Group(A, B, C)
     group["a"].leased = {B.incarnation, C.incarnation}
     group.crash("c")

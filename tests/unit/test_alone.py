@@ -206,7 +206,7 @@ def test_a_constructor_may_use_its_own_operations(group: orca.Group) -> None:
     assert fragile.get() == 4
 
 
-def test_a_failure_that_nobody_asked_for_is_logged(
+def test_a_failure_that_is_not_asked_for_is_logged(
     counter: Counter, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "orcalike"):

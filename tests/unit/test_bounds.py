@@ -199,7 +199,7 @@ def test_so_many_arrivals_wait_at_the_barrier_and_no_more() -> None:
     assert all(call.done() for call in again)
 
 
-def test_an_iterator_of_views_that_nobody_reads_keeps_the_newest(group: orca.Group) -> None:
+def test_an_iterator_of_views_that_is_not_read_keeps_the_newest(group: orca.Group) -> None:
     views = group.views()
     listeners = group._endpoint.on_view
     found: list[orca.View] = []

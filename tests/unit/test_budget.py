@@ -193,7 +193,7 @@ def test_of_several_in_a_packet_the_right_one_is_found(caplog: pytest.LogCapture
     assert all("Slow.work" in report for report in reports(caplog))
 
 
-def test_many_short_ones_in_a_packet_are_nobodys_fault(caplog: pytest.LogCaptureFixture) -> None:
+def test_many_short_ones_in_a_packet_are_no_fault(caplog: pytest.LogCaptureFixture) -> None:
     slow = machine.share()
     for _ in range(5):
         assert machine.run(*(lambda: slow.work.nowait(1 * MS) for _ in range(20))) == 0

@@ -96,7 +96,7 @@ def test_without_source_the_compiled_code_is_compared() -> None:
     assert digest_of(["put"], [one]) != digest_of(["get"], [one])
 
 
-def test_who_waits_for_a_class_is_told() -> None:
+def test_a_listener_is_told_of_a_class() -> None:
     told: list[ClassInfo | AtomicInfo] = []
     cancel = on_declared(told.append)
 
@@ -117,6 +117,6 @@ def test_who_waits_for_a_class_is_told() -> None:
     assert info is not None
     assert told == [info]
     assert lookup(import_name(Jobs)) is info
-    assert info.name.endswith(":test_who_waits_for_a_class_is_told.<locals>.Jobs")
+    assert info.name.endswith(":test_a_listener_is_told_of_a_class.<locals>.Jobs")
     assert lookup("nowhere:Jobs") is None
     assert lookup_class(int) is None

@@ -63,7 +63,7 @@ def test_what_the_launcher_says(line: socket.socket) -> None:
     assert told.empty()
 
 
-def test_who_listens_late_is_told_what_was_said(line: socket.socket) -> None:
+def test_a_late_listener_is_told_what_was_said(line: socket.socket) -> None:
     told: list[object] = []
     for said in ("ended 1", "died 5", "cut 3,w"):
         assert control.hear(said)

@@ -342,7 +342,7 @@ class Refuses:
         """Nothing."""
 
 
-def test_one_who_joins_learns_the_degrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_joiner_learns_the_degrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The group's, and R, of classes that it does not know either."""
     monkeypatch.setattr(stacks, "_LAYERS", stacks._LAYERS | {"NOTARY": Notary})
     with (

@@ -14,14 +14,14 @@ def watching(*members: int, now: int = 0) -> Detector:
     return detector
 
 
-def test_nobody_is_watched_at_first() -> None:
+def test_no_member_is_watched_at_first() -> None:
     detector = Detector(D)
     assert detector.deadline is None
     assert not detector.check(1_000_000)
     assert not detector.silent
 
 
-def test_who_is_silent_for_the_detection_time_is_suspected() -> None:
+def test_a_member_that_is_silent_for_the_detection_time_is_suspected() -> None:
     detector = watching(A, B)
     assert detector.deadline == D
     detector.heard(B, 30)
@@ -30,7 +30,7 @@ def test_who_is_silent_for_the_detection_time_is_suspected() -> None:
     assert detector.silent == {A}
 
 
-def test_who_is_heard_is_not_suspected() -> None:
+def test_a_member_that_is_heard_is_not_suspected() -> None:
     detector = watching(A, B)
     for now in range(0, 10 * D, D // 5):
         detector.heard(A, now)
@@ -88,7 +88,7 @@ def test_a_detector_that_was_hardly_late_does_not() -> None:
     assert detector.silent == {A}
 
 
-def test_who_was_silent_before_the_sleep_stays_so() -> None:
+def test_a_member_that_was_silent_before_the_sleep_stays_so() -> None:
     detector = watching(A, B)
     detector.heard(B, 90)
     assert detector.check(D)

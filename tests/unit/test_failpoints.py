@@ -160,7 +160,7 @@ def test_what_strikes_is_on_file(tmp_path: Path, action: str, code: int, says: s
         assert records[-1]["kind"] == "fault"
 
 
-def test_who_stops_goes_on_when_it_is_continued(tmp_path: Path) -> None:
+def test_a_process_that_stops_goes_on_when_it_is_continued(tmp_path: Path) -> None:
     process = start(tmp_path, "W5:stop")
     stat = Path(f"/proc/{process.pid}/stat")
     end = time.monotonic() + 250

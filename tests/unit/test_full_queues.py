@@ -12,7 +12,9 @@ PERIOD = 100_000_000
 BEATS = 8
 
 
-def test_who_could_not_be_beaten_to_is_tried_again_within_the_period(tmp_path: Path) -> None:
+def test_a_peer_that_could_not_be_beaten_to_is_tried_again_within_the_period(
+    tmp_path: Path,
+) -> None:
     """Four times at the most in each period; the other one, whose queue has room, once."""
     end = End(f"unix:{tmp_path}/end")
     with (

@@ -87,7 +87,7 @@ def test_process_in_a_dead_members_place_does_not_stand_in_for_it() -> None:
     assert groups.loss([0, 1]) is None
 
 
-def test_nobody_is_left_who_was_in() -> None:
+def test_no_rank_is_left_that_was_in() -> None:
     groups = group_of(0)
     groups.hear(1, "joining default 55")
     assert groups.loss([0, 1]) is None
@@ -114,7 +114,7 @@ def test_the_living_witness_lets_others_in() -> None:
     assert groups.loss([0]) is not None
 
 
-def test_blocked_without_missing_anybody_is_not_for_good() -> None:
+def test_blocked_without_a_missing_member_is_not_for_good() -> None:
     groups = group_of(0)
     blocked(groups, 0)
     assert groups.loss([0]) is None
@@ -127,7 +127,7 @@ def test_no_rank_no_loss() -> None:
     assert groups.loss([]) is None
 
 
-def test_who_orders() -> None:
+def test_the_sequencers() -> None:
     groups = group_of(WITNESS, 0, 1)
     assert groups.sequencers() == []
     groups.hear(WITNESS, "sequencer default")
@@ -140,14 +140,14 @@ def test_who_orders() -> None:
     assert groups.sequencers() == [1]
 
 
-def test_who_orders_where_no_group_is_the_programs_own() -> None:
+def test_the_sequencers_if_no_group_is_the_programs_own() -> None:
     groups = Groups()
     groups.hear(2, "sequencer jobs")
     groups.hear(3, "sequencer names")
     assert groups.sequencers() == [2, 3]
 
 
-def test_ends_tell_who_died() -> None:
+def test_ends_tell_which_members_died() -> None:
     groups = group_of(0, 1)
     groups.hear(0, "joining other 99")
     assert groups.end(0) == {1, 99}

@@ -49,7 +49,7 @@ def test_of_all_sources_the_one_with_the_most_gives_way() -> None:
     assert waiting.crowded("late") == 3
 
 
-def test_who_has_not_greeted_in_time() -> None:
+def test_connections_that_have_not_greeted_in_time() -> None:
     waiting = HalfOpen()
     assert waiting.deadline() is None
     for number in range(3):
@@ -148,7 +148,7 @@ def end(make_end: Ends, tmp_path: Path, request: pytest.FixtureRequest) -> End:
     return make_end(f"unix:{tmp_path}/end" if request.param == "unix" else "tcp:127.0.0.1:0")
 
 
-def test_who_says_nothing_is_closed_in_time(end: End) -> None:
+def test_a_silent_connection_is_closed_in_time(end: End) -> None:
     silent = end.connect()
     end.pump.handle()
     assert not end.is_closed(silent)
@@ -157,7 +157,7 @@ def test_who_says_nothing_is_closed_in_time(end: End) -> None:
     silent.close()
 
 
-def test_silent_connections_keep_nobody_out(end: End) -> None:
+def test_silent_connections_keep_no_process_out(end: End) -> None:
     """However many there are: the oldest goes, and who greets is heard."""
     silent = [end.connect() for _ in range(3 * half_open.OF_ONE_SOURCE)]
     end.pump.handle()
@@ -237,7 +237,7 @@ def test_without_the_key_no_frame_is_read(make_end: Ends, said: bytes, why: str)
 
 
 @pytest.mark.parametrize("keys", [(KEY, KEY), (KEY, bytes(32)), (KEY, None), (None, KEY)])
-def test_only_who_has_the_key_gets_in(
+def test_only_a_process_with_the_key_gets_in(
     make_end: Ends, keys: tuple[bytes | None, bytes | None]
 ) -> None:
     first, second = (make_end("tcp:127.0.0.1:0", key) for key in keys)

@@ -260,7 +260,7 @@ def test_no_lease_comes_from_or_goes_to_a_member_that_is_cut_off(
     assert end.heartbeat.beat(me, "g", PERIOD, [other], cut=[other]) == []
 
 
-def test_an_answer_is_for_whom_it_answers(end: End, raw: socket.socket) -> None:
+def test_an_answer_is_for_the_member_that_it_answers(end: End, raw: socket.socket) -> None:
     me = end.member.incarnation
     end.beat(Member("", 7, 2), period=NEVER)
     raw.sendto(pack(me, sent=99), path_of(end))
@@ -332,7 +332,7 @@ def fuzzed(end: End, raw: socket.socket) -> tuple[End, socket.socket]:
     return end, raw
 
 
-def test_who_is_told_to_stop_beats_no_more(end: End, raw: socket.socket) -> None:
+def test_an_endpoint_that_is_told_to_stop_beats_no_more(end: End, raw: socket.socket) -> None:
     end.beat(member_at(raw))
     raw.recv(100)
     end.beat()
@@ -422,7 +422,7 @@ def test_what_a_thread_was_late_itself_is_not_held_against_others(
     assert excused - heard > (seconds - 0.05) * 1e9
 
 
-def test_what_is_known_of_who_stays_is_kept(make_end: Ends) -> None:
+def test_what_is_known_of_members_that_stay_is_kept(make_end: Ends) -> None:
     one, two = make_end(), make_end()
     two.beat(one.member)
     one.beat(two.member)
@@ -560,7 +560,7 @@ def test_a_forked_child_has_no_thread_and_does_not_hang(end: End, raw: socket.so
     assert Path(path_of(end)).exists()
 
 
-def test_nobody_to_beat_to_needs_no_thread(end: End) -> None:
+def test_no_heartbeat_peers_need_no_thread(end: End) -> None:
     before = set(os.listdir("/proc/self/task"))
     end.beat()
     assert set(os.listdir("/proc/self/task")) <= before

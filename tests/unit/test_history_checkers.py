@@ -81,7 +81,7 @@ def scene_with_tail(lineage: int = 1) -> Scene:
     return scene
 
 
-def test_without_a_degree_a_crash_may_lose_what_nobody_else_had() -> None:
+def test_without_a_degree_a_crash_may_lose_what_no_other_member_had() -> None:
     scene = scene_with_tail()
     verdict = judge_histories(scene.all(), 0)
     assert verdict.violations == []

@@ -201,7 +201,7 @@ def test_a_call_in_a_cycle_of_references_runs_though_nothing_holds_it(counter: C
     assert counter.get() == 1
 
 
-def test_a_withdrawn_invocation_that_nobody_holds_is_not_logged(
+def test_a_withdrawn_invocation_without_a_holder_is_not_logged(
     counter: Counter, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, "orcalike"):

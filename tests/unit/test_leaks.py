@@ -101,7 +101,7 @@ def test_objects_that_the_program_keeps_keep_no_member() -> None:
     assert grows(member) == (0, 0)
 
 
-def test_who_joins_in_vain_is_freed(tmp_path: Path) -> None:
+def test_a_group_that_joins_in_vain_is_freed(tmp_path: Path) -> None:
     def member() -> None:
         with (
             pytest.raises(orca.JoinFailed),
@@ -112,7 +112,7 @@ def test_who_joins_in_vain_is_freed(tmp_path: Path) -> None:
     assert grows(member) == (0, 0)
 
 
-async def test_who_joins_in_vain_on_a_loop_is_freed(tmp_path: Path) -> None:
+async def test_a_group_that_joins_in_vain_on_a_loop_is_freed(tmp_path: Path) -> None:
     async def member() -> None:
         with pytest.raises(orca.JoinFailed):
             async with orca.join(seeds=f"unix:{tmp_path}/nobody", timeout=0.01):

@@ -42,7 +42,7 @@ def test_a_copy_has_the_bytes_and_the_marks_and_is_its_own() -> None:
     assert (other.seqno, other.stamp, other.ticket) == (2**64 - 1, 7, 8)
 
 
-def test_a_message_of_nobody_yet() -> None:
+def test_a_message_without_a_source_yet() -> None:
     message = Message()
     assert (message.source, message.link, len(message)) == (-1, -1, 0)
     assert repr(message) == "<Message of 0 bytes>"

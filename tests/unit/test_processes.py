@@ -300,7 +300,9 @@ def test_a_closed_socket_is_no_death(end: End, sender: Sender) -> None:
     assert end.told("died") == [("died", sender.incarnation)]
 
 
-def test_who_made_the_connection_knows_of_a_death_as_well(make_end: Ends, tmp_path: Path) -> None:
+def test_the_end_that_made_the_connection_knows_of_a_death_as_well(
+    make_end: Ends, tmp_path: Path
+) -> None:
     """Even where a third process, which lives on, made the listening socket (a launcher)."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{tmp_path}/launched")
@@ -348,7 +350,9 @@ def test_over_tcp_nothing_is_certain_but_what_is_told(end: End, sender: Sender) 
     assert end.told("died") == [("died", sender.incarnation)]
 
 
-def test_who_is_told_to_be_dead_is_heard_to_the_end_first(end: End, sender: Sender) -> None:
+def test_a_member_that_is_told_to_be_dead_is_heard_to_the_end_first(
+    end: End, sender: Sender
+) -> None:
     sender.tell("kill")
     os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
     end.pump.told_died(sender.incarnation)
@@ -435,7 +439,7 @@ def is_shut(end: End, sock: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("passed", ["nothing", "its own", "that of the member"])
-def test_who_greets_as_a_member_that_is_another_process_is_refused(
+def test_a_greeting_as_a_member_that_is_another_process_is_refused(
     end: End, sender: Sender, tmp_path: Path, passed: str
 ) -> None:
     """The connection ends, and nothing else: the member's own stands."""
@@ -463,7 +467,7 @@ def test_who_greets_as_a_member_that_is_another_process_is_refused(
     assert end.told("died") == [("died", sender.incarnation)]
 
 
-def test_who_answers_as_a_member_that_is_another_process_is_refused(
+def test_an_answer_as_a_member_that_is_another_process_is_refused(
     end: End, sender: Sender, tmp_path: Path
 ) -> None:
     """The end that connects compares as well."""
@@ -482,7 +486,7 @@ def test_who_answers_as_a_member_that_is_another_process_is_refused(
     assert len(end.view.members) == 2
 
 
-def test_who_greets_with_the_descriptor_of_another_process_is_refused(
+def test_a_greeting_with_the_descriptor_of_another_process_is_refused(
     end: End, sender: Sender, tmp_path: Path
 ) -> None:
     """It would be that one's end that is taken for the death of the peer."""
@@ -496,7 +500,9 @@ def test_who_greets_with_the_descriptor_of_another_process_is_refused(
     assert not peer_is_linked(end, 77)
 
 
-def test_of_whom_the_kernel_says_nothing_nothing_is_certain(end: End, tmp_path: Path) -> None:
+def test_of_a_process_that_the_kernel_does_not_name_nothing_is_certain(
+    end: End, tmp_path: Path
+) -> None:
     """It connected before the listening socket was asked who sends: no lie, and no certain death."""
     own = processes.own()
     listener = socket.socket(socket.AF_UNIX)
@@ -514,7 +520,7 @@ def test_of_whom_the_kernel_says_nothing_nothing_is_certain(end: End, tmp_path: 
     assert end.told("died") == []
 
 
-def test_the_launcher_has_the_kernel_say_who_connects_before_the_witness_runs() -> None:
+def test_the_launcher_has_the_kernel_name_the_connecting_process_before_the_witness_runs() -> None:
     job = Job.create(Options(program="program.py", nprocs=2))
     try:
         job.listen()
@@ -525,7 +531,7 @@ def test_the_launcher_has_the_kernel_say_who_connects_before_the_witness_runs() 
         shutil.rmtree(job.directory)
 
 
-def test_who_greets_as_a_member_whose_process_has_ended_is_refused(
+def test_a_greeting_as_a_member_whose_process_has_ended_is_refused(
     end: End, sender: Sender, tmp_path: Path
 ) -> None:
     sender.tell("kill")
@@ -563,7 +569,7 @@ def test_what_waits_for_a_member_to_read_it_is_bounded(end: End, sender: Sender)
 # Heartbeats.
 
 
-def test_a_stack_hears_of_whom_it_beats_to_right_before_it_expires(
+def test_a_stack_hears_of_its_heartbeat_peers_right_before_it_expires(
     end: End, make_end: Ends, tmp_path: Path
 ) -> None:
     other = make_end(f"unix:{tmp_path}/other")

@@ -79,7 +79,7 @@ def test_a_majority_or_half_with_the_oldest(size: int, present: set[int], grante
         (4, {3, 4}, {1, 2}, True),
     ],
 )
-def test_certain_deaths_help_where_nobody_else_is_missing(
+def test_certain_deaths_help_if_no_other_member_is_missing(
     size: int, present: set[int], dead: set[int], granted: bool
 ) -> None:
     found = ruling(size, present, dead)
@@ -95,7 +95,7 @@ def test_the_dead_stay_in_the_count() -> None:
     assert names(found) == {3}
 
 
-def test_certain_deaths_do_not_help_who_was_out_of_contact() -> None:
+def test_certain_deaths_do_not_help_a_member_that_was_out_of_contact() -> None:
     """The dead may have formed a view without it before they died."""
     assert ruling(3, {2}, {1, 3}).granted
     assert not ruling(3, {2}, {1, 3}, sure=False).granted
@@ -147,7 +147,7 @@ def test_one_has_the_whole_state() -> None:
     assert rule_on(view, {1, 2}, set(), 0, known | {2: State.WHOLE}).granted
 
 
-def test_no_state_at_all_is_whole_only_where_nobody_else_can_have_it() -> None:
+def test_no_state_at_all_is_whole_only_if_no_other_member_can_have_it() -> None:
     view = view_of(3, witness=True)
     empty = {1: State.EMPTY, 2: State.NONE}
     assert not rule_on(view, {1, 2}, set(), 0, empty).granted, "3 may have it, and live"

@@ -45,7 +45,7 @@ def test_a_reset_needs_as_many_as_it_asks_for() -> None:
     assert attempt(WHOLE, NONE, NONE, reset=3).may_propose(set()).granted
 
 
-def test_a_reset_is_decided_by_all_who_promised() -> None:
+def test_a_reset_is_decided_by_all_members_that_promised() -> None:
     made = attempt(WHOLE, WHOLE)
     made.accepts = {0}
     assert not made.is_decided(set())
@@ -53,7 +53,7 @@ def test_a_reset_is_decided_by_all_who_promised() -> None:
     assert made.is_decided(set())
 
 
-def test_nobody_goes_on_with_a_state_that_died_in_an_ordinary_change_either() -> None:
+def test_no_member_goes_on_with_a_state_that_died_in_an_ordinary_change_either() -> None:
     states = (NONE, WHOLE, NONE, NONE)
     assert attempt(*states, reset=0).may_propose(set()).granted
     assert not attempt(*states, reset=0).may_propose({2}).granted

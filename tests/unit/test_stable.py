@@ -176,7 +176,7 @@ def test_not_a_number_at_all(counter: Counter, k: object) -> None:
         counter.add.options(stable=k)  # type: ignore[arg-type]
 
 
-def test_a_read_is_applied_by_nobody_else(counter: Counter) -> None:
+def test_a_read_is_applied_by_no_other_member(counter: Counter) -> None:
     with pytest.raises(TypeError, match=r"Counter\.get is a read"):
         counter.get.options(stable=1)
 
@@ -193,5 +193,5 @@ def test_without_the_layer() -> None:
         assert counter.get() == 0
 
 
-def test_an_object_that_nobody_shared() -> None:
+def test_an_object_that_is_not_shared() -> None:
     assert Counter(1).add.options(stable=3)(2) == 3

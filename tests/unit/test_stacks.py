@@ -184,7 +184,7 @@ def test_a_stack_is_a_string(text: object) -> None:
         parse_stack(text)  # type: ignore[arg-type]
 
 
-def test_a_bad_network_may_stand_anywhere_where_nobody_looks() -> None:
+def test_a_bad_network_may_stand_anywhere_if_needs_are_not_checked() -> None:
     text = "TOTAL:DROP(lose=20):MBRSHIP:COM:sim"
     assert [str(spec) for spec in parse_stack(text, sound=False)][1] == "DROP(lose=20)"
 

@@ -136,7 +136,7 @@ def test_an_operation_that_raises_says_where(cli: Cli) -> None:
     assert result.stderr.index('counter.add("one")') < result.stderr.index("self.value += n")
 
 
-def test_a_failure_that_nobody_asks_for_is_logged(cli: Cli) -> None:
+def test_a_failure_that_is_not_asked_for_is_logged(cli: Cli) -> None:
     program = write(
         cli,
         """

@@ -268,7 +268,7 @@ def test_control_socket_takes_no_nonsense(cli: Cli) -> None:
         assert cli.alive(pids[0])
 
 
-def test_those_who_say_nothing_are_let_go(cli: Cli) -> None:
+def test_silent_connections_are_let_go(cli: Cli) -> None:
     with cli.started("-n1", "-q", cli.write(READY)) as process:
         _, _, directory = ready(process, 1)
         with socket.socket(socket.AF_UNIX) as connection:

@@ -236,7 +236,7 @@ def test_rank_comes_back_and_gets_the_state(
         assert all(facts["again"] == 1 for facts in counting.end(run, 0, 1, 2))
 
 
-def test_rank_joins_through_others_where_the_witness_is_dead(counting: Counting) -> None:
+def test_rank_joins_through_others_if_the_witness_is_dead(counting: Counting) -> None:
     flags = ("-n3", "--restart", "2", "--keep-going", "--sequencer", "witness")
     with counting.run(*flags) as run:
         run.ready(0, 1, 2)
@@ -282,7 +282,7 @@ def test_sequencer_that_was_paused_is_out(counting: Counting, sequencer: str) ->
         counting.end(run, 0, 1, 2)
 
 
-def test_short_pause_expels_nobody(counting: Counting) -> None:
+def test_short_pause_expels_no_member(counting: Counting) -> None:
     with counting.run("-n3", "--sequencer", "rank") as run:
         run.ready(0, 1, 2)
         for rank in (1, 0):

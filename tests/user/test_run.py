@@ -263,7 +263,7 @@ def test_consequence_is_not_taken_for_the_cause(cli: Cli, tmp_path: Path) -> Non
     assert "NotPrimary" not in result.stderr
 
 
-def test_a_rank_that_ends_well_stops_nobody(cli: Cli) -> None:
+def test_a_rank_that_ends_well_stops_no_other(cli: Cli) -> None:
     program = cli.write(
         """
         if rank == 1:

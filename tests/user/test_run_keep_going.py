@@ -53,7 +53,7 @@ def test_others_go_on_after_a_failure(cli: Cli, tmp_path: Path) -> None:
     assert result.stderr.splitlines()[-1].endswith(" s · rank 1 failed")
 
 
-def test_failure_of_the_last_rank_is_forgiven_where_another_ended_well(
+def test_failure_of_the_last_rank_is_forgiven_if_another_ended_well(
     cli: Cli, tmp_path: Path
 ) -> None:
     program = cli.write(
@@ -74,7 +74,7 @@ def test_failure_of_the_last_rank_is_forgiven_where_another_ended_well(
     assert "no other is left" in result.stderr
 
 
-def test_first_code_where_all_ranks_fail(cli: Cli, tmp_path: Path) -> None:
+def test_first_code_if_all_ranks_fail(cli: Cli, tmp_path: Path) -> None:
     program = cli.write(
         f"""
         import pathlib
@@ -298,7 +298,7 @@ control.tell_joining("default", 100 * rank + again)
 """
 
 
-def test_all_are_told_who_has_ended_and_who_died(cli: Cli) -> None:
+def test_all_are_told_which_members_ended_and_which_died(cli: Cli) -> None:
     program = cli.write(
         AGAIN
         + TELLING
