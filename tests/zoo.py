@@ -104,13 +104,13 @@ class Journal:
         return len(self.items) < self.room
 
     @orca.write
-    def get(self, who: str = "") -> str:
+    def get(self, reader: str = "") -> str:
         item = self.items.pop(0)
-        self.events.append(f"{who} got {item}")
+        self.events.append(f"{reader} got {item}")
         return item
 
     @get.when
-    def _(self, who: str = "") -> bool:
+    def _(self, reader: str = "") -> bool:
         return bool(self.items)
 
     @orca.write

@@ -191,11 +191,11 @@ def measure_flush(scale: Scale) -> list[Figure]:
         time.sleep(0.3)
         youngest = crew.by_age()[-1]
         youngest.tell("stop")
-        crew.until(lambda who=youngest: who.stopped or not who.runs, "the youngest stops")  # type: ignore[misc]
+        crew.until(lambda member=youngest: member.stopped or not member.runs, "the youngest stops")  # type: ignore[misc]
         time.sleep(0.1)
         strikes.append(Strike(time.monotonic_ns(), "leave", [youngest.incarnation]))
         youngest.tell("leave")
-        crew.until(lambda who=youngest: not who.runs, "the youngest leaves")  # type: ignore[misc]
+        crew.until(lambda member=youngest: not member.runs, "the youngest leaves")  # type: ignore[misc]
         time.sleep(0.2)
         strikes.append(Strike(time.monotonic_ns(), "none"))
         crew.start()

@@ -37,7 +37,7 @@ FAULTS = (
     "kill-sequencer+1",
     "kill-oldest",
     "kill-random",
-    *(f"stop-{who}-{times:g}" for who in ("sequencer", "random") for times in STOPS),
+    *(f"stop-{target}-{times:g}" for target in ("sequencer", "random") for times in STOPS),
     "cut-sequencer",
     "cut-random",
 )
@@ -135,10 +135,10 @@ class Run:
         strike = Strike(time.monotonic_ns(), fault)
         self.strikes.append(strike)
         what, _, rest = fault.partition("-")
-        who, _, times = rest.partition("-")
+        target, _, times = rest.partition("-")
         if what == "none":
             return
-        targets = self._targets(who)
+        targets = self._targets(target)
         if what == "kill":
             strike.gone = [member.incarnation for member in targets]
             for member in targets:
@@ -151,9 +151,9 @@ class Run:
         else:
             targets[0].tell("cut")
 
-    def _targets(self, who: str) -> list[Member]:
+    def _targets(self, target: str) -> list[Member]:
         sequencer, *others = self.crew.by_age()
-        match who:
+        match target:
             case "sequencer":
                 return [sequencer]
             case "sequencer+1":

@@ -209,9 +209,9 @@ class Pairs(Story):
         super().__init__(run)
         self.seen = seen
 
-    def _add(self, who: str, what: str, source: str = "") -> None:
+    def _add(self, name: str, what: str, source: str = "") -> None:
         if source:
-            application = self.run.current[who]
+            application = self.run.current[name]
             agreement = application.membership.agreement
             if agreement.view is None:
                 state = "outside"

@@ -47,7 +47,7 @@ class Writer:
             except (AssertionError, ValueError):  # it says no more, perhaps in the middle of a line
                 return
             if "acked" in fact:
-                self.acked[fact["who"]], self.size = fact["acked"], fact["size"]
+                self.acked[fact["writer"]], self.size = fact["acked"], fact["size"]
             elif "error" in fact and "done" not in fact:
                 self.errors.append(fact)
             else:
@@ -137,8 +137,8 @@ class Crew:
         for writer in self.writers:
             if writer.dead:
                 writer.reader.join(DEADLINE)
-            for who, acked in writer.acked.items():
-                numbers = ends[0]["numbers"].get(str(who), [])
+            for incarnation, acked in writer.acked.items():
+                numbers = ends[0]["numbers"].get(str(incarnation), [])
                 assert numbers == list(range(len(numbers)))
                 assert lost or len(numbers) > acked, f"lost of {writer.facts}"
         for writer in self.left:

@@ -29,17 +29,17 @@ def until(holds: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def sever(pump: Pump, whom: list[str], now: int) -> None:
+def sever(pump: Pump, addresses: list[str], now: int) -> None:
     """Be cut off from these addresses."""
-    pump.sever(whom)
+    pump.sever(addresses)
 
 
 def cut(first: orca.Group, second: orca.Group, *, apart: bool) -> None:
     """Cut two members apart, or connect them again."""
     for one, other in ((first, second), (second, first)):
-        whom = [other.address] if apart else []
+        addresses = [other.address] if apart else []
         pump = one._endpoint.pump
-        pump.call(partial(sever, pump, whom))
+        pump.call(partial(sever, pump, addresses))
 
 
 def expel(first: orca.Group, second: orca.Group) -> None:

@@ -31,7 +31,7 @@ def test_bounded_buffer_loses_nothing(programs: Programs) -> None:
     items = 200
     facts = programs.facts("-n", "8", "buffer.py", str(items))
     got = [tuple(item) for fact in facts for item in fact["got"]]
-    assert sorted(got) == [(who, number) for who in (0, 2, 4, 6) for number in range(items)]
+    assert sorted(got) == [(rank, number) for rank in (0, 2, 4, 6) for number in range(items)]
     for key in ("digest", "wakes"):
         assert len({str(fact[key]) for fact in facts}) == 1, key
     assert {fact["fullest"] for fact in facts} == {3}

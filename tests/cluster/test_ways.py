@@ -19,7 +19,7 @@ def check(facts: list[Facts], size: int) -> None:
     for fact in facts:
         assert fact["members"] == size
         assert fact["entries"] == size * ITEMS
-        assert fact["puts"] == [["put", who, n] for who in range(size) for n in range(ITEMS)]
+        assert fact["puts"] == [["put", rank, n] for rank in range(size) for n in range(ITEMS)]
         assert fact["fullest"] <= 2
         assert (fact["wakes"], fact["log"]) == (facts[0]["wakes"], facts[0]["log"])
 

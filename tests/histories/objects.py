@@ -130,7 +130,7 @@ def _lay(story: Story, parts: list[Part], canon: Canon) -> Iterator[Violation]:
 
 def _compare(story: Story, part: Part, begins: int) -> Iterator[Violation]:
     """I1: the same order at each object. I25: the same outcome everywhere."""
-    who = part.history.incarnation
+    incarnation = part.history.incarnation
     for number, run in enumerate(part.runs, begins):
         if number == len(story.runs):
             story.runs.append(run)
@@ -138,11 +138,11 @@ def _compare(story: Story, part: Part, begins: int) -> Iterator[Violation]:
         other = story.runs[number]
         if run.message != other.message:
             text = f"{story.name!r}: {run.message} ran where {other.message} ran elsewhere"
-            yield Violation("I1", who, text)
+            yield Violation("I1", incarnation, text)
             return
         if run != other:
             text = f"{story.name!r}: {run.operation} gave {run.outcome}, elsewhere {other.outcome}"
-            yield Violation("I25", who, text)
+            yield Violation("I25", incarnation, text)
 
 
 def _missing(
@@ -197,13 +197,13 @@ def _digests(story: Story) -> Iterator[Violation]:
     states: dict[int, tuple[str, str]] = {}
     for position, part, record in _looks(story):
         if record["kind"] == "state":
-            who = part.history.incarnation
-            digest, other = states.setdefault(position, (record["digest"], who))
+            incarnation = part.history.incarnation
+            digest, other = states.setdefault(position, (record["digest"], incarnation))
             if digest != record["digest"]:
                 text = (
                     f"{story.name!r}: after {position} operations its state is not that at {other}"
                 )
-                yield Violation("I18", who, text)
+                yield Violation("I18", incarnation, text)
 
 
 def _replay(

@@ -47,24 +47,24 @@ def _sane(histories: list[History]) -> Iterator[Violation]:
     known: dict[Identity, Record] = {}
     places: dict[Identity, int] = {}
     for history in histories:
-        who, last = history.incarnation, (0, 0, 0)
+        incarnation, last = history.incarnation, (0, 0, 0)
         for view in history.of("view"):
             identity, members = identity_of(view), members_of(view)
             if identity <= last:
-                yield Violation("I13", who, f"view {identity} after {last}")
+                yield Violation("I13", incarnation, f"view {identity} after {last}")
             last = identity
-            if who not in members or len(set(members)) != len(members):
-                yield Violation("I13", who, f"the members of view {identity} are {members}")
+            if incarnation not in members or len(set(members)) != len(members):
+                yield Violation("I13", incarnation, f"the members of view {identity} are {members}")
             other = known.setdefault(identity, view)
             for name in ("members", "sequencer", "primary"):
                 if view[name] != other[name]:
                     text = f"view {identity} has another {name} than elsewhere"
-                    yield Violation("I13", who, text)
+                    yield Violation("I13", incarnation, text)
             if view["gseq"] is not None:
                 place = places.setdefault(identity, view["gseq"])
                 if place != view["gseq"]:
                     text = f"view {identity} after packet {view['gseq']}, elsewhere {place}"
-                    yield Violation("I14", who, text)
+                    yield Violation("I14", incarnation, text)
 
 
 def _one_primary(histories: list[History]) -> Iterator[Violation]:

@@ -213,7 +213,7 @@ class Model:
         arrived = key in self.arrived.get(key[0], [])
         if arrived:
             self.arrived[key[0]].remove(key)
-            self.arrived = {who: keys for who, keys in self.arrived.items() if keys}
+            self.arrived = {member: keys for member, keys in self.arrived.items() if keys}
         if waiting or found or arrived:
             self.outcomes[key] = ("withdrawn", None)
 
@@ -289,7 +289,7 @@ class Model:
         self.waiting = [step for step in self.waiting if step.key[0] not in gone]
         self.finds = {key: find for key, find in self.finds.items() if key[0] not in gone}
         self.expected -= gone
-        self.arrived = {who: keys for who, keys in self.arrived.items() if who not in gone}
+        self.arrived = {member: keys for member, keys in self.arrived.items() if member not in gone}
         changed: set[Thing] = set()
         for hook, members in (("member_left", left), ("member_joined", joined)):
             for member in members:

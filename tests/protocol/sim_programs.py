@@ -70,8 +70,8 @@ class Late:
 def on(name: str, act: Callable[[Any, Random], object]) -> Action:
     """An action on the object of that name, where the member has it."""
 
-    def action(who: Member, dice: Random) -> object:
-        shared = who.object_of(name)
+    def action(member: Member, dice: Random) -> object:
+        shared = member.object_of(name)
         return None if shared is None else act(shared, dice)
 
     return action
@@ -80,9 +80,9 @@ def on(name: str, act: Callable[[Any, Random], object]) -> Action:
 def on_two(act: Callable[[Any, Any, int], object]) -> Action:
     """An action on two counters."""
 
-    def action(who: Member, dice: Random) -> object:
+    def action(member: Member, dice: Random) -> object:
         names = dice.sample(["counter", "alice", "bob"], 2)
-        source, target = map(who.object_of, names)
+        source, target = map(member.object_of, names)
         if source is None or target is None:
             return None
         return act(source, target, dice.randint(0, 6))
@@ -90,32 +90,34 @@ def on_two(act: Callable[[Any, Any, int], object]) -> Action:
     return action
 
 
-def refer(who: Member, dice: Random) -> object:
-    journal = who.object_of("journal")
+def refer(member: Member, dice: Random) -> object:
+    journal = member.object_of("journal")
     names = dice.sample(["counter", "alice", "temporary", "journal"], 2)
-    others = [who.object_of(name) for name in names]
+    others = [member.object_of(name) for name in names]
     return None if journal is None else journal.refer_to.nowait([*others, {"now": others}])
 
 
-def share_temporary(who: Member, dice: Random) -> None:
+def share_temporary(member: Member, dice: Random) -> None:
     cls: Any = dice.choice([Counter, Counter, Journal])
-    who.keep("temporary", Share(who.runtime).nowait(cls, "temporary", dice.randint(1, 3)))
+    member.keep("temporary", Share(member.runtime).nowait(cls, "temporary", dice.randint(1, 3)))
 
 
-def drop_temporary(who: Member, dice: Random) -> object:
-    shared = who.object_of("temporary")
-    return None if shared is None else Drop(who.runtime).nowait(shared)
+def drop_temporary(member: Member, dice: Random) -> object:
+    shared = member.object_of("temporary")
+    return None if shared is None else Drop(member.runtime).nowait(shared)
 
 
-def cancel(who: Member, dice: Random) -> None:
-    pending = [invocation for invocation in who.invocations if not invocation.done()]
+def cancel(member: Member, dice: Random) -> None:
+    pending = [invocation for invocation in member.invocations if not invocation.done()]
     if pending:
         dice.choice(pending).cancel()
 
 
-def note(who: Member, dice: Random) -> object:
-    journal = who.object_of("journal")
-    return None if journal is None else journal.note.nowait(f"{who.number}.{len(who.invocations)}")
+def note(member: Member, dice: Random) -> object:
+    journal = member.object_of("journal")
+    if journal is None:
+        return None
+    return journal.note.nowait(f"{member.number}.{len(member.invocations)}")
 
 
 ACTIONS: list[Action] = [
@@ -129,8 +131,8 @@ ACTIONS: list[Action] = [
     on("alice", lambda c, dice: c.take.nowait(dice.randint(0, 20))),
     on("journal", lambda j, dice: j.put.nowait(f"item {dice.random()}")),
     on("journal", lambda j, dice: j.put.nowait(f"item {dice.random()}")),
-    on("journal", lambda j, dice: j.get.nowait("somebody")),
-    on("journal", lambda j, dice: j.get.nowait(who="another")),
+    on("journal", lambda j, dice: j.get.nowait("one")),
+    on("journal", lambda j, dice: j.get.nowait(reader="another")),
     on("journal", lambda j, dice: j.roll.nowait()),
     on("journal", lambda j, dice: j.note_slowly.nowait(f"slow {dice.random()}")),
     on("temporary", lambda t, dice: t.add.nowait(1) if isinstance(t, Counter) else None),
@@ -141,9 +143,11 @@ ACTIONS: list[Action] = [
     on_two(lambda source, target, n: transfer_undone.nowait(source, target, n)),
     on_two(lambda source, target, n: transfer_when.nowait(source, target, amount=n)),
     on_two(lambda source, target, n: transfer_when.nowait(source, target, amount=n)),
-    lambda who, dice: Whole(who.runtime, Code.FENCE).nowait(),
-    lambda who, dice: Whole(who.runtime, Code.BARRIER).nowait() if dice.random() < 0.1 else None,
-    lambda who, dice: Find(who.runtime).nowait(Counter, "temporary"),
+    lambda member, dice: Whole(member.runtime, Code.FENCE).nowait(),
+    lambda member, dice: (
+        Whole(member.runtime, Code.BARRIER).nowait() if dice.random() < 0.1 else None
+    ),
+    lambda member, dice: Find(member.runtime).nowait(Counter, "temporary"),
     note,
     note,
     refer,

@@ -286,25 +286,28 @@ class Simulation:
 
     # What must hold.
 
-    def compare(self, who: Participant, view: View) -> None:
+    def compare(self, participant: Participant, view: View) -> None:
         """I17, I18, I19: at a view all have the same digest, states, and waiting invocations."""
-        if who.stack.me.witness:
+        if participant.stack.me.witness:
             return
-        chain = who.runtime.chain
+        chain = participant.runtime.chain
         if self.chains.setdefault(view.number, chain) != chain:
-            raise Violation(f"{who.number} has another chain at view {view.number}")
-        for replica in who.runtime.replicas:
+            raise Violation(f"{participant.number} has another chain at view {view.number}")
+        for replica in participant.runtime.replicas:
             if replica is None or replica.has(LOCKED | QUEUED | DROPPED | UNDECLARED | FAULTY):
                 continue
             waiting = [(call.source, call.ticket, call.seqno) for call in replica.waits()]
             try:
-                seen = (who.runtime.digest_of(replica), waiting)
+                seen = (participant.runtime.digest_of(replica), waiting)
             except NotSerializable:
                 continue
-            first, by = self.states.setdefault((view.number, replica.number), (seen, who.number))
+            first, by = self.states.setdefault(
+                (view.number, replica.number), (seen, participant.number)
+            )
             if first != seen:
                 raise Violation(
-                    f"{replica} at view {view.number}: {who.number} has {seen}, {by} has {first}"
+                    f"{replica} at view {view.number}: "
+                    f"{participant.number} has {seen}, {by} has {first}"
                 )
 
     def _check_history(self) -> None:
@@ -357,9 +360,12 @@ class Simulation:
             if expected is None or not self._same(participant, model, found, expected):
                 raise Violation(f"{participant.number}: {invocation} is {found}, not {expected}")
 
-    def _same(self, who: Participant, model: Model, found: object, expected: object) -> bool:
+    def _same(
+        self, participant: Participant, model: Model, found: object, expected: object
+    ) -> bool:
         """Whether two values are, where objects stand for their numbers."""
-        return who.runtime.codec.encode_canonical(found) == model.codec.encode_canonical(expected)
+        codec = participant.runtime.codec
+        return codec.encode_canonical(found) == model.codec.encode_canonical(expected)
 
     def _check_states(self, participant: Participant, model: Model) -> None:
         """I18: each replica is what the history makes of it."""

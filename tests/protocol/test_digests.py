@@ -117,42 +117,44 @@ def stage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> St
     return make(monkeypatch, request.param, 3)
 
 
-def expire(who: Participant, now: int) -> None:
-    who.runtime.expire()
+def expire(participant: Participant, now: int) -> None:
+    participant.runtime.expire()
 
 
 def report(stage: Stage, times: int = 4) -> None:
     """Have all members report what they have seen; more than once: a report is a place to look at."""
     for _ in range(times):
-        for who in stage.participants:
-            if who.inside:
-                who.node.call(partial(expire, who))
+        for participant in stage.participants:
+            if participant.inside:
+                participant.node.call(partial(expire, participant))
         stage.settle()
 
 
 def run_threads(threads: list[tuple[Participant, Callable[[], None]]]) -> None:
     """Run operations that are to have threads of their own, and were kept from them."""
-    for who, thread in threads:
-        who.node.call(partial(call_now, thread))
+    for participant, thread in threads:
+        participant.node.call(partial(call_now, thread))
 
 
 def call_now(function: Callable[[], None], now: int) -> None:
     function()
 
 
-def keep_threads(threads: list[tuple[Participant, Callable[[], None]]], who: Participant) -> None:
+def keep_threads(
+    threads: list[tuple[Participant, Callable[[], None]]], participant: Participant
+) -> None:
     def start(function: Callable[[], None]) -> None:
-        threads.append((who, function))
+        threads.append((participant, function))
 
-    who.runtime.start_thread = start
+    participant.runtime.start_thread = start
 
 
-def here(who: Participant, name: str) -> Any:
-    return replica_of(who, name).object
+def here(participant: Participant, name: str) -> Any:
+    return replica_of(participant, name).object
 
 
 def sound(stage: Stage) -> bool:
-    return not any(who.faults for who in stage.participants)
+    return not any(participant.faults for participant in stage.participants)
 
 
 def test_the_odd_member_serves_no_more_and_all_name_the_divergence(
@@ -172,7 +174,9 @@ def test_the_odd_member_serves_no_more_and_all_name_the_divergence(
         report(stage)
     assert len(odd.faults) == 1
     text = odd.faults[0]
-    names = {number: str(who.runtime.me) for number, who in enumerate(stage.participants)}
+    names = {
+        number: str(participant.runtime.me) for number, participant in enumerate(stage.participants)
+    }
     for said in ("'counter'", "Counter", "in which ran: add", "between seqno ", " and seqno "):
         assert said in text
     assert f"{names[0]} and {names[1]}; {names[2]}" in text
@@ -269,13 +273,15 @@ def test_an_object_that_ends_later_at_one_member_changes_no_turn(
         heap.touch.nowait()
     stage.settle()
     assert replica_of(second, "heap 3").queued()
-    waiting = [[r.name for r in who.runtime.dirty] for who in (first, second)]
+    waiting = [[r.name for r in participant.runtime.dirty] for participant in (first, second)]
     assert waiting[0] == waiting[1]
     assert "heap 3" not in waiting[0]
     stage.admit(3, through=1)
     here(second, "heap 3").touch.nowait()
     stage.settle()
-    waiting = [[r.name for r in who.runtime.dirty] for who in (first, second, joiner)]
+    waiting = [
+        [r.name for r in participant.runtime.dirty] for participant in (first, second, joiner)
+    ]
     assert waiting[0] == waiting[1] == waiting[2]
     assert "heap 12" in waiting[0]
     here(joiner, "heap 12").other = 17
@@ -295,17 +301,17 @@ def test_a_look_that_comes_late_is_reported_although_all_is_quiet(
     heap = stage.share(first, Heap, "heap")
     report(stage)
     threads: list[tuple[Participant, Callable[[], None]]] = []
-    for who in stage.participants:
-        keep_threads(threads, who)
+    for participant in stage.participants:
+        keep_threads(threads, participant)
     heap.touch_slowly.nowait()
     stage.settle()
     report(stage, 6)
     here(odd, "heap").other = 17
-    assert all(who.runtime.deadline == NEVER for who in stage.participants)
+    assert all(participant.runtime.deadline == NEVER for participant in stage.participants)
     run_threads(threads)
-    for who in stage.participants:
-        if who.runtime.deadline != NEVER:
-            who.node.call(partial(expire, who))
+    for participant in stage.participants:
+        if participant.runtime.deadline != NEVER:
+            participant.node.call(partial(expire, participant))
     stage.settle()
     assert odd.faults
 
@@ -431,8 +437,8 @@ def test_other_states_have_other_digests(monkeypatch: pytest.MonkeyPatch, number
     stage = make(monkeypatch, "some", 3)
     first, _, third = stage.participants
     heap = stage.share(first, Heap, "heap")
-    for who in stage.participants:
-        here(who, "heap").value = another if who is third else one
+    for participant in stage.participants:
+        here(participant, "heap").value = another if participant is third else one
     heap.touch.nowait()
     stage.settle()
     report(stage)
@@ -443,8 +449,8 @@ def test_a_large_list_is_looked_at_in_slices(monkeypatch: pytest.MonkeyPatch) ->
     stage = make(monkeypatch, "some", 3)
     first, _, third = stage.participants
     heap = stage.share(first, Heap, "heap")
-    for who in stage.participants:
-        here(who, "heap").value = list(range(40_000))
+    for participant in stage.participants:
+        here(participant, "heap").value = list(range(40_000))
     here(third, "heap").value[12_345] = -1
     for _ in range(200):
         heap.touch.nowait()
@@ -572,15 +578,17 @@ def test_members_that_compare_otherwise_are_left_out(
     report(stage)
     assert sound(stage)
     alike = [
-        who for who, mode in zip(stage.participants, modes, strict=True) if modes.count(mode) > 1
+        participant
+        for participant, mode in zip(stage.participants, modes, strict=True)
+        if modes.count(mode) > 1
     ]
     odd = alike[-1]
     here(odd, "counter").value = 17
     counter.add.nowait(1)
     stage.settle()
     report(stage, 6)
-    assert [bool(who.faults) for who in stage.participants] == [
-        who is odd for who in stage.participants
+    assert [bool(participant.faults) for participant in stage.participants] == [
+        participant is odd for participant in stage.participants
     ]
 
 

@@ -29,18 +29,18 @@ class Late:
         return self.total
 
 
-def learn(who: Participant) -> None:
+def learn(participant: Participant) -> None:
     """Its program imports the class."""
-    who.ignorant = False
+    participant.ignorant = False
     info = classes.lookup_class(Late)
     assert info is not None
-    who.node.call(lambda now: who.runtime.manager.declared(info))
+    participant.node.call(lambda now: participant.runtime.manager.declared(info))
 
 
-def table(who: Participant) -> tuple[dict[str, int], list[str | None]]:
+def table(participant: Participant) -> tuple[dict[str, int], list[str | None]]:
     """The names of the objects, and what has each number."""
-    replicas = who.runtime.replicas
-    return who.runtime.manager.names, [None if r is None else r.name for r in replicas]
+    replicas = participant.runtime.replicas
+    return participant.runtime.manager.names, [None if r is None else r.name for r in replicas]
 
 
 def test_a_member_without_the_class_has_the_same_numbers() -> None:
@@ -109,8 +109,8 @@ def test_a_joiner_in_the_moment_between_has_the_same_numbers(
     late = stage.share(first, Late, "late", 5)
     late.add.nowait(1)
     stage.settle()
-    for who in (second, joiner):
-        learn(who)
+    for participant in (second, joiner):
+        learn(participant)
     stage.settle()
     assert table(first) == table(second) == table(joiner)
     assert stage.find(joiner, Counter, "counter").result().get() == 3

@@ -72,8 +72,8 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     return stage
 
 
-def here(who: Participant) -> Any:
-    return replica_of(who, "struck").object
+def here(participant: Participant) -> Any:
+    return replica_of(participant, "struck").object
 
 
 @pytest.mark.parametrize("fault", [MemoryError, RecursionError, ImportError, SystemExit])
@@ -108,24 +108,24 @@ def test_the_replica_that_meets_a_fault_serves_no_more(
         with pytest.raises(ReplicaDivergence, match=f"Struck.{operation}"):
             refuse()
     monkeypatch.setattr(f"{__name__}.victim", None)
-    for who in stage.participants[:2]:
-        added = here(who).add.nowait()
+    for participant in stage.participants[:2]:
+        added = here(participant).add.nowait()
         stage.settle()
         assert added.done()
-        assert not who.faults
-    assert [here(who).count for who in stage.participants[:2]] == [3, 3]
+        assert not participant.faults
+    assert [here(participant).count for participant in stage.participants[:2]] == [3, 3]
 
 
 @pytest.mark.parametrize("operation", ["add", "add_when", "add_slowly"])
 def test_an_ordinary_exception_is_no_fault(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
-    for who in stage.participants:
-        monkeypatch.setattr(f"{__name__}.victim", (here(who), ValueError))
+    for participant in stage.participants:
+        monkeypatch.setattr(f"{__name__}.victim", (here(participant), ValueError))
         call = getattr(here(stage.participants[1]), operation)
         call.nowait(*([0] if operation == "add_when" else []))
         stage.settle()
-    assert not any(who.faults for who in stage.participants)
+    assert not any(participant.faults for participant in stage.participants)
 
 
 def test_a_replica_that_met_a_fault_shows_nothing_and_gives_no_state(

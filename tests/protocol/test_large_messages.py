@@ -16,8 +16,8 @@ STACK = "PACK(fragment=50):XFER:TOTAL:MBRSHIP:COM:sim"
 LARGE = bytes(range(256)) * 40
 
 
-def partials(who: Participant) -> int:
-    layer = who.stack.focus("PACK")
+def partials(participant: Participant) -> int:
+    layer = participant.stack.focus("PACK")
     assert layer is not None
     return layer.dump()["partial"]  # type: ignore[return-value]
 
@@ -51,7 +51,7 @@ def test_a_small_message_passes_a_large_one_of_another_member() -> None:
     stage.settle()
     assert large.result() == 1
     assert len(stage.held("bulk")) == len(stage.held("counter")) == 1
-    assert not any(partials(who) for who in stage.participants)
+    assert not any(partials(participant) for participant in stage.participants)
     assert bulk.parts == [LARGE]
 
 
@@ -69,7 +69,7 @@ def test_a_joiner_gets_what_has_come_of_a_large_message(events: int) -> None:
     assert third.inside
     assert not third.faults
     assert len(stage.held("bulk")) == 1
-    assert not any(partials(who) for who in stage.participants)
+    assert not any(partials(participant) for participant in stage.participants)
 
 
 def test_of_a_sender_that_dies_midway_nothing_stays() -> None:
@@ -84,7 +84,10 @@ def test_of_a_sender_that_dies_midway_nothing_stays() -> None:
     stage.settle()
     assert added.done()
     first, _, third = stage.participants
-    states = {who.runtime.digest_of(replica_of(who, "bulk")) for who in (first, third)}
+    states = {
+        participant.runtime.digest_of(replica_of(participant, "bulk"))
+        for participant in (first, third)
+    }
     assert len(states) == 1
     assert not partials(first)
     assert not partials(third)

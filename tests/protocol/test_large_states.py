@@ -52,8 +52,8 @@ class Bulk:
         return len(self.parts)
 
 
-def transfer_of(who: Participant) -> dict[str, Any]:
-    layer = who.stack.focus("XFER")
+def transfer_of(participant: Participant) -> dict[str, Any]:
+    layer = participant.stack.focus("XFER")
     assert layer is not None
     return layer.dump()
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_taken_is_not_held(size: int) -> None:
     assert not transfer_of(last)["complete"]
     assert any("too much" in fault for fault in last.faults)
     assert len(stage.held("counter")) == 1
-    assert all(who.inside for who in stage.participants[:size])
+    assert all(participant.inside for participant in stage.participants[:size])
 
 
 def test_a_write_to_what_is_being_given_waits_for_that_object_alone() -> None:
@@ -200,8 +200,8 @@ def test_a_donor_that_dies_midway_leaves_no_trace(events: int) -> None:
     counter = stage.share(first, Counter, "counter")
     bulk.grow.nowait(50)
     counter.take.nowait(1_000)
-    for who in stage.participants:
-        who.runtime.donor.piece_max, who.runtime.donor.kept_max = 100, 300
+    for participant in stage.participants:
+        participant.runtime.donor.piece_max, participant.runtime.donor.kept_max = 100, 300
     stage.admit(1)
     stage._join(third, second.node.address)
     stage.world.run(lambda: transfer_of(first)["giving"] > 0)
@@ -214,9 +214,12 @@ def test_a_donor_that_dies_midway_leaves_no_trace(events: int) -> None:
     found.put.nowait(b"later")
     stage.settle()
     assert third.inside
-    states = {who.runtime.digest_of(replica_of(who, "bulk")) for who in (second, third)}
+    states = {
+        participant.runtime.digest_of(replica_of(participant, "bulk"))
+        for participant in (second, third)
+    }
     assert len(states) == 1
-    waits = [len(replica_of(who, "counter").waits()) for who in (second, third)]
+    waits = [len(replica_of(participant, "counter").waits()) for participant in (second, third)]
     assert waits == [0, 0]  # their caller is gone
     assert journal is not None
 

@@ -174,15 +174,15 @@ END_BLOCKED = {
 FILES = [*FOUND.glob("liveness/*.json"), *FOUND.glob("safety/*.json")]
 
 
-@pytest.mark.parametrize("who", "012")
-def test_on_one_host_a_process_that_starves_is_not_suspected(who: str) -> None:
+@pytest.mark.parametrize("name", "012")
+def test_on_one_host_a_process_that_starves_is_not_suspected(name: str) -> None:
     """It lives, so the others wait; if it is stopped, or on another host, they go on without it."""
 
     def views(what: str, *near: int) -> int:
         """How many views there were in the end."""
-        run = Run(scenario(3, [Event(what, START, who, span=8 * D, count=MS)], one_host=near))
+        run = Run(scenario(3, [Event(what, START, name, span=8 * D, count=MS)], one_host=near))
         run.run()
-        mbrship = run.current["1" if who == "0" else "0"].stack.focus("MBRSHIP")
+        mbrship = run.current["1" if name == "0" else "0"].stack.focus("MBRSHIP")
         assert isinstance(mbrship, Mbrship)
         assert mbrship.agreement.view is not None
         return mbrship.agreement.view.number

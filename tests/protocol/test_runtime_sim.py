@@ -83,28 +83,30 @@ class Stage(Simulation):
         assert participant.inside
         return participant
 
-    def share(self, who: Participant, cls: Any, name: str, *args: object) -> Any:
-        invocation = Share(who.runtime).nowait(cls, name, *args)
+    def share(self, participant: Participant, cls: Any, name: str, *args: object) -> Any:
+        invocation = Share(participant.runtime).nowait(cls, name, *args)
         self.settle()
         return invocation.result()
 
-    def find(self, who: Participant, cls: Any, name: str) -> orca.Invocation[Any]:
-        invocation = Find(who.runtime).nowait(cls, name)
+    def find(self, participant: Participant, cls: Any, name: str) -> orca.Invocation[Any]:
+        invocation = Find(participant.runtime).nowait(cls, name)
         self.settle()
         return invocation
 
     def held(self, name: str) -> set[bytes]:
         """What the members inside have of an object: one thing, if all is well."""
         found = set()
-        for who in self.participants:
-            if who.inside:
-                replica = next(r for r in who.runtime.replicas if r is not None and r.name == name)
-                found.add(who.runtime.digest_of(replica))
+        for participant in self.participants:
+            if participant.inside:
+                replica = next(
+                    r for r in participant.runtime.replicas if r is not None and r.name == name
+                )
+                found.add(participant.runtime.digest_of(replica))
         return found
 
 
-def replica_of(who: Participant, name: str) -> Any:
-    return next(r for r in who.runtime.replicas if r is not None and r.name == name)
+def replica_of(participant: Participant, name: str) -> Any:
+    return next(r for r in participant.runtime.replicas if r is not None and r.name == name)
 
 
 def test_an_object_waits_for_its_class_with_the_invocations_since() -> None:
@@ -180,8 +182,8 @@ def test_a_member_that_leaves_takes_its_waiting_calls_with_it() -> None:
     stage.settle()
     stage.participants[2].learn()
     stage.settle()
-    for who in (first, stage.participants[2]):
-        assert not who.runtime.waiting
+    for participant in (first, stage.participants[2]):
+        assert not participant.runtime.waiting
     remaining = stage.find(first, Counter, "counter").result()
     remaining.add.nowait(10)
     stage.settle()
@@ -212,16 +214,16 @@ def test_joiners_of_two_views_that_wait_for_one_busy_object() -> None:
     replica = replica_of(first, "counter")
     replica.hold(0)
     for number in (1, 2):
-        who = stage.participants[number]
+        participant = stage.participants[number]
         counter.add.nowait(number)
-        stage._join(who, first.node.address)
+        stage._join(participant, first.node.address)
         stage.settle()
-        assert who.view is None
+        assert participant.view is None
         counter.add.nowait(10 * number)
     stage.settle()
     go_on(replica)
     stage.settle()
-    assert all(who.inside for who in stage.participants)
+    assert all(participant.inside for participant in stage.participants)
     assert counter.get() == 33
     assert len(stage.held("counter")) == 1
 

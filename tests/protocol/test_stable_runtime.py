@@ -40,21 +40,21 @@ class StableSimulation(Simulation):
     def _schedule(self) -> None:
         super()._schedule()
         for number in range(self.dice.choice([3, 20])):
-            who = self.dice.choice(self.participants)
-            self._at_some_time(partial(self.ask, who, number), 3 * self.scene.span)
+            participant = self.dice.choice(self.participants)
+            self._at_some_time(partial(self.ask, participant, number), 3 * self.scene.span)
 
-    def ask(self, who: Participant, number: int) -> None:
-        journal = who.object_of("journal")
-        if journal is None or not who.inside or not who.runtime.may_invoke():
+    def ask(self, participant: Participant, number: int) -> None:
+        journal = participant.object_of("journal")
+        if journal is None or not participant.inside or not participant.runtime.may_invoke():
             return
         trace = f"stable {number}"
         k = self.dice.randint(1, len(self.participants))
         operation = self.dice.choice([journal.note, journal.note_slowly, journal.put])
-        self.asked.append((trace, k, who, operation.options(stable=k).nowait(trace)))
+        self.asked.append((trace, k, participant, operation.options(stable=k).nowait(trace)))
 
-    def traces(self, who: Participant) -> set[str]:
+    def traces(self, participant: Participant) -> set[str]:
         """What a member's journal shows."""
-        for replica in who.runtime.replicas:
+        for replica in participant.runtime.replicas:
             if replica is not None and replica.name == "journal" and replica.object is not None:
                 events = getattr(replica.object, "events", ())
                 return {event.removeprefix("put ") for event in events}
@@ -62,7 +62,7 @@ class StableSimulation(Simulation):
 
     def look(self) -> None:
         """Who is done, was applied by as many as it had asked for."""
-        for trace, k, who, invocation in self.asked:
+        for trace, k, participant, invocation in self.asked:
             if trace in self.seen or not invocation.done():
                 continue
             self.seen.add(trace)
@@ -72,15 +72,15 @@ class StableSimulation(Simulation):
             have = [p.number for p in self.participants if trace in self.traces(p)]
             if len(have) < k:
                 raise Violation(
-                    f"{trace} of {who.number} is done, and only {have} have it, not {k}"
+                    f"{trace} of {participant.number} is done, and only {have} have it, not {k}"
                 )
 
     def _finish(self) -> str:
         digest = super()._finish()
         live = [p for p in self.participants if p.inside and not p.stack.me.witness]
-        for trace, k, who, invocation in self.asked:
+        for trace, k, participant, invocation in self.asked:
             applied = all(trace in self.traces(p) for p in live)
-            if who in live and applied and k <= len(live) and not invocation.done():
+            if participant in live and applied and k <= len(live) and not invocation.done():
                 raise Violation(f"{trace} is applied by {len(live)}, and {k} are not enough")
         for participant in live:
             layer = participant.stack.focus("STABLE")

@@ -37,9 +37,9 @@ def stage_of(size: int, *late: int, stack: str = "PACK:XFER:TOTAL:MBRSHIP:COM:si
     return stage
 
 
-def here(who: Participant, name: str) -> Any:
+def here(participant: Participant, name: str) -> Any:
     """A member's own object of that name."""
-    return replica_of(who, name).object
+    return replica_of(participant, name).object
 
 
 # What wakes.
@@ -94,8 +94,8 @@ def test_the_oldest_is_tried_again_after_each_that_ran() -> None:
     assert steps.ran == []
     here(first, "steps").step.nowait("last", 0, 1)
     stage.settle()
-    for who in stage.participants:
-        assert here(who, "steps").ran == ["last", "younger", "oldest", "youngest"]
+    for participant in stage.participants:
+        assert here(participant, "steps").ran == ["last", "younger", "oldest", "youngest"]
 
 
 @pytest.mark.parametrize("locked", [False, True])
@@ -165,8 +165,8 @@ def test_a_call_that_came_while_an_operation_ran_is_served_when_it_ends(
     stage.settle()
     assert (call.exception() is not None) == fail
     assert [each.result(0) for each in reads] == [1, 1], "a read at each of two members"
-    for who in stage.participants:
-        assert not replica_of(who, "interrupted").has(LOCKED)
+    for participant in stage.participants:
+        assert not replica_of(participant, "interrupted").has(LOCKED)
 
 
 def in_another_thread(function: Any) -> None:
@@ -181,8 +181,8 @@ def in_another_thread(function: Any) -> None:
 def departing(stage: Stage, call: Any) -> None:
     """The oldest calls with degree 2, and crashes when the others hold that, and it is tentative."""
     oldest = stage.participants[0]
-    for who in stage.participants:
-        who.runtime.group_degree = 2
+    for participant in stage.participants:
+        participant.runtime.group_degree = 2
     call(oldest)
     stage.world.run_for(1)
     stage.world.crash(oldest.node)
@@ -198,9 +198,9 @@ def test_a_departed_callers_guarded_call_is_withdrawn() -> None:
     second = stage.participants[1]
     stage.share(second, Counter, "counter")
     departing(stage, lambda oldest: here(oldest, "counter").take.nowait(5))
-    for who in stage.participants[1:]:
-        assert not who.runtime.waiting
-        assert not replica_of(who, "counter").waits()
+    for participant in stage.participants[1:]:
+        assert not participant.runtime.waiting
+        assert not replica_of(participant, "counter").waits()
     here(second, "counter").add.nowait(7)
     stage.settle()
     assert here(second, "counter").value == 7
@@ -221,8 +221,8 @@ def test_a_departed_callers_guarded_call_is_withdrawn_before_what_it_sent_next()
         counter.add.nowait(7)
 
     departing(stage, call)
-    for who in stage.participants[1:]:
-        assert [here(who, name).value for name in ("counter", "other")] == [7, 0]
+    for participant in stage.participants[1:]:
+        assert [here(participant, name).value for name in ("counter", "other")] == [7, 0]
 
 
 def test_a_departed_callers_call_whose_guard_holds_runs() -> None:
@@ -230,7 +230,8 @@ def test_a_departed_callers_call_whose_guard_holds_runs() -> None:
     second = stage.participants[1]
     stage.share(second, Counter, "counter", 6)
     departing(stage, lambda oldest: here(oldest, "counter").take.nowait(5))
-    assert [here(who, "counter").value for who in stage.participants[1:]] == [1, 1, 1]
+    values = [here(participant, "counter").value for participant in stage.participants[1:]]
+    assert values == [1, 1, 1]
 
 
 def test_a_departed_callers_guarded_atomic_function_is_withdrawn() -> None:
@@ -244,8 +245,8 @@ def test_a_departed_callers_guarded_atomic_function_is_withdrawn() -> None:
             here(oldest, "counter"), here(oldest, "other"), amount=5
         ),
     )
-    for who in stage.participants[1:]:
-        assert not who.runtime.waiting
+    for participant in stage.participants[1:]:
+        assert not participant.runtime.waiting
     here(second, "counter").add.nowait(7)
     stage.settle()
     assert [here(second, name).value for name in ("counter", "other")] == [7, 0]
@@ -289,11 +290,11 @@ def test_a_departed_callers_call_is_withdrawn_also_if_its_class_comes_late() -> 
     last = stage.participants[4]
     stage.share(last, Late, "late", 0)
     departing(stage, lambda oldest: here(oldest, "late").take.nowait(5))
-    for who in stage.participants[1:4]:
-        who.learn()
+    for participant in stage.participants[1:4]:
+        participant.learn()
     stage.settle()
-    for who in stage.participants[1:]:
-        assert not who.runtime.waiting
+    for participant in stage.participants[1:]:
+        assert not participant.runtime.waiting
     assert len(stage.held("late")) == 1
 
 
@@ -308,8 +309,8 @@ def test_stable_counts_from_where_a_guarded_call_ran(k: int) -> None:
     counter = stage.share(first, Counter, "counter")
     call = counter.take.options(stable=k).nowait(5)
     stage.settle()
-    for who in (second, third):
-        replica_of(who, "counter").hold(0)
+    for participant in (second, third):
+        replica_of(participant, "counter").hold(0)
     here(second, "counter").add.nowait(5)
     stage.settle()
     assert counter.value == 0, "it ran here"
@@ -369,8 +370,8 @@ def test_a_fence_has_the_groups_degree() -> None:
     stage = stage_of(3)
     first, second, _ = stage.participants
     stage.share(second, Counter, "counter")
-    for who in stage.participants:
-        who.runtime.group_degree = 1
+    for participant in stage.participants:
+        participant.runtime.group_degree = 1
     for one, other in (("0", "1"), ("0", "2")):
         stage.world.cut(one, other)
         stage.world.cut(other, one)
@@ -411,18 +412,19 @@ class Notes:
         return hasattr(self, "note")
 
 
-def come_back(stage: Stage, who: Participant) -> None:
+def come_back(stage: Stage, participant: Participant) -> None:
     """A member that was out joins again, with the objects that its program has."""
-    name = f"{who.number}b"
-    me = Member(f"sim:{name}", who.incarnation + 1)
+    name = f"{participant.number}b"
+    me = Member(f"sim:{name}", participant.incarnation + 1)
     stack = Stack(parse_stack(stage.scene.stack), StackConfig("group"), me, 7)
-    who.node = stage.world.add(name, stack)
-    who.runtime.rebind(stack)
-    who.runtime.driver = SimDriver(who.node)
-    who.stack, who.gone, who.leaves, who.asked, who.view = stack, None, False, False, None
-    stage._join(who, stage.participants[0].node.address)
+    participant.node = stage.world.add(name, stack)
+    participant.runtime.rebind(stack)
+    participant.runtime.driver = SimDriver(participant.node)
+    participant.stack, participant.gone, participant.view = stack, None, None
+    participant.leaves = participant.asked = False
+    stage._join(participant, stage.participants[0].node.address)
     stage.settle()
-    assert who.inside
+    assert participant.inside
 
 
 @pytest.mark.parametrize("in_use", [False, True])
@@ -464,8 +466,8 @@ def test_what_raises_takes_back_the_attributes_that_it_made() -> None:
     call = notes.add_note_and_fail.nowait()
     stage.settle()
     assert isinstance(call.exception(), ValueError)
-    for who in stage.participants:
-        assert vars(here(who, "undone")) == {"kept": [1]}
+    for participant in stage.participants:
+        assert vars(here(participant, "undone")) == {"kept": [1]}
 
 
 @orca.shared

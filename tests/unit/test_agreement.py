@@ -109,9 +109,9 @@ class Group:
     def __init__(self, *members: Member, degree: int = 0, **held: int) -> None:
         self.view = View(1, 1, 0, members)
         self.ports = {
-            name: Port(who, self.view, held.get(name, 1), degree)
-            for who in members
-            for name in who.address[-1]
+            name: Port(member, self.view, held.get(name, 1), degree)
+            for member in members
+            for name in member.address[-1]
         }
         self.gone: set[str] = set()
 

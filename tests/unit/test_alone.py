@@ -106,7 +106,7 @@ def test_waiting_invocations_are_tried_oldest_first_and_again(group: orca.Group)
     journal = group.share(Journal, "journal", 1)
     journal.put("first")
     puts = [journal.put.nowait(item) for item in ("a", "b", "c")]
-    gets = [journal.get.nowait(who) for who in ("x", "y", "z")]
+    gets = [journal.get.nowait(reader) for reader in ("x", "y", "z")]
     assert [invocation.done() for invocation in puts + gets] == [True] * 6
     assert journal.history() == [
         *("put first", "x got first", "put a", "y got a", "put b", "z got b", "put c")

@@ -385,7 +385,7 @@ def test_no_degree(resilience: Resilience) -> None:
             decorate()
 
 
-def test_a_group_of_one_that_nobody_can_join_has_degree_0(
+def test_a_group_of_one_that_no_process_can_join_has_degree_0(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "orcalike"), orca.join(blocked="raise") as group:

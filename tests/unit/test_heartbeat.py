@@ -374,8 +374,8 @@ def test_silence_counts_from_when_a_member_is_beaten_to(end: End, raw: socket.so
     assert end.heartbeat.excuses(me) == []
     before = clock()
     end.beat(member_at(raw), period=NEVER)
-    [(who, until_)] = end.heartbeat.excuses(me)
-    assert who == 1
+    [(peer, until_)] = end.heartbeat.excuses(me)
+    assert peer == 1
     assert before < until_ < clock()
     end.beat(member_at(raw), Member("", 2, 2), period=NEVER)
     excuses = dict(end.heartbeat.excuses(me))

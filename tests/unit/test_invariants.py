@@ -179,5 +179,5 @@ def test_all_replicas_agree_and_the_callers_error_is_no_fault(
         stage.settle()
     assert isinstance(outcome.exception(), orca.InvariantBroken)
     assert len(stage.held("account")) == 1
-    assert not any(who.faults for who in stage.participants)
+    assert not any(participant.faults for participant in stage.participants)
     assert not [record for record in caplog.records if record.levelno > logging.ERROR]

@@ -171,15 +171,13 @@ def test_two_sets_that_may_go_on_share_a_member(size: int) -> None:
 
     They share a member, so no two primary views follow the same one (I15).
     """
-    everybody = set(range(1, size + 1))
+    members = set(range(1, size + 1))
     pairs = 0
-    for dead in subsets(everybody):
-        first = [each for each in subsets(everybody - dead) if ruling(size, each, dead).granted]
-        for later in subsets(everybody - dead):
+    for dead in subsets(members):
+        first = [each for each in subsets(members - dead) if ruling(size, each, dead).granted]
+        for later in subsets(members - dead):
             gone = dead | later
-            second = [
-                each for each in subsets(everybody - gone) if ruling(size, each, gone).granted
-            ]
+            second = [each for each in subsets(members - gone) if ruling(size, each, gone).granted]
             for one in first:
                 for other in second:
                     if one - gone:
@@ -191,11 +189,11 @@ def test_two_sets_that_may_go_on_share_a_member(size: int) -> None:
 @pytest.mark.parametrize("size", range(1, MOST + 1))
 def test_a_set_that_may_go_on_meets_all_holders(size: int) -> None:
     """R + 1 members hold a write; whoever goes on has one of them, whoever died (I8)."""
-    everybody = set(range(1, size + 1))
+    members = set(range(1, size + 1))
     for degree in range(1, size):
-        holders = [each for each in subsets(everybody) if len(each) == degree + 1]
-        for dead in subsets(everybody):
-            for present in subsets(everybody - dead):
+        holders = [each for each in subsets(members) if len(each) == degree + 1]
+        for dead in subsets(members):
+            for present in subsets(members - dead):
                 if ruling(size, present, dead, degree).granted:
                     assert all(present & each for each in holders), (present, dead, degree)
 
@@ -203,8 +201,8 @@ def test_a_set_that_may_go_on_meets_all_holders(size: int) -> None:
 @pytest.mark.parametrize("size", range(1, MOST + 1))
 def test_so_many_failures_as_the_degree_says_are_survived(size: int) -> None:
     """Where a majority is left, R members may die at once, and the rest goes on."""
-    everybody = set(range(1, size + 1))
+    members = set(range(1, size + 1))
     for degree in range((size - 1) // 2 + 1):
-        for dead in subsets(everybody):
+        for dead in subsets(members):
             if len(dead) <= degree:
-                assert ruling(size, everybody - dead, set(), degree).granted
+                assert ruling(size, members - dead, set(), degree).granted

@@ -196,9 +196,9 @@ def test_rank_that_is_started_again_is_still_cut_off(cli: Cli) -> None:
 
 def test_several_runs(cli: Cli) -> None:
     program = cli.write(READY)
-    nobody = chaos("heal")
-    assert nobody.returncode == 69
-    assert nobody.stderr == "orcalike: no program of yours is running\n"
+    refused = chaos("heal")
+    assert refused.returncode == 69
+    assert refused.stderr == "orcalike: no program of yours is running\n"
     with cli.started("-n1", "-q", program) as first, cli.started("-n2", "-q", program) as second:
         (one, _, _), (two, pids, _) = ready(first, 1), ready(second, 2)
         result = chaos("heal")

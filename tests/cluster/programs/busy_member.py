@@ -59,7 +59,7 @@ with joining as group:
             log=log.fingerprint(),
             visitors=gate.visitors(),
             members=[member.rank for member in group.members],
-            writers={who: len(log.numbers(who)) for who in log.writers()},
+            writers={writer: len(log.numbers(writer)) for writer in log.writers()},
             disorder=log.disorder(),
         )
         meet("told", remaining)

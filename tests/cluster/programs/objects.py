@@ -16,32 +16,32 @@ class Log:
         self.newest: dict[int, int] = {}
 
     @orca.write
-    def add(self, who: int, number: int) -> int:
+    def add(self, writer: int, number: int) -> int:
         """Append an entry; returns how many there are."""
-        self.entries.append((who, number))
-        self.newest[who] = number
+        self.entries.append((writer, number))
+        self.newest[writer] = number
         return len(self.entries)
 
     @orca.read
-    def last(self, who: int) -> int:
-        """The number that `who` wrote last; -1 for none."""
-        return self.newest.get(who, -1)
+    def last(self, writer: int) -> int:
+        """The number that `writer` wrote last; -1 for none."""
+        return self.newest.get(writer, -1)
 
     @orca.read
     def disorder(self) -> list[tuple[int, int]]:
         """The entries that do not come after all those of the same writer before them."""
         newest: dict[int, int] = {}
         found = []
-        for who, number in self.entries:
-            if number <= newest.get(who, -1):
-                found.append((who, number))
-            newest[who] = number
+        for writer, number in self.entries:
+            if number <= newest.get(writer, -1):
+                found.append((writer, number))
+            newest[writer] = number
         return found
 
     @orca.read
-    def numbers(self, who: int) -> list[int]:
-        """What `who` wrote, in the order of the log."""
-        return [number for writer, number in self.entries if writer == who]
+    def numbers(self, writer: int) -> list[int]:
+        """What `writer` wrote, in the order of the log."""
+        return [number for one, number in self.entries if one == writer]
 
     @orca.read
     def writers(self) -> list[int]:
@@ -65,26 +65,26 @@ class Buffer:
         self.closed = False
 
     @orca.write
-    def put(self, who: int, number: int) -> None:
+    def put(self, writer: int, number: int) -> None:
         """Add an item, when there is room."""
-        self.items.append((who, number))
-        self.trace.append(("put", who, number))
+        self.items.append((writer, number))
+        self.trace.append(("put", writer, number))
 
     @put.when
-    def _(self, who: int, number: int) -> bool:
+    def _(self, writer: int, number: int) -> bool:
         return len(self.items) < self.capacity
 
     @orca.write
-    def get(self, who: int) -> tuple[int, int] | None:
+    def get(self, writer: int) -> tuple[int, int] | None:
         """Take the oldest item, when there is one; None when there will be no more."""
         if not self.items:
             return None
         item = self.items.pop(0)
-        self.trace.append(("get", who, item[1]))
+        self.trace.append(("get", writer, item[1]))
         return item
 
     @get.when
-    def _(self, who: int) -> bool:
+    def _(self, writer: int) -> bool:
         return bool(self.items) or self.closed
 
     @orca.write
@@ -121,13 +121,13 @@ class Gate:
         self.height = max(self.height, height)
 
     @orca.write
-    def walk(self, who: int, height: int) -> int:
+    def walk(self, writer: int, height: int) -> int:
         """Go through, when the gate is up; returns how many did before."""
-        self.passed.append((who, height))
+        self.passed.append((writer, height))
         return len(self.passed) - 1
 
     @walk.when
-    def _(self, who: int, height: int) -> bool:
+    def _(self, writer: int, height: int) -> bool:
         return self.height >= height
 
     @orca.read
@@ -153,9 +153,9 @@ class Tally:
         self.counts: dict[int, int] = {}
 
     @orca.write
-    def add(self, who: int, filling: bytes) -> None:
-        """Count one for `who`."""
-        self.counts[who] = self.counts.get(who, 0) + 1
+    def add(self, writer: int, filling: bytes) -> None:
+        """Count one for `writer`."""
+        self.counts[writer] = self.counts.get(writer, 0) + 1
 
     @orca.read
     def all(self) -> dict[int, int]:

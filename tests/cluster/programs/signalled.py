@@ -64,20 +64,20 @@ class Hit(Exception):
 
 
 @orca.atomic
-def move(source: Buffer, target: Log, who: int, number: int) -> int:
+def move(source: Buffer, target: Log, writer: int, number: int) -> int:
     """Two objects in one step."""
-    source.trace.append(("move", who, number))
-    return target.add(who, number)
+    source.trace.append(("move", writer, number))
+    return target.add(writer, number)
 
 
 @orca.atomic
-def wait_for_both(source: Gate, target: Log, who: int) -> int:
+def wait_for_both(source: Gate, target: Log, writer: int) -> int:
     """Waits for what never comes."""
-    return target.add(who, -1)
+    return target.add(writer, -1)
 
 
 @wait_for_both.when
-def _(source: Gate, target: Log, who: int) -> bool:
+def _(source: Gate, target: Log, writer: int) -> bool:
     return source.height >= 2
 
 

@@ -87,7 +87,7 @@ def main() -> None:
     tell(
         rank=info.me.rank,
         order=hashlib.blake2b(repr(data).encode(), digest_size=8).hexdigest(),
-        data={rank: [d for _, who, d in data if who == rank] for rank in range(members)},
+        data={rank: [d for _, source, d in data if source == rank] for rank in range(members)},
         joined=[event[1] for event in heard if event[0] == "joined"],
         rest=rest,
         end=end,

@@ -116,7 +116,7 @@ def report(group: orca.Group, log: Log, buffer: Buffer) -> None:
     tell(
         rank=group.rank,
         members=group.size,
-        entries=sum(len(log.numbers(who)) for who in log.writers()),
+        entries=sum(len(log.numbers(writer)) for writer in log.writers()),
         puts=sorted(item for item in buffer.trace if item[0] == "put"),
         wakes=buffer.fingerprint(),
         log=log.fingerprint(),

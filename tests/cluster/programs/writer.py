@@ -43,7 +43,7 @@ class Writing:
     def __init__(self, group: orca.Group, log: Log) -> None:
         self.group, self.log = group, log
         self.number = 0
-        self.who = group.me.incarnation
+        self.incarnation = group.me.incarnation
         self.paused = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
 
@@ -63,11 +63,11 @@ class Writing:
         """The next numbers: one that is waited for, or three under way at once."""
         under_way = []
         for _ in range(3 if self.number % 10 == 0 else 1):
-            under_way.append(self.log.add.nowait(self.who, self.number))
+            under_way.append(self.log.add.nowait(self.incarnation, self.number))
             self.number += 1
         for invocation in under_way:
             invocation.result()
-        tell(who=self.who, acked=self.number - 1, size=self.group.size)
+        tell(writer=self.incarnation, acked=self.number - 1, size=self.group.size)
         time.sleep(0.002)
 
 
@@ -78,10 +78,10 @@ def obey(group: orca.Group, log: Log, writing: Writing, word: str, *rest: str) -
             view = group.reset(minimum=int(rest[0]), timeout=60)
             tell(done=word, lineage=view.lineage, size=len(view.members))
         elif word == "rejoin":
-            before = len(log.numbers(writing.who))
+            before = len(log.numbers(writing.incarnation))
             group.rejoin(timeout=60)
             tell(done=word, rank=group.rank, before=before, found=len(log.writers()))
-            writing.who, writing.number = group.me.incarnation, 0
+            writing.incarnation, writing.number = group.me.incarnation, 0
             writing.paused.clear()
         elif word == "hang":
             tell(done=word)
@@ -128,7 +128,7 @@ def serve() -> None:
             owner=owned.owner(),
             disorder=log.disorder(),
             fingerprint=log.fingerprint(),
-            numbers={str(who): log.numbers(who) for who in log.writers()},
+            numbers={str(writer): log.numbers(writer) for writer in log.writers()},
         )
         if not called("alone"):
             group.barrier()

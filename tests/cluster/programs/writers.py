@@ -41,10 +41,10 @@ with orca.join() as group:
         disorder=[log.disorder() for log in logs],
         states=[log.fingerprint() for log in logs],
         missed=[
-            who
-            for who in range(group.size)
+            writer
+            for writer in range(group.size)
             for number, log in enumerate(logs)
-            if log.numbers(who) != list(range(number, WRITES, 3))
+            if log.numbers(writer) != list(range(number, WRITES, 3))
         ],
     )
     meet("told", group.size)
