@@ -67,7 +67,7 @@ def say(line: str) -> None:
 
 
 def progress(part: str) -> None:
-    """What comes next, for people who wait."""
+    """Say what comes next, on a terminal."""
     if sys.stderr.isatty():
         say(f"{part} ...")
 

@@ -110,7 +110,7 @@ def join() -> orca.joining.Joining:
 
 
 def answer(seconds: float) -> None:
-    """One line for whoever measures."""
+    """One line for the process that measures."""
     print(repr(seconds), flush=True)
 
 

@@ -6,8 +6,8 @@
 
 Floyd's algorithm goes through the cities k = 0, 1, ...; in step k a row of the matrix becomes
 better by ways through city k, which takes nothing but row k as it stood before the step. So the
-rows are split among the processes, and who owns row k puts it into the shared table before step k:
-one ordered write, that every other process waits for in its own replica.
+rows are split among the processes, and the owner of row k puts it into the shared table before
+step k: one ordered write, that every other process waits for in its own replica.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 Every process moves money between random accounts, as an atomic function of two accounts and the
 book, and adds all accounts up from time to time, as an atomic function too: there is no moment at
 which money is on its way. Kill processes while it runs: a transfer has happened or it has not, and
-who is started again goes on with the rest.
+a process that is started again goes on with the rest.
 """
 
 from __future__ import annotations

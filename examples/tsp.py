@@ -7,11 +7,11 @@
 
 A job is the beginning of a tour. The queue is filled with all jobs, and every process takes jobs and
 tries all ways to finish them, except those that a bound shows to be no shorter than the best tour
-known to anybody. That bound is read millions of times, from the process's own replica, and written a
-dozen times: what shared objects are for.
+known to any process. That bound is read millions of times, from the process's own replica, and
+written a dozen times: what shared objects are for.
 
-A process may die at any time: the queue knows who has which job, and hands out again what the dead
-have not finished. One that is started again takes jobs as if it had always been there.
+A process may die at any time: the queue knows which process has which job, and hands out again what
+the dead have not finished. One that is started again takes jobs as if it had always been there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class JobQueue:
 
     @orca.write
     def fill(self, jobs: list[Tour]) -> None:
-        """All jobs there are; everybody says the same, and the first in the order counts."""
+        """All jobs there are; each process says the same, and the first in the order counts."""
         if not self.total:
             self.jobs = jobs[::-1]
             self.total = len(jobs)
@@ -66,7 +66,7 @@ class JobQueue:
         self.taken.pop(taker, None)
 
     def member_left(self, member: orca.Member) -> None:
-        """Who dies leaves its job to the others."""
+        """A member that dies leaves its job to the others."""
         self.gone.add(member.incarnation)
         if member.incarnation in self.taken:
             self.jobs.append(self.taken.pop(member.incarnation))
@@ -82,7 +82,7 @@ class JobQueue:
 
 @orca.shared
 class Minimum:
-    """The shortest tour known to anybody, and its length."""
+    """The shortest tour known to any process, and its length."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -98,7 +98,7 @@ class Minimum:
 
     @orca.write
     def lower(self, value: int, tour: Tour) -> bool:
-        """Whether this tour is shorter: somebody else's may have come first in the order."""
+        """Whether this tour is shorter: another process's may have come first in the order."""
         if value >= self.value:
             return False
         self.value, self.tour = value, tour
@@ -121,7 +121,7 @@ class Tally:
 
     @orca.write
     def tell(self) -> bool:
-        """Whether nobody tells it already."""
+        """Whether it is still to be told."""
         told, self.told = self.told, True
         return not told
 
@@ -242,7 +242,7 @@ def run(instance: Instance) -> bool:
                 taken, total = queue.progress()
                 say(f"{seconds:7.2f} s  {taken} of {total} jobs taken")
                 report_at = seconds + 1
-        # All jobs are done, and who did them had told its tours before: the best is the optimum.
+        # All jobs are done, and each worker told its tours before: the best is the optimum.
         seconds = time.perf_counter() - search.started
         tally.add(search.reads, search.writes)
         group.barrier()

@@ -31,7 +31,7 @@ if __name__ == "__main__":
         threading.Thread(target=server.serve_forever).start()
         ports[group.rank] = server.server_port
         group.barrier()
-        if group.rank == 0:  # a visitor, who comes to any worker
+        if group.rank == 0:  # a visitor, which comes to any worker
             for n in range(20):
                 urlopen(f"http://127.0.0.1:{ports[n % group.size]}/{n % 5}").read()
             print("20 requests,", Worker.made.value, "pages made")

@@ -11,7 +11,7 @@ from orcalike.proxies import DictProxy, LockProxy
 TEXT = """\
 the replicas are ordinary objects and the order is the same everywhere
 a read is a local call and a write runs in each process in the order
-who joins gets the state and who dies leaves the others in the order
+what joins gets the state and what dies leaves the others in the order
 """
 
 

@@ -216,7 +216,7 @@ def pass_gate(name: str) -> None:
     if gate is not None:
         _arrivals[name].set()
         if not gate.wait(30):
-            raise TimeoutError(f"nobody opened gate {name!r}")
+            raise TimeoutError(f"gate {name!r} was not opened")
 
 
 class Gate:
@@ -230,7 +230,7 @@ class Gate:
         return self
 
     def wait_until_reached(self) -> None:
-        """Until somebody stands at it."""
+        """Until a thread stands at it."""
         assert _arrivals[self.name].wait(30)
 
     def open(self) -> None:

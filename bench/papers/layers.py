@@ -4,7 +4,7 @@
     HEADER    pushes 4 bytes on the way down and pops them on the way up, as fragmentation does
     PROBE     tells the meter what layer is entered, and when it is left again
     LOOSE     stands on MBRSHIP in the place of TOTAL: no order but each sender's, and no promise
-              that members who go from view to view have the same messages (H93)
+              that members that go from view to view have the same messages (H93)
 
 `make_known` makes them known to stack strings. They promise nothing, and all but LOOSE need nothing.
 """
@@ -44,7 +44,7 @@ class Meter:
         self._since = perf_counter_ns()
 
     def leave(self) -> None:
-        """It has returned to whoever called it."""
+        """It has returned to its caller."""
         now = perf_counter_ns()
         self.spent[self._inside.pop()] += now - self._since
         self._since = perf_counter_ns()

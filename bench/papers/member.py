@@ -74,7 +74,7 @@ class Inbox:
                     self.complete.set()
 
     def expect(self, count: int) -> None:
-        """From here on so many messages come, of all members; nobody has sent any yet."""
+        """From here on so many messages come, of all members; none has sent any yet."""
         self.complete.clear()
         self.wanted = self.received + count
 

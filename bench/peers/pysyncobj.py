@@ -29,7 +29,7 @@ MORE_PATIENCE = PATIENCE | {"raftMinTimeout": 8.0, "raftMaxTimeout": 9.0}
 """Of the node that measures: another one is sooner."""
 
 ANSWERS_WITHIN = 30.0
-"""Seconds; who waits longer has lost a callback."""
+"""Seconds; a call that waits longer has lost its callback."""
 
 WINDOW = 10_000
 """Writes of a node that have no answer yet: far fewer than its queue has room for."""
@@ -82,7 +82,7 @@ def connect(number: int, addresses: list[str], batch: bool) -> Callable[[int], N
 
 
 def free_addresses() -> list[str]:
-    """Of ports that nobody has, just now."""
+    """Of ports that are free just now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(MEMBERS)]
     addresses = [f"127.0.0.1:{it.getsockname()[1]}" for it in sockets]
     for it in sockets:

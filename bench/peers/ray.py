@@ -33,7 +33,7 @@ STORE = 100 << 20
 
 
 class Member:
-    """Who writes."""
+    """A process that writes."""
 
     def __init__(self, counter: Any) -> None:
         self.counter = counter

@@ -103,7 +103,7 @@ class Run:
         return outcome
 
     def settle(self, what: str) -> None:
-        """All that are there agree on who is."""
+        """All that are there agree on the members."""
         self.crew.until(self.crew.agreed, what, PATIENCE)
 
     def change(self) -> None:

@@ -63,7 +63,7 @@ class Member:
             self.process.stdin.flush()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal, where there is still somebody to send it to."""
+        """Send a signal, if the process is still there."""
         if self.runs:
             self.process.send_signal(number)
 
@@ -150,14 +150,14 @@ class Crew:
         for member in self.members:
             member.signal(signal.SIGUSR2)
 
-    # Who is what.
+    # Which member is what.
 
     def inside(self) -> list[Member]:
         """Those that have joined and run."""
         return [member for member in self.members if member.incarnation and member.runs]
 
     def by_age(self) -> list[Member]:
-        """Those that run, oldest first, by the newest view that anybody has; the first orders."""
+        """Those that run, oldest first, by the newest view that any of them has; the first orders."""
         inside = self.inside()
         newest = max(inside, key=lambda member: member.view, default=None)
         if newest is None:
@@ -166,7 +166,7 @@ class Crew:
         return [names[name] for name in newest.members if name in names]
 
     def agreed(self) -> bool:
-        """Whether all that run are in one view, with nobody else."""
+        """Whether all that run are in one view, with no other member."""
         inside = self.inside()
         present = {member.incarnation for member in inside}
         return all(

@@ -39,7 +39,7 @@ def say(**facts: object) -> None:
 
 
 def say_joined(group: orca.Group) -> None:
-    """Who this member is now."""
+    """Tell the identity of this member now."""
     say(joined=f"{group.me.incarnation:016x}", address=group.address, rank=group.rank)
 
 

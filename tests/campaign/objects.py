@@ -7,7 +7,7 @@ import orcalike as orca
 
 @orca.shared
 class Register:
-    """A value; who writes it gets the one before."""
+    """A value; a write gets the one before."""
 
     def __init__(self) -> None:
         self.value = ""

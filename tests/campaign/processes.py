@@ -116,7 +116,7 @@ def measure_stops(scale: Scale) -> list[Figure]:
 
 
 def measure_cuts(scale: Scale) -> list[Figure]:
-    """G9: the sequencer's connections, or somebody's, break."""
+    """G9: the connections of the sequencer, or of another member, break."""
     it = torment(scale.of(20, 60), 9_000, fault=["cut-sequencer", "cut-random"])
     text = f"{it.cycles} cuts, {len(it.wrong)} runs wrong; {it.shown}"
     return [Figure("G9", text, not it.wrong, it.wrong, it.figures)]

@@ -168,7 +168,7 @@ class Run:
         time.sleep(seconds)
         member.signal(signal.SIGCONT)
         time.sleep(self.detection)
-        self.crew.until(self.crew.agreed, "all in one view, who was stopped too")
+        self.crew.until(self.crew.agreed, "all in one view, the stopped member too")
 
 
 def pauses(histories: list[History], strikes: list[Strike]) -> list[float]:

@@ -155,7 +155,7 @@ def measure_small_scope(scale: Scale) -> list[Figure]:
 
 
 def try_switch(name: str) -> tuple[str, tuple[int, str] | None, float]:
-    """How long it takes until somebody notices."""
+    """How long it takes until a seed shows it."""
     start = time.process_time()
     return name, found(name, 1_000), time.process_time() - start
 
@@ -165,7 +165,7 @@ def measure_sabotage(scale: Scale) -> list[Figure]:
     with ProcessPoolExecutor(WORKERS) as pool:
         results = list(pool.map(try_switch, sorted(SWITCHES)))
     caught = [seconds for _, what, seconds in results if what is not None]
-    notes = [f"nobody notices {name}" for name, what, _ in results if what is None]
+    notes = [f"no seed shows {name}" for name, what, _ in results if what is None]
     median, most = percentile(caught, 0.5), max(caught, default=0.0)
     text = f"{len(caught)} of {len(results)}, median {median:.1f} s, max {most:.1f} s"
     met = not notes and len(results) >= 25 and median <= 30 and most <= 300

@@ -1,4 +1,4 @@
-"""Members that nobody launched crash, stand still and are expelled: the others go on (H1, H4, H5, I16).
+"""Members without a launcher crash, stand still, are expelled: the others go on (H1, H4, H5, I16).
 
 Each member writes numbers to one log and says which it knows to be written. In the end all that are
 left must have the same log, with each number at most once and in its writer's order, and none that a
@@ -110,7 +110,7 @@ class Crew:
         return [writer for writer in self.writers if not writer.dead]
 
     def go_on(self, *writers: Writer) -> None:
-        """Wait until each of those who are left has written some more."""
+        """Wait until each of those that are left has written some more."""
         for writer in writers or self.left:
             more = writer.newest + 20
             self.programs.until(
@@ -208,13 +208,13 @@ def test_one_after_the_other(crew: Crew) -> None:
 
 @MEDIA
 def test_a_dead_owner_has_nothing(crew: Crew, medium: str) -> None:
-    """`member_left` runs at the place in the order where the owner is gone; who waits goes on."""
+    """`member_left` runs at the place in the order where the owner is gone; a waiting call goes on."""
     crew.start(3, 1, medium)
     for writer in (crew.writers[0], crew.writers[1]):
         crew.programs.call(f"own.{writer.facts['pid']}")
     crew.programs.call("begin")  # both want it, one has it, and writes; the other one waits
     crew.programs.until(
-        lambda: any(writer.newest > 20 for writer in crew.writers[:2]), "somebody owns it"
+        lambda: any(writer.newest > 20 for writer in crew.writers[:2]), "one of them owns it"
     )
     owner, waits = sorted(crew.writers[:2], key=lambda writer: -writer.newest)
     assert waits.newest == 0
@@ -372,7 +372,7 @@ def goes_on(writer: Writer, heard: int, more: int) -> bool:
 
 
 def test_leaving_a_blocked_group_takes_no_longer_than_it_may(crew: Crew) -> None:
-    """Nobody is there who could let it go."""
+    """No member is there that could let it go."""
     crew.start(3, 1)
     crew.begin()
     last, *victims = crew.writers

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.cluster.conftest import Facts, Process, Programs
 
 FULL_SPEED = 0.2
-"""Seconds for which those who are there write before anything happens."""
+"""Seconds for which those that are there write before anything happens."""
 
 
 class Group:
@@ -28,7 +28,7 @@ class Group:
         time.sleep(FULL_SPEED)
 
     def add(self, **environment: str) -> Process:
-        """Start one that joins through any of those who are there."""
+        """Start one that joins through any of those that are there."""
         seeds = self.addresses[-1:]
         self.members.append(self.programs.start("busy_member.py", "join", *seeds, **environment))
         return self.members[-1]
@@ -47,7 +47,7 @@ class Group:
         return facts
 
     def check(self, gone: list[Facts]) -> None:
-        """All stop; those who are there have one history, and everything in it once."""
+        """All stop; those that are there have one history, and everything in it once."""
         self.programs.call("stop")
         facts = [member.hear() for member in self.members]
         for key in ("digest", "log", "visitors"):

@@ -1,4 +1,4 @@
-"""State of any size comes to those who join, whole, and kills nobody who gives it."""
+"""State of any size comes to joiners, whole, and kills no member that gives it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def keeper(programs: Programs, how: str, address: str, what: str) -> Process:
 def test_a_large_state_is_given_on_and_survives_its_givers(programs: Programs, what: str) -> None:
     """17 objects made of 1 MiB each; 4,500 of 4 kB that were ended; one of 40 MiB; 20,000 calls.
 
-    Each who joins gets it from the one before, which is killed then; writes go on meanwhile.
+    Each joiner gets it from the one before, which is killed then; writes go on meanwhile.
     """
     maker = keeper(programs, "make", f"unix:{programs.directory}/maker", what)
     address = str(maker.hear()["address"])

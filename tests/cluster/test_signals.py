@@ -76,7 +76,7 @@ def test_sigusr1_shows_what_is_waited_for(programs: Programs, way: str) -> None:
 
 @pytest.mark.parametrize("slow", ["member", "sequencer"])
 def test_a_member_that_stands_still_grows_no_memory(programs: Programs, slow: str) -> None:
-    """The window bounds what the others keep for it; it goes on where it was, if nobody expels it."""
+    """The window bounds what others keep for it; it goes on where it was, if it is not expelled."""
     programs.environment["ORCALIKE_DETECTION"] = "600"
     members = [programs.start("flooder.py", "make", f"unix:{programs.directory}/maker")]
     address = str(members[0].hear()["address"])

@@ -1,4 +1,4 @@
-"""Strangers at a member's socket (promise 14): they are refused, and nobody is harmed."""
+"""Strangers at a member's socket (promise 14): they are refused, and no member is harmed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REFUSED = {
     "a version that changes": HELLO + frame(SEND, b"x", version=3),
     "no control message": HELLO + contact(b"\xc1"),
     "a control message that is nested deep": HELLO + contact(NESTED),
-    "a join of nobody": HELLO + contact(msgpack.packb(["JOIN", [], {}])),
+    "a join of no member": HELLO + contact(msgpack.packb(["JOIN", [], {}])),
     "much of a view to come": HELLO + frame(SEND, (9 << 24).to_bytes(8, "little")) * 4000,
     "silence": b"",
     "half a greeting": HELLO[:10],

@@ -1,7 +1,7 @@
 """A replica that lacks something to run what the others ran has failed, and says what it lacks.
 
 The writes run elsewhere; there no operation, read or barrier answers any more, rather than from a
-state that nobody else has (promises 3 and 13).
+state that no other has (promises 3 and 13).
 """
 
 from __future__ import annotations

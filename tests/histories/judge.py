@@ -25,7 +25,7 @@ class Verdict:
 
     def __str__(self) -> str:
         found = f"{len(self.violations)} violations" if self.violations else "ok"
-        lost = f", {self.lost} lost with who crashed" if self.lost else ""
+        lost = f", {self.lost} lost with members that crashed" if self.lost else ""
         return (
             f"{self.members} members, {self.delivered} messages, "
             f"{self.acknowledged} acknowledged{lost}: {found}"

@@ -99,7 +99,7 @@ def _parts(history: History, canon: Canon) -> dict[str, Part]:
 
 
 def _lay(story: Story, parts: list[Part], canon: Canon) -> Iterator[Violation]:
-    """Lay the parts over each other; who begins earliest is the ground of it."""
+    """Lay the parts over each other, on the one that begins earliest."""
     story.parts = parts
     waiting = [part for part in parts if part.runs]
     waiting.sort(key=lambda part: canon.places.get(part.runs[0].message, (0, 0)))

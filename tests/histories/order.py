@@ -1,9 +1,9 @@
 """The one order, and that what stands in it was sent: I1 to I3, I5, I6, I8, I9 and I12.
 
-Members' deliveries are merged into the canon: what stands at each place. Whoever left in an orderly
-way in the last lineage comes first. With degree 0 a member that crashed may have seen what nobody
-else has; so may the members of a lineage that another one replaced. What they saw from the first
-difference on is lost, and is no part of the canon.
+Members' deliveries are merged into the canon: what stands at each place. Members that left in an
+orderly way in the last lineage come first. With degree 0 a member that crashed may have seen what
+no other has; so may the members of a lineage that another one replaced. What they saw from the
+first difference on is lost, and is no part of the canon.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _once(canon: Canon, histories: list[History]) -> Iterator[Violation]:
         for record in history.of("apply"):
             message = (record["sender"], record["ticket"])
             if int(record["sender"], 16) == 0:
-                continue  # a hook, which nobody invoked
+                continue  # a hook, which no member invoked
             if message in seen:
                 yield Violation("I3", history.incarnation, f"{message} ran twice")
             seen.add(message)
@@ -187,7 +187,7 @@ def _once(canon: Canon, histories: list[History]) -> Iterator[Violation]:
 def _durable(canon: Canon, histories: list[History], degree: int) -> Iterator[Violation]:
     """I4, I8: what was acknowledged stands in the canon; for degree 0 unless its member crashed.
 
-    With a degree, what anybody made readable is in the canon of those who were there to the end
+    With a degree, what a member made readable is in the canon of those that were there to the end
     (H11); a new lineage is what says that data may be lost (I9).
     """
     last_lineage = max((history.lineage for history in histories), default=0)
@@ -209,7 +209,7 @@ def _durable(canon: Canon, histories: list[History], degree: int) -> Iterator[Vi
             continue
         beyond = [place for place, _ in canon.delivered(history) if place > end]
         if beyond:
-            text = f"{len(beyond)} deliveries from {beyond[0]} on, after the end of all who left"
+            text = f"{len(beyond)} deliveries from {beyond[0]} on, after the end of all that left"
             yield Violation("I8", history.incarnation, text)
 
 

@@ -61,7 +61,7 @@ class History:
 
     @property
     def left(self) -> bool:
-        """Whether it left in an orderly way; who was killed, or was expelled, did not."""
+        """Whether it left in an orderly way; a member that was killed, or was expelled, did not."""
         return any(not record["why"].startswith("expelled") for record in self.of("exit"))
 
     @property

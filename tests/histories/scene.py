@@ -43,7 +43,7 @@ class Scene:
         return record
 
     def install(self, *names: str, lineage: int | None = None) -> None:
-        """The next view; who was not in it before joins."""
+        """The next view; members that were not in the one before join."""
         self.number += 1
         self.lineage = lineage or self.lineage
         old = set(self.inside)
@@ -85,7 +85,7 @@ class Scene:
         return message
 
     def invoke(self, sender: str, name: str, title: str, args: tuple[Any, ...]) -> MessageId:
-        """Somebody invokes something."""
+        """A member invokes something."""
         ticket = self.tickets[sender]
         self.tickets[sender] += 1
         self.tell(
@@ -143,7 +143,7 @@ class Scene:
         value: object = None,
         at: str = "",
     ) -> None:
-        """An operation runs at some members or at all; who invoked it is told."""
+        """An operation runs at some members or at all; its caller is told."""
         refused = isinstance(value, Refused)
         told = {"error": value.error} if isinstance(value, Refused) else {"value": value}
         outcome = told if refused else {"result": hashed(value)}

@@ -63,7 +63,7 @@ def _values(
         elif record["operation"] == READS and record.get("value"):
             place = written.get((record["object"], record["value"]))
             if place is None:
-                text = f"{record['object']!r} shows {record['value']!r}, which nobody wrote"
+                text = f"{record['object']!r} shows {record['value']!r}, which no call wrote"
                 yield Violation("I10", history.incarnation, text)
                 return
             if place < seen.get(record["object"], place):

@@ -79,10 +79,10 @@ def _one_primary(histories: list[History]) -> Iterator[Violation]:
 
 
 def _successors(histories: list[History]) -> Iterator[Violation]:
-    """I15, H1: who forms the next primary view is a quorum of the one before.
+    """I15, H1: the members that form the next primary view are a quorum of the one before.
 
-    Those who leave vote with the rest. Who has no history, as a witness, counts as dead: whether it
-    was is not known here.
+    Members that leave vote with the rest. One without a history, as a witness, counts as dead:
+    whether it was is not known here.
     """
     by_name = {history.incarnation: history for history in histories}
     primaries = [
@@ -108,7 +108,7 @@ def _successors(histories: list[History]) -> Iterator[Violation]:
 
 
 def _synchronous(histories: list[History]) -> Iterator[Violation]:
-    """I11: who goes from V to V' delivered the same in V as all others that do."""
+    """I11: members that go from V to V' delivered the same in V."""
     agreed: dict[tuple[Identity, Identity], tuple[str, list[tuple[Place, str]]]] = {}
     for history in histories:
         view: Identity | None = None

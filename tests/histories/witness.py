@@ -15,7 +15,7 @@ from tests.histories.order import Canon
 from tests.histories.records import History, Violation, invocations, outcomes
 
 NEVER = 1 << 62
-"""When an operation returns whose outcome nobody knows."""
+"""When an operation returns whose outcome is unknown."""
 
 
 def out_of_time(invoked: Sequence[int], returned: Sequence[int]) -> list[int]:

@@ -1,6 +1,6 @@
 """CPython's own tests of list, dict, set and deque, passed by what is named after them.
 
-Three times each: on objects that nobody shares, shared in a group of one, and in a group of three
+Three times each: on objects that are not shared, shared in a group of one, and in a group of three
 whose replicas are compared after each test.
 """
 

@@ -104,7 +104,7 @@ class NoGap(Checker):
 
     def view(self, member: int, view: Installed) -> None:
         start = self._views.setdefault(view.identity, self._at.get(member, len(self.canon)))
-        self._at.setdefault(member, start)  # who joins begins with the view
+        self._at.setdefault(member, start)  # a joiner begins with the view
         self._see(member, view)
 
     def finish(self, live: Sequence[int]) -> None:
@@ -153,7 +153,7 @@ class SenderOrder(Checker):
 
 
 class VirtualSynchrony(Checker):
-    """I11, promise 5 (H03): who goes from V to V' delivered the same as others that do, in V."""
+    """I11, promise 5 (H03): members that go from V to V' delivered the same in V."""
 
     def __init__(self) -> None:
         self._in: dict[int, tuple[Installed, list[Place]]] = {}

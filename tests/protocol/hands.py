@@ -41,7 +41,9 @@ class Narrator(Application):
     def up_view(self, view: View, cut: bytes) -> None:
         super().up_view(view, cut)
         names = " ".join(member.address.removeprefix("sim:") for member in view.members)
-        self.say(f"view {view.number}: {names or 'nobody'}, after {len(self.history) - 1} events")
+        self.say(
+            f"view {view.number}: {names or 'no member'}, after {len(self.history) - 1} events"
+        )
 
     def up_problem(self, member: object, why: str) -> None:
         super().up_problem(member, why)
@@ -65,7 +67,7 @@ class Narrator(Application):
 
 
 class Endpoint:
-    """One member, or one who would be: its stack, and where each of its links leads."""
+    """One member, or a joiner: its stack, and where each of its links leads."""
 
     def __init__(self, name: str, stack: Stack, application: Narrator) -> None:
         self.name = name
@@ -193,7 +195,7 @@ class Hands:
         return arrived
 
     def inject(self, target: str, link: int, frame: bytes) -> None:
-        """Let a frame arrive that nobody need have sent."""
+        """Let a frame arrive that no member need have sent."""
         stack = self.endpoints[target].stack
         self.call(target, lambda now: stack.receive(link, frame, now))
 

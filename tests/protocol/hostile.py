@@ -459,7 +459,7 @@ def by_strangers(scene: Scene, dice: Random, frames: int, tally: Tally) -> None:
             stack.receive(link, grammar.greeting(), scene.now)
             peer = stack.bottom.peer_at(link)
             if peer is not None and scene.view.place(peer.incarnation or 0) >= 0:
-                # Who claims to be a member is taken for one: that is what a key is for.
+                # A claim to be a member is believed: that is what a key is for.
                 node.end()
                 node = scene.fresh()
                 stack, link = node.stack, -1

@@ -32,7 +32,7 @@ class Cast:
     seqno: int
     index: int
     source: int
-    """The incarnation of who sent it."""
+    """The incarnation of its sender."""
     ticket: int
     stamp: int
     body: bytes
@@ -40,7 +40,7 @@ class Cast:
 
 @dataclass(eq=False, slots=True)
 class Thing:
-    """A shared object: a plain object of its class, which nobody shared."""
+    """A shared object: a plain object of its class, which is not shared."""
 
     number: int
     name: str

@@ -78,9 +78,9 @@ switch(
     *LOSS,
 )
 switch("frozen-for-good", "promisers wait for their leader, dead or not (H12 d)", "I28")
-switch("no-expel-notice", "nobody is told that it was expelled (I16)", "I28")
-switch("suspicion-never-ends", "who was silent once stays suspected", "I28", *LOSS)
-switch("silence-unnoticed", "who is silent is not suspected", "I28")
+switch("no-expel-notice", "no member is told that it was expelled (I16)", "I28")
+switch("suspicion-never-ends", "a member that was silent once stays suspected", "I28", *LOSS)
+switch("silence-unnoticed", "a silent member is not suspected", "I28")
 switch("stale-view-accepted", "casts of an older view are taken (I16)", "E0", "E1", "I12", *LOSS)
 switch("install-any-number", "any view is installed, not the next alone", "E0", "I13", "I15", *LOSS)
 switch(
@@ -113,7 +113,7 @@ switch(
     "I28",
     *LOSS,
 )
-switch("donor-not-replaced", "who waits for the state of a dead member waits on", "I28")
+switch("donor-not-replaced", "a joiner that waits for the state of a dead member waits on", "I28")
 
 
 SEEDS: dict[str, tuple[int, ...]] = {

@@ -221,7 +221,7 @@ class Simulation:
         self.dice = Random(f"{scene.seed} events")
         self.canon: list[Cast | View] = []
         self.states: dict[tuple[int, int], tuple[object, int]] = {}
-        """What an object was at a view, and who says so."""
+        """What an object was at a view, and which member says so."""
         self.chains: dict[int, bytes | None] = {}
         self.participants = [Participant(self, i) for i in range(scene.size)]
         self.anchor = self.participants[1 if scene.witness else 0]
@@ -276,7 +276,7 @@ class Simulation:
         self.after(3_000 * MS if participant.asked else MS, partial(self._retry, participant))
 
     def _retry(self, participant: Participant) -> None:
-        """Whom it asked may have left."""
+        """The member that it asked may have left."""
         if participant.view is None and self.world.now < LIMIT // 2:
             layer = participant.stack.focus("MBRSHIP")
             assert layer is not None

@@ -29,7 +29,7 @@ class Scene:
     span: int
     leavers: frozenset[int]
     late: frozenset[int]
-    """Who learns of `Late` in the middle of the run."""
+    """The members that learn of `Late` in the middle of the run."""
     readers: int
     """How often a reader in another thread holds a mutex for a while."""
     piece: int = 65_536

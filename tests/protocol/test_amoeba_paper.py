@@ -109,7 +109,8 @@ def test_members_elect_another_sequencer() -> None:
 def test_acknowledgements_ride_on_messages() -> None:
     """2.2: "acknowledgements are piggybacked on regular data messages" (A22).
 
-    Who casts tells what it expects by that; who only listens says so each quarter of a window.
+    A member that casts tells what it expects by that; one that only listens says so each quarter
+    of a window.
     """
     hands = group(stack="XFER:TOTAL(packets=40):MBRSHIP:COM:sim")
     hands.stabilize()

@@ -54,7 +54,7 @@ def group(stack: str = STACK) -> Hands:
 
 
 def stranger(hands: Hands, target: str) -> int:
-    """A new link to `target`, on which nobody has greeted."""
+    """A new link to `target`, on which no greeting has come."""
     end = hands.endpoints[target]
     far = Endpoint("x", end.stack, end.application)
     link = len(end.links)
@@ -133,12 +133,12 @@ def test_greeting_of_raises_nothing_but_protocol_errors() -> None:
 
 
 STRANGERS: dict[str, bytes] = {
-    "join of nobody": control("JOIN", [], {}),
+    "join of no member": control("JOIN", [], {}),
     "join without options": control("JOIN", ["sim:x", 9, None, False]),
     "join with a rank too large": control("JOIN", ["sim:x", 9, 1 << 40, False], {}),
     "install of no view": control("INSTALL", [1, 2], b""),
     "install of a later view": control("INSTALL", [1, 4, 0, [["sim:x", 9, 0, False]], True], b""),
-    "install with somebody twice": control(
+    "install with a member twice": control(
         "INSTALL", [1, 4, 0, [["sim:a", 1, 0, False], ["sim:a", 1, 0, False]], True], b""
     ),
     "leave": control("LEAVE"),

@@ -42,7 +42,7 @@ def test_a_packet_that_would_go_past_the_window_waits() -> None:
 
 
 def test_requests_of_one_member_that_wait_are_bounded() -> None:
-    """PACK allows a member 65,536 messages: who has more under way lies, and loses its link."""
+    """PACK allows a member 65,536 messages: one with more under way lies, and loses its link."""
     hands = group()
     hands.credit("c", given=False)
     for _ in range(8):

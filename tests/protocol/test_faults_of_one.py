@@ -1,4 +1,4 @@
-"""A fault of one process is found there, and is nobody else's (I24, H10).
+"""A fault of one process is found there, and is no other's (I24, H10).
 
 `MemoryError`, `RecursionError` and what is no `Exception` are no results that replicas share: the
 replica that met one serves no more and names the operation; the others go on.

@@ -128,7 +128,7 @@ def test_members_that_go_from_view_to_view_got_the_same_messages() -> None:
 
 
 def test_from_flush_to_view_nothing_is_delivered() -> None:
-    """4.3: who has agreed to the flush ignores the casts of the view, but keeps them (H62)."""
+    """4.3: a member that has agreed to the flush ignores casts of the view, but keeps them (H62)."""
     hands = Hands()
     hands.form("a b c")
     hands.leave("a")

@@ -127,7 +127,7 @@ def test_a_change_of_view_while_the_state_comes_loses_none_of_a_joiners_casts() 
 def test_a_joiner_takes_its_state_from_one_of_several_that_give(sizes: tuple[int, int]) -> None:
     """The only member with replicas dies before it is known that b and c have all it had.
 
-    Both give to d, each in pieces of its own size; a state of pieces of both is nobody's.
+    Both give to d, each in pieces of its own size; a state of pieces of both is no member's.
     """
     hands = Hands()
     hands.form("w a", witness="w")
@@ -186,7 +186,7 @@ def test_a_joiner_asks_another_member_if_its_donor_gives_nothing_any_more(arrive
             if name != "a":
                 hands.call(name, endpoint.stack.expire)
         stabilize(hands, *hangs)
-    assert members(hands, "b").split()[:3] == ["w", "a", "b"], "nobody waited for it but c"
+    assert members(hands, "b").split()[:3] == ["w", "a", "b"], "no member waited for it but c"
     assert hands["c"].history == hands["b"].history
     hands.stabilize()
     assert hands["c"].history == hands["a"].history

@@ -35,7 +35,7 @@ def play(hands: Hands, frames: int) -> int:
 
 
 def pass_time(hands: Hands, span: int) -> None:
-    """Time passes; who is linked is heard, and nothing arrives."""
+    """Time passes; linked members are heard, and nothing arrives."""
     end = hands.now + span
     while hands.now < end:
         hands.now += 20 * MS
@@ -73,7 +73,7 @@ def changing(frames: int) -> Hands:
 
 
 def check(hands: Hands) -> None:
-    """Who is not out is in one view with all the others that are not, and with what they have."""
+    """A member that is not out is in one view with all others that are not, and has what they have."""
     live = [name for name in "abce" if hands[name].exited is None]
     assert "a" in live
     assert "e" in live

@@ -1,4 +1,4 @@
-"""Groups that must come right by themselves, and did not: each schedule once left somebody waiting.
+"""Groups that must recover by themselves, and did not: each schedule once left a member waiting.
 
 Some run to their end, some end in a group that is blocked, as it must be; `Run` sees to it that it
 comes to either within 10 D (I28, G29).
@@ -66,7 +66,7 @@ def test_a_dead_joiner_of_a_blocked_group_is_forgotten() -> None:
 
 
 def test_a_reset_lets_no_process_in_that_may_be_dead() -> None:
-    """n=4, r=1: two are dead for good, and so are two who asked to be let in meanwhile."""
+    """n=4, r=1: two are dead for good, and so are two that asked to be let in meanwhile."""
     events = [
         Event("cast", START, "0", degree=1),
         *(Event("crash", START + D, name, way="machine") for name in ("2", "3")),
@@ -105,7 +105,7 @@ def test_a_member_is_left_out_that_saw_no_silence_and_has_nothing_to_say() -> No
 
 
 def test_all_of_the_oldest_die_and_the_next_with_them() -> None:
-    """n=12: who is not watched by all is dead too, and no connection breaks."""
+    """n=12: a member that not all watch is dead too, and no connection breaks."""
     when = START + 10 * D  # so many take longer to join
     dead = [Event("crash", when, str(number), way="machine") for number in range(5)]
     run = Run(scenario(12, dead))
@@ -131,7 +131,7 @@ def test_a_member_that_a_leaver_left_alone_is_blocked_and_need_not_be_more() -> 
     [
         (False, None, True),
         (True, "left", False),
-        (False, "expelled: nobody knows why", True),
+        (False, "expelled: for an unknown reason", True),
     ],
 )
 def test_only_a_member_that_left_in_due_form_cannot_go_on(

@@ -1,4 +1,4 @@
-"""Degrees that differ in one group: each packet has its own, and the smallest decides who may go on.
+"""Degrees that differ in one group: each packet has its own; the smallest decides which may go on.
 
 H1 and H2.
 """
@@ -91,7 +91,7 @@ VIEW = View(1, 1, 0, tuple(Member(f"sim:{n}", n, n) for n in range(1, 6)))
 def test_the_smallest_degree_that_is_reported_decides(
     degrees: tuple[int, ...], *, granted: bool
 ) -> None:
-    """H1 b: one who has seen more of the order may know of a smaller one than the others."""
+    """H1 b: a member that has seen more of the order may know of a smaller one than the others."""
     attempt = Attempt(1, VIEW)
     for place, degree in enumerate(degrees):
         attempt.reports[place] = Report(b"", state=State.WHOLE, degree=degree)

@@ -58,7 +58,7 @@ def test_it_goes_on_over_a_change_of_sequencer(clocks: tuple[int, ...], *, leave
 def test_it_goes_on_with_a_sequencer_that_joined_since() -> None:
     """It knows the clock from what it got when it joined, though it saw no cast at all."""
     hands = Hands("TOTAL:MBRSHIP:COM:sim")
-    hands.watch = Checker()  # nobody gives state
+    hands.watch = Checker()  # no member gives state
     for name, clock in (("a", HOUR), ("b", 0)):
         hands.add(name, epoch=EPOCH + clock)
         hands.join(name, "" if name == "a" else "a")

@@ -25,7 +25,7 @@ class Tape(Hands):
             super().inject(target, link, frame)
 
     def replay(self, *kinds: int) -> None:
-        """All that ever arrived at those who are members arrives once more."""
+        """All that ever arrived at the members arrives once more."""
         for target, link, frame in self.tape:
             if self[target].exited is None and frame[6] in kinds:
                 super().inject(target, link, frame)

@@ -136,7 +136,7 @@ def test_an_object_waits_for_its_class_with_the_invocations_since() -> None:
 
 
 def test_a_joiner_without_the_class_keeps_the_snapshot_and_gives_it_on() -> None:
-    """Also through a change of view, and when who has the class has left."""
+    """Also through a change of view, and when the member that has the class has left."""
     stage = Stage(4, 1, 2)
     first, second, third, fourth = stage.participants
     late = stage.share(first, Late, "late", 5)

@@ -1,4 +1,4 @@
-"""The core with a detail taken out: somebody notices (G26)."""
+"""The core with a detail taken out: a seed or a schedule notices (G26)."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def two_primaries() -> Scenario:
 
 
 def cut_off_with_all_holders() -> Scenario:
-    """H1: n=5, r=1. 0 and 1 hold a write, and are cut off from the others; nobody dies."""
+    """H1: n=5, r=1. 0 and 1 hold a write, and are cut off from the others; no member dies."""
     return scenario(
         5,
         [
@@ -153,7 +153,7 @@ def cut_off_with_all_holders() -> Scenario:
 def away_while_the_others_died() -> Scenario:
     """H1: 1 sleeps while 0 and 2 go on and let 3 in; then both die, which 1 sees when it wakes.
 
-    Nobody is missing whom 1 knows, but 3 is in a later view, and lives.
+    No member that 1 knows is missing, but 3 is in a later view, and lives.
     """
     return scenario(
         3,
@@ -172,7 +172,7 @@ def away_while_the_others_died() -> Scenario:
 def dying_while_it_gives() -> Scenario:
     """0 gives its state to 5 in more pieces than it sends at once, and dies before it hears of one.
 
-    If nobody gives in its place, 5 waits for the rest for good.
+    If no other gives in its place, 5 waits for the rest for good.
     """
     joined = START + D
     return replace(

@@ -58,7 +58,7 @@ def cast(hands: Hands, count: int) -> None:
 
 
 def test_the_slowest_is_out_when_the_others_have_waited_so_long() -> None:
-    """d applies two more packets than c, and the others all: only c is in everybody's way."""
+    """d applies two more packets than c, and the others all: only c delays all the others."""
     hands = group("a b c d")
     hands.credit("c", False)
     cast(hands, 2)

@@ -361,7 +361,7 @@ def test_a_leaver_takes_its_row_and_column(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One who stays behind keeps its column, and catches up with it later."""
+    """A member that stays behind keeps its column, and catches up with it later."""
     hands = group_of("a b", monkeypatch, STACK.replace("STABLE", "STABLE(window=4)"))
     for _ in range(3):
         hands.cast("a", b"x")

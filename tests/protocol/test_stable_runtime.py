@@ -61,7 +61,7 @@ class StableSimulation(Simulation):
         return set()
 
     def look(self) -> None:
-        """Who is done, was applied by as many as it had asked for."""
+        """An invocation that is done was applied by as many as it had asked for."""
         for trace, k, participant, invocation in self.asked:
             if trace in self.seen or not invocation.done():
                 continue

@@ -16,7 +16,7 @@ CALM = ("join", "cast", "leave", "restart", "hold")
 
 
 def calm(seed: int) -> Scenario:
-    """What a seed stands for, without its faults; the fifth of a group leaves if nobody else does."""
+    """What a seed stands for, without its faults; the fifth of a group leaves if no other does."""
     scenario = draw(seed)
     events = [event for event in scenario.events if event.do in CALM and not event.mark]
     delays = replace(scenario.delays, heavy=0)
@@ -24,7 +24,7 @@ def calm(seed: int) -> Scenario:
 
 
 def in_calm(seed: int) -> Result:
-    """Run it: nobody has a reason to suspect anybody."""
+    """Run it: no member has a reason to suspect another."""
     run = Run(calm(seed))
     result = run.run()
     assert not result.blocked

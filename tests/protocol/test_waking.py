@@ -1,4 +1,4 @@
-"""Who waits is woken, in the right order, and by whatever may have let it run (I19, I23, I26).
+"""Calls that wait are woken, in the right order, by whatever may have let them run (I19, I23, I26).
 
 Whole runtimes in the simulator, in scenes that are played by hand.
 """
@@ -175,7 +175,7 @@ def in_another_thread(function: Any) -> None:
     thread.join()
 
 
-# Those who left.
+# Members that left.
 
 
 def departing(stage: Stage, call: Any) -> None:

@@ -192,7 +192,7 @@ def test_a_joiner_that_asks_again_while_it_is_let_in_joins_once() -> None:
     group.settle()
     assert [view.members for view in group["a"].views] == [(A, D, C)]
     agreement.proceed()
-    assert not group["a"].told, "nobody asks for anything more"
+    assert not group["a"].told, "no member asks for anything more"
 
 
 def test_a_rank_that_is_about_to_be_taken_is_refused() -> None:
@@ -416,7 +416,7 @@ def test_leaders_fail_one_after_the_other() -> None:
 
 
 def test_a_view_of_an_earlier_ballot_is_told_to_members_that_did_not_report_in_this_one() -> None:
-    """They may be all of it that live: whoever else decided it is out of the group."""
+    """They may be all of it that live: any other that decided it is out of the group."""
     group = Group(A, B, C)
     group.suspect("a", "b")
     group.pass_on("a", "c")

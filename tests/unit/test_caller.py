@@ -16,7 +16,7 @@ PATIENCE = 100.0
 
 @orca.shared
 class Visits(Generic[T]):
-    """Who called, by every way in which an operation runs; it is false while nobody did."""
+    """The callers, by every way in which an operation runs; it is false while there are none."""
 
     def __init__(self) -> None:
         self.creator = orca.caller()

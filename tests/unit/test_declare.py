@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Plain:
-    """A class that nobody declared, with operations to inherit."""
+    """A class that is not declared, with operations to inherit."""
 
     def __init__(self) -> None:
         self.items: list[int] = []

@@ -163,7 +163,7 @@ WRITES = {
     "self.last = [m for m in self.members | {1}]": "goes through the set",
     "s = set(item); self.items = [*s]": "goes through the set s",
     "self.last = ','.join(set(item))": "goes through the set",
-    # What belongs to the class, or to nobody.
+    # What belongs to the class, or to no object.
     "self.parts.append(item)": "belongs to the class",
     "self.names[item] = 1": "belongs to the class",
     "type(self).parts.append(item)": "belongs to the class",

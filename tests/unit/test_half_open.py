@@ -158,7 +158,7 @@ def test_a_silent_connection_is_closed_in_time(end: End) -> None:
 
 
 def test_silent_connections_keep_no_process_out(end: End) -> None:
-    """However many there are: the oldest goes, and who greets is heard."""
+    """However many there are: the oldest goes, and a process that greets is heard."""
     silent = [end.connect() for _ in range(3 * half_open.OF_ONE_SOURCE)]
     end.pump.handle()
     late = end.connect()

@@ -1,4 +1,4 @@
-"""Heartbeats: who beats to whom, what is believed, and what no program can stop (A45, G13, G14)."""
+"""Heartbeats: to which members, what is believed, and what no program can stop (A45, G13, G14)."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def test_no_datagram_harms(
 
 @pytest.fixture
 def fuzzed(end: End, raw: socket.socket) -> tuple[End, socket.socket]:
-    """An endpoint that beats to nobody it can reach, and the socket that sends to it."""
+    """An endpoint that can reach none of its peers, and the socket that sends to it."""
     end.beat(Member("", 1, 1), period=NEVER)
     return end, raw
 
@@ -379,7 +379,7 @@ def test_silence_counts_from_when_a_member_is_beaten_to(end: End, raw: socket.so
     assert before < until_ < clock()
     end.beat(member_at(raw), Member("", 2, 2), period=NEVER)
     excuses = dict(end.heartbeat.excuses(me))
-    assert excuses[1] == until_ < excuses[2], "what is known of those who stay is kept"
+    assert excuses[1] == until_ < excuses[2], "what is known of members that stay is kept"
     raw.sendto(pack(me, sent=1, echo=clock()), path_of(end))
     end.until_taken(1)
     assert dict(end.heartbeat.excuses(me))[1] == end.heard_from(1) > until_

@@ -122,7 +122,7 @@ def test_reads_show_what_the_lines_before_have_made(recorded: orca.Group, tmp_pa
     assert read["gseq"] == records(tmp_path, "deliver")[-1]["gseq"]
     with pytest.raises(orca.InvocationTimeout):
         counter.above.options(timeout=0.01)(1000)
-    assert len(records(tmp_path, "fail", "info")) == 0, "reads that never ran are nobody's"
+    assert len(records(tmp_path, "fail", "info")) == 0, "reads that never ran have no record"
 
 
 def test_atomic_functions_and_values_that_json_has_not(

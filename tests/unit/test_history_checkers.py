@@ -180,7 +180,7 @@ def minority(scene: Scene) -> None:
 
 
 def zombie_ok(scene: Scene, kind: str = "counter") -> None:
-    """c is acknowledged, after the view without it, what nobody has."""
+    """c is acknowledged, after the view without it, what no member has."""
     name, title = (COUNTER, "Counter.add") if kind == "counter" else (REGISTER, "Register.swap")
     message = scene.invoke("c", name, title, (1,))
     scene.tell("c", "ok", ticket=message[1], value=1)
@@ -225,8 +225,8 @@ SPOILED: list[tuple[str, str, Spoil]] = [
         if record["kind"] == "deliver" and record["sender"].endswith("61") and record["ticket"] > 5
     ]),
     ("I8", "acknowledged, nowhere", lambda s: s.tell("a", "ok", ticket=77, value=None)),
-    ("I8", "acknowledged by who crashed", zombie_ok),
-    ("I8", "readable at who crashed alone", lambda s: add_deliver(
+    ("I8", "acknowledged by a crashed member", zombie_ok),
+    ("I8", "readable at a crashed member alone", lambda s: add_deliver(
         s, "c", gseq=1000, ticket=s.invoke("c", COUNTER, "Counter.add", (1,))[1])),
     ("I10", "a value from nowhere", lambda s: nth(s, "b", "read", 2).update(value="never")),
     ("I10", "of a write that was not ordered", lambda s: [
@@ -237,8 +237,8 @@ SPOILED: list[tuple[str, str, Spoil]] = [
     ("I11", "another before the view", lambda s: deliver_other(s, "b", 18, gseq=500)),
     ("I11", "one more before the view", lambda s: repeat(s, "a", "deliver", 18)),
     ("I12", "in another view", lambda s: deliver_other(s, "c", 5, view=2)),
-    ("I12", "in a view that nobody has", lambda s: deliver_other(s, "abd", -1, view=9)),
-    ("I12", "from who has not joined yet", lambda s: deliver_other(
+    ("I12", "in a view that no member has", lambda s: deliver_other(s, "abd", -1, view=9)),
+    ("I12", "from a member that has not joined yet", lambda s: deliver_other(
         s, "abc", 9, sender=s.histories["d"].incarnation)),
     ("I13", "a view goes back", lambda s: swap(
         s, "a", nth(s, "a", "view", 0), nth(s, "a", "view", 1))),

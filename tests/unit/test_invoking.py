@@ -132,7 +132,7 @@ def test_an_interrupted_wait_withdraws(counter: Counter, monkeypatch: pytest.Mon
     assert counter.get() == 5
 
 
-# What nobody waits for.
+# Calls that are not waited for.
 
 
 class Holding(Exception):
@@ -415,7 +415,7 @@ def test_what_is_settled_while_a_coroutine_begins_to_wait_is_not_missed() -> Non
 
 
 def test_a_loop_that_is_closed_by_then_is_not_told() -> None:
-    """Whoever waited there waits no more; whoever settles it is not to blame."""
+    """What waited there waits no more; what settles it is not to blame."""
     invocation: Invocation[object] = Invocation()
     loop = asyncio.new_event_loop()
 

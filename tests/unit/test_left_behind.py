@@ -1,4 +1,4 @@
-"""Members that a view went on without: who seeks them, and for how long."""
+"""Members that a view went on without: which member seeks them, and for how long."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from orcalike.runtime.codes import Code
 
 @orca.shared
 class Lock:
-    """One that nobody opens."""
+    """One that is never opened."""
 
     def __init__(self) -> None:
         self.opened = False

@@ -16,7 +16,7 @@ from orcalike.meeting import LOCK, Deserted
 
 
 def is_locked(place: Path) -> bool:
-    """Whether somebody holds the lock, whichever process that is."""
+    """Whether a process holds the lock, whichever that is."""
     with (place / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -68,7 +68,7 @@ def until_passed(moment: float) -> None:
 
 
 def test_a_read_sees_the_time_pass_though_nothing_is_written(group: orca.Group) -> None:
-    """A lease that is over is over for those who look, not with the next write only."""
+    """A lease that is over is over for each read, not with the next write only."""
     leases = group.share(Leases, "leases")
     written = leases.take("a", 0.05)
     assert leases.held("b") is False

@@ -31,10 +31,10 @@ from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
 DEADLINE = 250.0
-#: These fit a socket that nobody reads, and take two reads.
+#: These fit a socket that is not read, and take two reads.
 CASTS = [b"%1500d" % number for number in range(60)]
 
-#: A member that casts without waiting for anybody, and is killed with all of that under way.
+#: A member that casts without waiting for any other, and is killed with all of that under way.
 SENDER = """
 import os, signal, sys
 from tests.unit.test_processes import CASTS, End
@@ -420,7 +420,7 @@ def test_what_strangers_pass_is_not_believed(end: End, tmp_path: Path, passed: s
     os.close(writer)
 
 
-# Lies about who greets.
+# Lies about the process that greets.
 
 
 def refusals(end: End) -> list[str]:
@@ -503,7 +503,7 @@ def test_a_greeting_with_the_descriptor_of_another_process_is_refused(
 def test_of_a_process_that_the_kernel_does_not_name_nothing_is_certain(
     end: End, tmp_path: Path
 ) -> None:
-    """It connected before the listening socket was asked who sends: no lie, and no certain death."""
+    """It connected before the listening socket was asked for senders: no lie, no certain death."""
     own = processes.own()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{tmp_path}/early")

@@ -64,7 +64,7 @@ def test_a_recorded_proof_is_worth_nothing() -> None:
 
 
 def test_an_ends_own_proof_sent_back_is_none() -> None:
-    """Who lacks the key echoes what it gets: nonce, tag and greeting."""
+    """A process without the key echoes what it gets: nonce, tag and greeting."""
     connecting = Proof(KEY, connects=True)
     connecting.meet(connecting.challenge())
     tag = connecting.seal(HELLO)

@@ -34,7 +34,7 @@ def ruling(
 
 
 def names(found: Ruling) -> set[int]:
-    """Whom the group waits for."""
+    """The members that the group waits for."""
     return {member.incarnation for member in found.missing}
 
 
@@ -131,7 +131,7 @@ def test_certain_deaths_do_not_bring_back_what_the_dead_held() -> None:
     found = ruling(5, {1, 2, 3}, {4, 5}, degree=1)
     assert not found.granted
     assert found.rule == "with resilience 1, 4 of 5 members must be there"
-    assert names(found) == {4, 5}, "nobody else is left who could be waited for"
+    assert names(found) == {4, 5}, "no other is left that could be waited for"
 
 
 # (c) one with the whole state
@@ -188,7 +188,7 @@ def test_two_sets_that_may_go_on_share_a_member(size: int) -> None:
 
 @pytest.mark.parametrize("size", range(1, MOST + 1))
 def test_a_set_that_may_go_on_meets_all_holders(size: int) -> None:
-    """R + 1 members hold a write; whoever goes on has one of them, whoever died (I8)."""
+    """R + 1 members hold a write; a set that goes on has one of them, whichever died (I8)."""
     members = set(range(1, size + 1))
     for degree in range(1, size):
         holders = [each for each in subsets(members) if len(each) == degree + 1]

@@ -203,7 +203,7 @@ def test_reset_group_after_leaving(asked: list[tuple[object, ...]]) -> None:
 
 
 def test_messages_have_the_groups_degree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One who joins learns it from the group."""
+    """A joiner learns it from the group."""
     monkeypatch.setattr(stacks, "_LAYERS", stacks._LAYERS | {"NOTARY": Notary})
 
     def plan(*args: Any, **options: Any) -> Any:

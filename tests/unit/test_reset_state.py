@@ -1,4 +1,4 @@
-"""`reset` goes on with a state that somebody who lives has, or not at all (A05, I9)."""
+"""`reset` goes on with a state that a live member has, or not at all (A05, I9)."""
 
 from __future__ import annotations
 

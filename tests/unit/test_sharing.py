@@ -246,7 +246,7 @@ def test_two_members_in_one_process(tmp_path: object) -> None:
             assert transfer(far, transferred, 0) == 0
             left = far.take.nowait(100)
         near.add(100)
-        assert near.get() == 100  # who left takes nothing
+        assert near.get() == 100  # a member that left takes nothing
         assert isinstance(left.exception(), orca.GroupClosed)
 
 

@@ -1,4 +1,4 @@
-"""A state that no joiner could get is refused where it comes about, to the caller who knows why."""
+"""A state that no joiner could get is refused where it comes about, to the caller that made it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orcalike.runtime.giving import Donor
 
 @dataclass
 class Unknown:
-    """Nobody has registered it."""
+    """It is not registered."""
 
     x: int = 0
 

@@ -1,4 +1,4 @@
-"""Values of any size as streams: the same values, in pieces, in bounded memory, whoever lies."""
+"""Values of any size as streams: the same values, in pieces, in bounded memory, also from a liar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only what is registered runs (D18): an invocation of anything else is named, and harms nobody."""
+"""Only what is registered runs (D18): an invocation of anything else is named, and harms no member."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input and what it gets: a clear error that says what to do, and nobody else is harmed."""
+"""Bad input and what it gets: a clear error that says what to do, and no other process is harmed."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ CUT = """
 from orcalike import control
 import signal
 def say(text): os.write(1, f"{text}\\n".encode())
-def cut(others): say(f"cut {sorted('w' if who is None else str(who) for who in others)}")
+def cut(others): say(f"cut {sorted('w' if rank is None else str(rank) for rank in others)}")
 control.listen_cut(cut)
 say("ready")
 signal.pause()

@@ -149,7 +149,7 @@ def test_the_bank_loses_no_money(command: list[str]) -> None:
     assert printed.count("check: ok, 1000 in 5 accounts as in the beginning") == ranks
     moved = [int(number) for number in re.findall(r"rank \d: (\d+) of 2000 transfers", printed)]
     assert len(moved) == ranks
-    assert sum(moved) == 2000, "each transfer is somebody's, and nobody's twice"
+    assert sum(moved) == 2000, "each transfer is one process's, and none is done twice"
 
 
 @pytest.mark.parametrize(

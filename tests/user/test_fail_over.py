@@ -38,9 +38,9 @@ class Counts:
         self.counts: dict[str, int] = {{}}
 
     @orca.write
-    def add(self, who: str) -> int:
-        self.counts[who] = self.counts.get(who, 0) + 1
-        return self.counts[who]
+    def add(self, writer: str) -> int:
+        self.counts[writer] = self.counts.get(writer, 0) + 1
+        return self.counts[writer]
 
     @orca.read
     def all(self) -> dict[str, int]:
@@ -86,7 +86,7 @@ class Run:
             if heard["event"] == event and facts.items() <= heard.items() and holds(heard):
                 return heard
         assert self.process.stderr
-        raise AssertionError(f"nobody said {event} {facts}: {self.process.stderr.read()}")
+        raise AssertionError(f"no process said {event} {facts}: {self.process.stderr.read()}")
 
     def ready(self, *ranks: int) -> None:
         """Wait until these ranks have begun to count."""
@@ -294,7 +294,7 @@ def test_short_pause_expels_no_member(counting: Counting) -> None:
 
 @SEQUENCERS
 def test_partition_heals_to_one_group(counting: Counting, sequencer: str) -> None:
-    """Who was cut off from most is expelled; its process ends, is started again, and joins."""
+    """A member that was cut off from most is expelled; its process ends, is restarted, and joins."""
     flags = ("-n3", "--restart", "1", "--keep-going", "--sequencer", sequencer)
     with counting.run(*flags) as run:
         run.ready(0, 1, 2)
@@ -309,7 +309,7 @@ def test_partition_heals_to_one_group(counting: Counting, sequencer: str) -> Non
 def test_a_cut_off_group_goes_on_when_it_is_healed(counting: Counting) -> None:
     """None of three parts is enough: all wait, and go on.
 
-    The links do not come back all at once: who is the last may find that the others have gone on.
+    The links do not come back all at once: the last may find that the others have gone on.
     """
     flags = ("-n3", "--restart", "1", "--keep-going", "--sequencer", "rank")
     with counting.run(*flags) as run:
@@ -361,7 +361,7 @@ def test_too_few_for_the_degree_end_the_run(counting: Counting) -> None:
 
 
 def test_all_lost_and_started_again_is_lost(counting: Counting) -> None:
-    """Both were killed at once: those in their places find nobody who has the state."""
+    """Both were killed at once: those in their places find no member that has the state."""
     with counting.run("-n2", "--restart", "3", "--sequencer", "rank") as run:
         run.ready(0, 1)
         pids = {f["rank"]: f["pid"] for f in run.said if f["event"] == "ready"}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.user.conftest import Cli
 
-#: A rank's way to wait until somebody ends it.
+#: A rank's way to wait until it is ended.
 WAIT = "import signal; signal.pause()"
 
 

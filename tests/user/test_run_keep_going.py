@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.user.conftest import Cli
 
-#: A rank's way to wait until somebody ends it.
+#: A rank's way to wait until it is ended.
 WAIT = "import signal; signal.pause()"
 #: How often this rank was started again, and a file that it makes known to the others.
 AGAIN = "again = int(os.environ['ORCALIKE_RESTART_COUNT'])\n"
@@ -167,7 +167,7 @@ if rank == 1 and again == 1: 1 / 0
 
 
 def test_restarted_rank_listens_where_it_did(cli: Cli) -> None:
-    """Over TCP the launcher keeps the port; whoever connects meanwhile is refused at once."""
+    """Over TCP the launcher keeps the port; a connection in the meantime is refused at once."""
     program = cli.write(
         AGAIN
         + """
@@ -348,7 +348,7 @@ import signal; signal.pause()
 
 
 def test_starting_again_does_not_bring_back_what_was_lost(cli: Cli) -> None:
-    """Rank 0 alone had the state: the process in its place waits to be let in by nobody."""
+    """Rank 0 alone had the state: the process in its place does not wait to be let in."""
     program = cli.write(
         AGAIN + BLOCKED + "if not again: sys.exit(1)\nprint('waits')\nimport signal; signal.pause()"
     )

@@ -14,9 +14,9 @@ import pytest
 if TYPE_CHECKING:
     from tests.user.conftest import Cli
 
-#: A rank's way to wait until somebody ends it.
+#: A rank's way to wait until it is ended.
 WAIT = "import signal; signal.pause()"
-#: A rank's way to tell the test who it is.
+#: A rank's way to tell the test its process id.
 TELL_PID = "open({directory!r} + f'/pid{{rank}}', 'w').write(f'{{os.getpid()}}\\n')\n"
 
 

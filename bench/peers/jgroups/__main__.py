@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def free_ports() -> list[int]:
-    """Ports that nobody has, just now."""
+    """Ports that are free just now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(MEMBERS)]
     ports = [it.getsockname()[1] for it in sockets]
     for it in sockets:

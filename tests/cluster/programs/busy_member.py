@@ -1,4 +1,4 @@
-"""A member that writes at full speed, from when it is in until somebody calls "stop".
+"""A member that writes at full speed, from when it is in until the test calls "stop".
 
 `busy_member.py make ADDRESS` or `busy_member.py join ADDRESS...`. One whose LEAVES is set leaves
 when that is called. All have calls that wait for a gate, which rises now and then.

@@ -1,4 +1,4 @@
-"""Writes without waiting, as much as the window allows, until somebody calls "stop".
+"""Writes without waiting, as much as the window allows, until the test calls "stop".
 
 It tells how much was applied here; the entries themselves are not kept.
 """

@@ -1,6 +1,6 @@
 """A ledger whose entries one member is slow to make: `ledger.py writer|other|slow make|join ADDRESS`.
 
-The writer tells what it knows of who has applied what; the slow one applies nothing until "go".
+The writer tells what it knows of what each has applied; the slow one applies nothing until "go".
 """
 
 from __future__ import annotations

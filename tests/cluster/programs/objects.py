@@ -45,7 +45,7 @@ class Log:
 
     @orca.read
     def writers(self) -> list[int]:
-        """Who has written."""
+        """The members that have written."""
         return sorted(self.newest)
 
     @orca.read
@@ -141,7 +141,7 @@ class Gate:
 
     @orca.read
     def visitors(self) -> list[tuple[int, int]]:
-        """Who went through, in order."""
+        """Those that went through, in order."""
         return list(self.passed)
 
 
@@ -177,7 +177,7 @@ class Owned:
 
     @orca.write
     def take(self, rank: int) -> None:
-        """Have it, as soon as nobody else does."""
+        """Have it, as soon as no other does."""
         self.rank = rank
 
     @take.when
@@ -186,10 +186,10 @@ class Owned:
 
     @orca.read
     def owner(self) -> int:
-        """Who has it; -1 for nobody."""
+        """The rank that has it; -1 for none."""
         return self.rank
 
     def member_left(self, member: orca.Member) -> None:
-        """Who is dead has nothing."""
+        """A dead member has nothing."""
         if member.rank == self.rank:
             self.rank = -1

@@ -1,4 +1,4 @@
-"""Every rank waits for a gate that nobody raises: `waiter.py thread|loop|read|barrier`."""
+"""Every rank waits for a gate that is never raised: `waiter.py thread|loop|read|barrier`."""
 
 from __future__ import annotations
 
