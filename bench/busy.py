@@ -45,7 +45,7 @@ QUICK = Effort(rounds=2, seen=20, waits=50)
 
 
 def start() -> Program:
-    """The group, with the worker on a core of its own; raises Lacking where there is but one."""
+    """The group, with the worker on a core of its own; raises Lacking if there is but one."""
     cores = os.sched_getaffinity(0)
     if len(cores) < 2:
         raise Lacking("a busy worker needs a core for itself, and there is one in all")

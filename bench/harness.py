@@ -67,7 +67,7 @@ class Program:
         )
 
     def ask(self, line: object) -> Any:
-        """Its answer; raises BenchError where it has ended instead."""
+        """Its answer; raises BenchError if it has ended instead."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:

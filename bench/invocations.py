@@ -90,7 +90,7 @@ class Bench:
     # Calls in one process.
 
     def reads(self) -> list[Row]:
-        """What a shared class costs where no message is sent."""
+        """What a shared class costs if no message is sent."""
         return [
             self.call("read, one attribute", "read", Bar(2.5, 1.9, extra=25, extra_aim=15)),
             self.call("read, body of 280 ns", "read_long", Bar(1.15, 1.05)),
@@ -209,7 +209,7 @@ def measure(
 ) -> list[Row]:
     """All rows of `KINDS`. The programs of one size of group run at a time.
 
-    Raises Lacking where there is no C compiler, or tells `lacking`, and leaves out what is beside C.
+    Raises Lacking if there is no C compiler, or tells `lacking`, and leaves out what is beside C.
     """
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -74,7 +74,7 @@ class Desk:
 
 
 def alone(kind: str, count: int, shared: Shared) -> float | None:
-    """A turn that takes rank 0 and nothing else; None where `kind` is none of these."""
+    """A turn that takes rank 0 and nothing else; None if `kind` is none of these."""
     side, _, name = kind.partition("_")
     if side not in ("plain", "shared"):
         return None
@@ -201,7 +201,7 @@ async def wait_on_loop(shared: Shared, count: int) -> float:
 
 
 async def burst_on_loop(group: orca.Group, shared: Shared, count: int) -> tuple[float, float]:
-    """The same as `burst`; where there is no room the loop must wait for it."""
+    """The same as `burst`; if there is no room the loop must wait for it."""
     await group.barrier.aio()
     began = time.monotonic()
     for _ in repeat(None, count):

@@ -19,7 +19,7 @@ from orcalike.bench.harness import BenchError, Lacking
 from orcalike.bench.table import Row
 
 MEMBERS = (1, 2, 3, 4)
-"""The sizes of group whose invocations are measured, where nothing else is asked for."""
+"""The sizes of group whose invocations are measured, if nothing else is asked for."""
 MEMBERS_MAX = 32
 
 PARTS = {
@@ -59,7 +59,7 @@ def measure(
     """The rows of these parts.
 
     `progress` is told which part is next; `lacking`, what this machine has not, and so is left out.
-    Raises BenchError where a program ends early, or nothing at all can be measured.
+    Raises BenchError if a program ends early, or nothing at all can be measured.
     """
     rows: list[Row] = []
     kinds = invocations.KINDS & set(parts)
@@ -88,7 +88,7 @@ def _measure_part(part: str, quick: bool) -> list[Row]:
 
 
 def parse_parts(words: Sequence[str]) -> list[str]:
-    """The parts that `--only` names, with commas or one by one; all where it names none.
+    """The parts that `--only` names, with commas or one by one; all if it names none.
 
     Raises ValueError for what is no part.
     """

@@ -14,7 +14,7 @@ FRAME = 73
 
 
 def compiled(folder: Path) -> Path:
-    """The ping-pong; raises Lacking where there is no C compiler."""
+    """The ping-pong; raises Lacking if there is no C compiler."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
         raise Lacking("no C compiler: install one, or name it in CC")

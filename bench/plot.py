@@ -18,7 +18,7 @@ BURSTS = ("write, no wait, (int)", "write, no wait, (str, int)", "write, no wait
 
 
 def check() -> None:
-    """Raises BenchError where matplotlib is missing."""
+    """Raises BenchError if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:

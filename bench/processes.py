@@ -9,7 +9,7 @@ from pathlib import Path
 from orcalike.bench.harness import BenchError, Program
 
 WITNESS = -1
-"""Stands for the witness where ranks are counted."""
+"""Stands for the witness when ranks are counted."""
 
 
 def ranks(program: Program) -> dict[int, int]:

@@ -109,7 +109,7 @@ class Place:
     figures: Callable[[str, Sequence[Row]], str]
 
     def replaced(self, text: str, figures: str) -> str:
-        """The text with these figures; raises BenchError where it has no place for them."""
+        """The text with these figures; raises BenchError if it has no place for them."""
         begin, end = f"<!-- {self.region} -->", f"<!-- end of {self.region} -->"
         region = re.compile(f"(?<={begin}\n).*?(?={end}\n)", re.DOTALL)
         changed, count = region.subn(lambda _: figures, text)

@@ -47,7 +47,7 @@ QUICK = Effort(rounds=2, waits=200, bursts=3_000, calls=10_000)
 
 
 def start(stack: ExitStack, members: int, *arguments: str, checkout: Path | None = None) -> Program:
-    """A group that runs `member.py`, with the orcalike of another checkout where one is given."""
+    """A group that runs `member.py`, with the orcalike of another checkout if one is given."""
     other = ["env", f"PYTHONPATH={checkout}"] if checkout else []
     command = [*other, sys.executable, "-P", "-m", "orcalike", "run", "--quiet", "--no-prefix"]
     member = [str(HERE / "member.py"), *arguments]

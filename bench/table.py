@@ -79,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser, time_limit: int) -> None:
 def report(name: str, options: argparse.Namespace, measure: Callable[[], list[Row]]) -> int:
     """Measure within the time limit, print the table, keep the samples; returns the exit code.
 
-    It is 1 where a row falls short of its bar, unless the figures mean little (`--quick`).
+    It is 1 if a row falls short of its bar, unless the figures mean little (`--quick`).
     """
     try:
         with time_limit(options.time_limit):

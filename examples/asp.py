@@ -46,7 +46,7 @@ class Rows:
 
 
 def improved(row: Row, k: int, through: Row) -> Row:
-    """A row with the ways through city k, where they are shorter."""
+    """A row with the ways through city k, if they are shorter."""
     to_k = row[k]
     if to_k == FAR:
         return row

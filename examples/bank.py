@@ -57,7 +57,7 @@ class Book:
 
 @orca.atomic
 def transfer(source: Account, target: Account, book: Book, amount: int) -> bool:
-    """Move money, where there is enough of it and the book has room; whether it was moved."""
+    """Move money, if there is enough of it and the book has room; whether it was moved."""
     if book.is_full() or source.balance() < amount:
         return False
     source.put(-amount)
@@ -73,7 +73,7 @@ def total(*accounts: Account) -> int:
 
 
 def work(accounts: list[Account], book: Book, expected: int, dice: random.Random) -> int:
-    """Transfers until the book is full; how many were this process's. Raises where money is lost."""
+    """Transfers until the book is full; how many were this process's. Raises if money is lost."""
     moved = tried = 0
     while not book.is_full():
         source, target = dice.sample(accounts, 2)

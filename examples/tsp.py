@@ -33,7 +33,7 @@ Tour = tuple[int, ...]
 
 @orca.shared
 class JobQueue:
-    """Hands each job to one process, in their order, and again where that process dies."""
+    """Hands each job to one process, in their order, and again if that process dies."""
 
     def __init__(self) -> None:
         self.jobs: list[Tour] = []  # the next one last

@@ -33,7 +33,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Where tests run in several processes: one by one, but for those that share what is made once."""
+    """If tests run in several processes: one by one, but for those that share what is made once."""
     from xdist.scheduler import LoadScopeScheduling
 
     class OneByOne(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
@@ -52,7 +52,7 @@ def makes_once(file: str) -> bool:
 
 @pytest.fixture(autouse=True, scope="session")
 def signals() -> Iterator[None]:
-    """Programs that the tests start end by Ctrl-C and hang-up, also where the tests themselves do not.
+    """Programs that the tests start end by Ctrl-C and hang-up, also if the tests themselves do not.
 
     Under nohup, or in the background of a script, these are ignored, and that is inherited.
     """

@@ -175,7 +175,7 @@ class Fragile:
 
 @orca.atomic
 def transfer(source: Counter, target: Counter, amount: int = 1) -> int:
-    """Move something from one to the other; raises where there is not enough."""
+    """Move something from one to the other; raises if there is not enough."""
     target.add(amount)
     if source.get() < amount:
         raise ValueError(f"only {source.get()}")
@@ -185,7 +185,7 @@ def transfer(source: Counter, target: Counter, amount: int = 1) -> int:
 
 @orca.atomic(undo=True)
 def transfer_undone(source: Counter, target: Counter, amount: int) -> int:
-    """The same; where it raises, both are as they were."""
+    """The same; if it raises, both are as they were."""
     target.add(amount)
     return source.take(amount)
 
@@ -211,7 +211,7 @@ _arrivals: dict[str, threading.Event] = {}
 
 
 def pass_gate(name: str) -> None:
-    """Wait at the gate of that name, where there is one."""
+    """Wait at the gate of that name, if there is one."""
     gate = _gates.get(name)
     if gate is not None:
         _arrivals[name].set()

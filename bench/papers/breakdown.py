@@ -78,7 +78,7 @@ def _shape(wholes: list[float], kernels: list[float], samples: list[Sample]) -> 
 
 
 def _layers(samples: list[Sample], side: str, names: tuple[str, ...]) -> list[list[float]]:
-    """For each layer, its seconds in each round; 0 where it is not on the way."""
+    """For each layer, its seconds in each round; 0 if it is not on the way."""
     return [
         [sample[side].get(name, 0.0) if name in names else 0.0 for sample in samples]
         for name in LAYERS

@@ -66,7 +66,7 @@ def start(
 
 
 def compile_limit(stack: ExitStack) -> Path:
-    """The limit in C, in a temporary folder; raises BenchError where there is no C compiler."""
+    """The limit in C, in a temporary folder; raises BenchError if there is no C compiler."""
     return compiled(Path(stack.enter_context(tempfile.TemporaryDirectory())))
 
 

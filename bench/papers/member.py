@@ -98,7 +98,7 @@ class Seat:
         self.inbox = Inbox()
 
     def alone(self, kind: str, count: int) -> float | None:
-        """What rank 0 does alone: the seconds of one; None where others have a part in it."""
+        """What rank 0 does alone: the seconds of one; None if others have a part in it."""
         name, *numbers = kind.split(":")
         if name == "hello":
             return 0.0

@@ -1,4 +1,4 @@
-"""Plots of shapes, by matplotlib where it is installed (`pip install 'orcalike[bench]'`)."""
+"""Plots of shapes, by matplotlib if it is installed (`pip install 'orcalike[bench]'`)."""
 
 from __future__ import annotations
 

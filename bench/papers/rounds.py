@@ -25,7 +25,7 @@ PER_ROUND = (1, 5, 10, 25, 50, 100)
 
 
 def start_rounds(stack: ExitStack, members: int, layers: str) -> Program:
-    """A group with a stack of layers, for rounds; rank 0 is its sequencer where there is one."""
+    """A group with a stack of layers, for rounds; rank 0 is its sequencer if there is one."""
     return start(stack, members, layers, program="rounds_member.py", sequencer="rank")
 
 

@@ -61,7 +61,7 @@ class Counter(Layer):
             self.endpoint.viewed(view)
 
     def up_cast(self, message: Message) -> None:
-        """One message; this member's own ones come back where there is an order."""
+        """One message; this member's own ones come back if there is an order."""
         if message.source != self.place:
             self.received += 1
             if self.received >= self.wanted:

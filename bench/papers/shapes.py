@@ -76,7 +76,7 @@ class Shape:
     original_unit: str = ""
     notes: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    """Names of the x 0, 1, ... where they are no numbers: then shapes are shares of the sum."""
+    """Names of the x 0, 1, ... if they are no numbers: then shapes are shares of the sum."""
 
     def sides(self) -> list[tuple[str, str, Curve]]:
         """All curves, each with its side and its unit."""
@@ -89,7 +89,7 @@ class Shape:
     def relative(self, curve: Curve) -> list[float]:
         """Its points, each divided by the first one.
 
-        Where x are categories: by the sum, and what stands beside by that of today's first curve.
+        If x are categories: by the sum, and what stands beside by that of today's first curve.
         """
         whole = curve.points[0].y
         if self.categories:

@@ -41,7 +41,7 @@ Span = tuple[float, float]
 
 
 class Counter:
-    """What is shared, where a peer shares objects of a class."""
+    """What is shared, if a peer shares objects of a class."""
 
     def __init__(self) -> None:
         self.value = 0
@@ -131,12 +131,12 @@ class Team:
             self.ends.append(ours)
 
     def ready(self) -> None:
-        """Wait until all are connected. Raises EOFError where one has ended instead."""
+        """Wait until all are connected. Raises EOFError if one has ended instead."""
         for end in self.ends:
             end.recv()
 
     def burst(self, mine: Callable[[int], object], count: int) -> float:
-        """All at once; seconds of one write. Raises EOFError where a member has ended instead."""
+        """All at once; seconds of one write. Raises EOFError if a member has ended instead."""
         for end in self.ends:
             end.send(count)
         spans = [span(mine, count)]

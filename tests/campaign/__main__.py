@@ -2,7 +2,7 @@
 
     python -m tests.campaign --only G7,G12 --times 0.2
 
-Prints each figure as it comes and all of them as a table at the end. Exit code 1 where one falls
+Prints each figure as it comes and all of them as a table at the end. Exit code 1 if one falls
 short of its bar.
 """
 

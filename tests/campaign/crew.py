@@ -135,7 +135,7 @@ class Crew:
             self._heard.notify_all()
 
     def until(self, holds: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
-        """Wait until something holds; raises Stuck where it never does."""
+        """Wait until something holds; raises Stuck if it never does."""
         end = time.monotonic() + patience
         with self._heard:
             while not holds():

@@ -183,7 +183,7 @@ def measure_false_suspicion(scale: Scale) -> list[Figure]:
 def measure_flush(scale: Scale) -> list[Figure]:
     """G16: members leave a group that writes 1,000 times a second; for how long does it stand still?
 
-    Not as fast as it can: where all cores are taken, the scheduler's turns are what is measured.
+    Not as fast as it can: if all cores are taken, the scheduler's turns are what is measured.
     """
     crew = started(Path(tempfile.mkdtemp(prefix="orcalike-")), Settings(interval=0.005), 16, 6)
     strikes = []

@@ -163,7 +163,7 @@ class Run:
         return [self.dice.choice([sequencer, *others])]
 
     def _stop(self, member: Member, seconds: float) -> None:
-        """Have it stand still; where the others went on without it, it joins again."""
+        """Have it stand still; if the others went on without it, it joins again."""
         member.signal(signal.SIGSTOP)
         time.sleep(seconds)
         member.signal(signal.SIGCONT)
@@ -224,7 +224,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Runs until all cycles are done; exit code 1 where anything was wrong."""
+    """Runs until all cycles are done; exit code 1 if anything was wrong."""
     options = arguments()
     print(f"{'SEED':>6} {'FAULTS':>6} {'MESSAGES':>9} {'ACKED':>8} {'LOST':>5} {'WRONG':>6}  PAUSE")
     everything: list[float] = []

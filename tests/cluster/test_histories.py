@@ -1,4 +1,4 @@
-"""Real processes whose histories are judged: the campaign's harness, where nothing goes wrong."""
+"""Real processes whose histories are judged: the campaign's harness, without faults."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """I20 without any knowledge of the order: is there a linearization? (Wing and Gong; Lowe.)
 
 Writes and their results, object by object: a history is linearizable if each object's is. The search
-takes the operations that may come first one after the other, and goes back where none is left; what
+takes the operations that may come first one after the other, and goes back when none is left; what
 was tried is remembered as (the set of what was taken, the state), after Lowe.
 """
 
@@ -24,7 +24,7 @@ STEPS_MAX = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One operation as its caller saw it; `returned` is NEVER where the outcome is unknown."""
+    """One operation as its caller saw it; `returned` is NEVER if the outcome is unknown."""
 
     invoked: int
     returned: int
@@ -46,7 +46,7 @@ class _Event:
 def linearizable(
     calls: list[Call], model: Model, start: Any, steps: int = STEPS_MAX
 ) -> bool | None:
-    """Whether the calls of one object have a linearization; None where the search was given up."""
+    """Whether the calls of one object have a linearization; None if the search was given up."""
     events = _events(calls)
     returns = {event.number: at for at, event in enumerate(events) if not event.is_call}
     known = sum(call.returned != NEVER for call in calls)
@@ -87,7 +87,7 @@ def linearizable(
 
 
 def _step(model: Model, state: Any, call: Call) -> tuple[Any, object] | None:
-    """The state after a call, where it may come next with the result that it had."""
+    """The state after a call, if it may come next with the result that it had."""
     if not model.ready(state, call.operation, call.args):
         return None
     after, expected = model.step(state, call.operation, call.args)

@@ -58,7 +58,7 @@ def judge_histories(histories: list[History], degree: int, most: int = 10_000) -
 
 
 def main() -> None:
-    """The command line: exit code 1 where something is wrong."""
+    """The command line: exit code 1 if something is wrong."""
     parser = argparse.ArgumentParser(prog="tests.histories", description=__doc__)
     parser.add_argument("folder", type=Path, help="what ORCALIKE_HISTORY named")
     parser.add_argument("--r", type=int, default=0, help="the resilience degree (default: 0)")

@@ -85,7 +85,7 @@ class Queue:
 
 
 class Bank(Unguarded):
-    """Accounts; `move` gives the balance that is left, or raises where it is too small."""
+    """Accounts; `move` gives the balance that is left, or raises if it is too small."""
 
     def start(self, args: Sequence[Any]) -> State:
         """So many accounts, with so much in each."""

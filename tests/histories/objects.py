@@ -148,7 +148,7 @@ def _compare(story: Story, part: Part, begins: int) -> Iterator[Violation]:
 def _missing(
     story: Story, part: Part, canon: Canon, index: dict[MessageId, int]
 ) -> Iterator[Violation]:
-    """I19: what ran elsewhere, and was delivered here, has run here where the member stayed to the end."""
+    """I19: what ran elsewhere, and was delivered here, has run here if the member stayed to the end."""
     if part.begins is None or not part.history.left:
         return
     following = part.begins + len(part.runs)

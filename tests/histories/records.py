@@ -26,7 +26,7 @@ class Violation:
 
     invariant: str
     member: str
-    """The incarnation at which it shows; "" where it shows at none."""
+    """The incarnation at which it shows; "" if it shows at none."""
     what: str
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ def load(folder: Path, group: str = "default") -> list[History]:
 
 
 def read(path: Path) -> History | None:
-    """The history in a file; None where it holds not even its first line."""
+    """The history in a file; None if it holds not even its first line."""
     records = list(_parse(path))
     if not records:
         return None

@@ -13,7 +13,7 @@ from tests.instructions.counting import CannotCount, count, figures, renew
 
 
 def main() -> int:
-    """Count, show, and renew where that is asked for; returns the exit code."""
+    """Count, show, and renew if that is asked for; returns the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

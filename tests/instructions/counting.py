@@ -75,7 +75,7 @@ def figures() -> dict[str, dict[str, float]]:
 
 
 def unknown(counts: Counts) -> str | None:
-    """Why there are no figures for this build; None where there are."""
+    """Why there are no figures for this build; None if there are."""
     known = figures()
     if counts.build not in known:
         return f"no figures for {counts.build}: there are some for {', '.join(known)}"

@@ -1,6 +1,6 @@
 """No operation takes more instructions than it did: no timing, so no noise.
 
-Where a change is meant to cost: `python -m tests.instructions --renew`.
+If a change is meant to cost: `python -m tests.instructions --renew`.
 """
 
 from __future__ import annotations

@@ -77,11 +77,11 @@ NOT_SHARED = {
         "test_deepcopy": "a shared object has no other one beside it to be copied to",
     },
 }
-"""Which cannot where the objects are shared."""
+"""Which cannot if the objects are shared."""
 
 OUTSIDE = "it changes the object otherwise than by its operations"
 DEEP = "thousands of objects in one another"
-LONG = "tens of thousands of writes, which run where the object is not shared"
+LONG = "tens of thousands of writes, which run on an object that is not shared"
 
 SKIPPED = {
     "list": {"test_init": OUTSIDE, "test_repr_deep": DEEP},
@@ -95,7 +95,7 @@ SKIPPED = {
         "test_long_steadystate_queue_popright": LONG,
     },
 }
-"""Which are not run where the objects are shared: the replicas differ after most, as they must."""
+"""Which are not run if the objects are shared: the replicas differ after most, as they must."""
 
 LIFETIME = {"test_free_after_iterating": CPYTHON, "test_gc_doesnt_blowup": CPYTHON}
 

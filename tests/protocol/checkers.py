@@ -232,7 +232,7 @@ class JoinState(Checker):
             self.fail(member, f"its state is not what others had seen at {view.identity}")
 
     def _begin_empty(self, member: int, view: Installed, end: int) -> None:
-        """Right for a witness, and where no replica was there that had seen a cast."""
+        """Right for a witness, and if no replica was there that had seen a cast."""
         self._began[member] = end
         for other in view.replicas:
             past = self.canon.canon[self._began.get(other, end) : end]

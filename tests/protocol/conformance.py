@@ -97,7 +97,7 @@ for _name in (*DOWNCALLS, *UPCALLS):
 
 
 def check_layer(make_layer: MakeLayer, changes: Collection[str] = ()) -> None:
-    """Raise AssertionError where a call does not arrive at the other side as it was made.
+    """Raise AssertionError if a call does not arrive at the other side as it was made.
 
     `changes` names the calls that the layer is there to change.
     """
@@ -137,7 +137,7 @@ def _check_call(make_layer: MakeLayer, name: str, args: tuple[Any, ...], *, down
 
 
 def check_headers(make_layer: MakeLayer, body: bytes = b"a body") -> None:
-    """Raise AssertionError where what one endpoint's layer sends is not what another's hands up."""
+    """Raise AssertionError if what one endpoint's layer sends is not what another's hands up."""
     sends: dict[str, tuple[Any, ...]] = {"cast": (), "send": ((1,),), "contact": ("sim:peer",)}
     for name, args in sends.items():
         layer, below, _ = _between(make_layer)

@@ -48,7 +48,7 @@ def shapes() -> Iterator[list[LayerSpec]]:
 
 
 def fresh(specs: list[LayerSpec], state: str) -> Stack:
-    """A stack; "joined": it has made a group, where it can. On "bare" ones nothing stands."""
+    """A stack; "joined": it has made a group, if it can. On "bare" ones nothing stands."""
     stack = Stack(specs, StackConfig("group"), ME, 1)
     if state != "bare":
         stack.above = Plain(stack)

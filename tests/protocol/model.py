@@ -232,7 +232,7 @@ class Model:
             self._wake(set(step.things))
 
     def _try(self, step: Step) -> bool:
-        """Run it where its guard holds; else it waits."""
+        """Run it if its guard holds; else it waits."""
         try:
             holds = step.guard is None or step.guard(*step.args, **step.named)
         except Exception as error:  # noqa: BLE001 - whatever a guard raises

@@ -40,7 +40,7 @@ def switch(name: str, breaks: str, *ids: str) -> None:
 
 
 LOSS = ("I1", "I2", "I3", "I6", "I8", "I9", "I10", "I11", "I14", "I16", "I17")
-"""What is found where a packet that was delivered gets lost, or another gets its place."""
+"""What is found if a packet that was delivered gets lost, or another gets its place."""
 
 switch("one-holder-less", "a packet is accepted with r holders, not r + 1", *LOSS)
 switch("read-tentative", "the sequencer delivers what is tentative (H3)", *LOSS)
@@ -141,7 +141,7 @@ SEEDS: dict[str, tuple[int, ...]] = {
 
 
 def caught(name: str, seeds: Iterable[int]) -> tuple[int, str] | None:
-    """The first seed that shows the switch thrown, and by which invariant; None where none does.
+    """The first seed that shows the switch thrown, and by which invariant; None if none does.
 
     The same scenario without sabotage must pass: else what was found is something else.
     """

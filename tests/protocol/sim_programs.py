@@ -24,7 +24,7 @@ class Member(Protocol):
         """The object of that name is on its way."""
 
     def object_of(self, name: str) -> Any:
-        """The object of that name, or None where this member has not got it."""
+        """The object of that name, or None if this member has not got it."""
 
 
 Action = Callable[[Member, Random], object]
@@ -68,7 +68,7 @@ class Late:
 
 
 def on(name: str, act: Callable[[Any, Random], object]) -> Action:
-    """An action on the object of that name, where the member has it."""
+    """An action on the object of that name, if the member has it."""
 
     def action(member: Member, dice: Random) -> object:
         shared = member.object_of(name)

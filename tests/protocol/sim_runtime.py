@@ -170,7 +170,7 @@ class Participant:
         self.invocations.append(invocation)
 
     def object_of(self, name: str) -> Any:
-        """The object of that name, or None where this member has not got it."""
+        """The object of that name, or None if this member has not got it."""
         invocation = self.objects.get(name)
         if invocation is None or not invocation.done() or invocation.exception() is not None:
             return None

@@ -92,7 +92,7 @@ def test_the_sequencer_numbers_and_broadcasts() -> None:
 
 
 def test_members_elect_another_sequencer() -> None:
-    """2.2: "the remaining group members elect a new one": the oldest, where all can tell."""
+    """2.2: "the remaining group members elect a new one": the oldest, if all can tell."""
     hands = group()
     hands.leave("a")
     hands.stabilize()

@@ -19,7 +19,7 @@ CONTROL = 1 << 63
 
 
 def unwatched(stack: str) -> Hands:
-    """Without checkers: where a member itself is made to lie, a history proves nothing."""
+    """Without checkers: if a member itself is made to lie, a history proves nothing."""
     hands = Hands(stack)
     hands.watch = Checker()
     return hands

@@ -231,7 +231,7 @@ NEVER = (1 << 63) - 1
 def test_each_write_is_looked_at_within_so_many_looks_as_there_are_objects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also where many wait, and others are written all the time; then all is quiet."""
+    """Also if many wait, and others are written all the time; then all is quiet."""
     stage = make(monkeypatch, "some", 3)
     first, _, odd = stage.participants
     made = [Share(first.runtime).nowait(Heap, f"heap {number}") for number in range(OBJECTS)]

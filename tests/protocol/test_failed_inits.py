@@ -1,4 +1,4 @@
-"""An `__init__` that raises, where not all members have the class: all go on with one object table."""
+"""An `__init__` that raises, if not all members have the class: all go on with one object table."""
 
 from __future__ import annotations
 

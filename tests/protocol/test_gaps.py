@@ -1,6 +1,6 @@
 """What is lost on a link leaves a gap, and the next frame shows it: a new view closes it (I2, I28).
 
-Links are FIFO, so that something is missing only where one broke and stands again, perhaps without
+Links are FIFO, so that something is missing only if one broke and stands again, perhaps without
 this end having seen that.
 """
 

@@ -201,7 +201,7 @@ def test_focus_and_dump() -> None:
 
 
 STOPPED = ("I28", "E1")
-"""What is found where a group stands still, or says that something is wrong."""
+"""What is found if a group stands still, or says that something is wrong."""
 
 FAULTS = ["lose=5", "repeat=20", "reorder=20", "lose=2,repeat=10,reorder=10,delay=10"]
 
@@ -211,7 +211,7 @@ FAULTS = ["lose=5", "repeat=20", "reorder=20", "lose=2,repeat=10,reorder=10,dela
 def test_safety_needs_no_luck(faults: str, where: str) -> None:
     """4: a layer that misses what it needs from below may stop; it does not deliver wrongly.
 
-    TOTAL needs FIFO. Where messages are lost or reordered below it, members stay behind, and say
+    TOTAL needs FIFO. If messages are lost or reordered below it, members stay behind, and say
     so; none of them delivers another order than the others.
     """
     complaints = 0

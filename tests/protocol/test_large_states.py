@@ -94,7 +94,7 @@ def test_a_state_that_cannot_travel_is_refused_and_the_group_goes_on(
 
 
 def refuse(donor: Any, name: str) -> None:
-    """Have a member fail where it gives that object."""
+    """Have a member fail when it gives that object."""
 
     def parts_of(replica: Replica) -> Iterator[Any]:
         if replica.name == name:

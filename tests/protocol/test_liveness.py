@@ -19,7 +19,7 @@ from tests.protocol.test_schedules import START, D, cuts, scenario
 
 
 def ends_of(run: Run) -> dict[str, str | None]:
-    """Why the latest endpoint of each process is out; None where it is not."""
+    """Why the latest endpoint of each process is out; None if it is not."""
     return {name: each.exited for name, each in run.current.items()}
 
 

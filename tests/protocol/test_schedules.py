@@ -1,7 +1,7 @@
 """Schedules by name: each breaks a group whose core lacks one detail, and only such a group.
 
-Four of them lose an acknowledged write, or the whole group, where a detail of H12 is missing; two
-make two primaries, or forget what was acknowledged, where one of H1 is (docs/internals/decisions.md).
+Four of them lose an acknowledged write, or the whole group, if a detail of H12 is missing; two
+make two primaries, or forget what was acknowledged, if one of H1 is (docs/internals/decisions.md).
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ SCHEDULES = {
     dying_while_it_gives: ("donor-not-replaced", {"I28"}),
 }
 """Each schedule: the detail that it needs (a switch of `tests.protocol.sabotage`), and what is
-found where that is missing."""
+found if that is missing."""
 
 
 @pytest.mark.parametrize("make", SCHEDULES, ids=lambda make: make.__name__)

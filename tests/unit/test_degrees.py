@@ -105,7 +105,7 @@ class Safe:
 
 @orca.shared
 class Safer(Safe):
-    """What it inherits has the degree of this class, where it has none of its own."""
+    """What it inherits has the degree of this class, if it has none of its own."""
 
     @orca.write(resilience=5)
     def add_most_safely(self) -> None:

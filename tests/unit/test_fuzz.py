@@ -1,4 +1,4 @@
-"""The fuzzer takes inputs, repeats them from a seed, and says where sanitizers are missing."""
+"""The fuzzer takes inputs, repeats them from a seed, and says if sanitizers are missing."""
 
 from __future__ import annotations
 

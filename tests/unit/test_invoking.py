@@ -84,7 +84,7 @@ def test_what_ran_first_ends_with_its_result(group: orca.Group, counter: Counter
 
 
 def test_withdrawal_of_a_call_in_the_lock_queue(journal: Journal) -> None:
-    """It comes behind the call, which has run by then where its guard was true."""
+    """It comes behind the call, which has run by then if its guard was true."""
     with Gate("slow") as gate:
         slow = journal.note_slowly.nowait("slow")
         gate.wait_until_reached()

@@ -69,7 +69,7 @@ def test_a_call_that_nothing_can_let_go_on_is_named_once(
 def test_a_read_that_waits_for_its_guard_for_long_says_so_and_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It raised AttributeError out of the call after 10 s, where the guard was still false."""
+    """It raised AttributeError out of the call after 10 s, while the guard was still false."""
     with orca.join(listen=f"unix:{tmp_path}/group") as group:
         lock = group.share(Lock, "lock")
         caplog.set_level(logging.INFO, "orcalike")

@@ -1,4 +1,4 @@
-"""`run`: a program's coroutine, on uvloop where that is installed."""
+"""`run`: a program's coroutine, on uvloop if that is installed."""
 
 from __future__ import annotations
 

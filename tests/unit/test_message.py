@@ -11,7 +11,7 @@ from orcalike.transport.wire.message import Message
 
 @given(st.binary(max_size=300), st.lists(st.binary(max_size=120), max_size=8))
 def test_headers_come_off_in_the_other_order(body: bytes, headers: list[bytes]) -> None:
-    """However many: where the headroom does not do, the buffer grows."""
+    """However many: if the headroom does not do, the buffer grows."""
     message = Message(body)
     for header in headers:
         message.push_header(header)

@@ -249,7 +249,7 @@ def killed_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.P
 def test_all_that_a_dead_member_sent_comes_before_its_death(
     end: End, sender: Sender, seen: str
 ) -> None:
-    """Also where its end is seen in the same moment as all that it had sent."""
+    """Also if its end is seen in the same moment as all that it had sent."""
     sender.tell("kill")
     if seen == "with its end":
         os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
@@ -303,7 +303,7 @@ def test_a_closed_socket_is_no_death(end: End, sender: Sender) -> None:
 def test_the_end_that_made_the_connection_knows_of_a_death_as_well(
     make_end: Ends, tmp_path: Path
 ) -> None:
-    """Even where a third process, which lives on, made the listening socket (a launcher)."""
+    """Even if a third process, which lives on, made the listening socket (a launcher)."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{tmp_path}/launched")
     listener.listen(8)

@@ -200,7 +200,7 @@ def test_a_set_that_may_go_on_meets_all_holders(size: int) -> None:
 
 @pytest.mark.parametrize("size", range(1, MOST + 1))
 def test_so_many_failures_as_the_degree_says_are_survived(size: int) -> None:
-    """Where a majority is left, R members may die at once, and the rest goes on."""
+    """If a majority is left, R members may die at once, and the rest goes on."""
     members = set(range(1, size + 1))
     for degree in range((size - 1) // 2 + 1):
         for dead in subsets(members):

@@ -161,7 +161,7 @@ def test_an_object_that_begins_so_is_not_shared(group: orca.Group, kind: str) ->
 def test_the_write_that_makes_it_so_says_so(
     group: orca.Group, operation: str, kind: str, warm: int
 ) -> None:
-    """With the first call of an operation, and where it was called often without harm."""
+    """With the first call of an operation, and when it was called often without harm."""
     keeper = group.share(Keeper, "keeper")
     for _ in range(warm):
         getattr(keeper, operation)("plain")

@@ -223,7 +223,7 @@ def test_the_sequencer_dies_time_and_again(counting: Counting, options: str) -> 
 def test_rank_comes_back_and_gets_the_state(
     counting: Counting, sequencer: str, scheme: str
 ) -> None:
-    """Each of them, rank 0 too, which made the group where there is no witness."""
+    """Each of them, rank 0 too, which makes the group if there is no witness."""
     with counting.run("-n3", "--restart", "1", "--sequencer", sequencer, scheme) as run:
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)

@@ -114,7 +114,7 @@ if __name__ == "__main__":
 
 # ['held', 'held', 'held', 'held'] True
 # True
-# this barrier takes no action: call it where `wait` has returned 0, and wait again
+# this barrier takes no action: call it if `wait` has returned 0, and wait again
 """
 
 

@@ -259,7 +259,7 @@ def test_the_group_can_be_left_meanwhile(cli: Cli) -> None:
 
 
 def test_a_member_can_be_lost_meanwhile(cli: Cli) -> None:
-    """The others form their view, also where the loss is in the midst of it."""
+    """The others form their view, also if the loss is in the midst of it."""
     run = cli.run("-n3", "--keep-going", cli.write(OBJECTS + LOSES_ONE))
     states = said(run.stdout, "state")
     assert len(states) == 2, run.stdout + run.stderr
@@ -276,7 +276,7 @@ def test_members_on_event_loops(cli: Cli) -> None:
 
 
 def test_what_cannot_be_at_one_moment_is_tried_again(cli: Cli) -> None:
-    """An operation that goes on for ever may have begun where its place could not be taken yet."""
+    """An operation that goes on for ever may have begun when its place could not be taken yet."""
     run = cli.run("-n3", cli.write(OBJECTS + TRIED_AGAIN))
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("went on") == 3

@@ -30,7 +30,7 @@ class Mutant:
     tests: tuple[str, ...]
     """Test ids of pytest; one of them must fail."""
     equivalent: str = ""
-    """Why no test can fail, where the edit changes nothing that can be seen."""
+    """Why no test can fail, if the edit changes nothing that can be seen."""
 
     def apply(self, text: str) -> str:
         """The file's text with the edit; raises ValueError if `old` does not occur exactly once."""

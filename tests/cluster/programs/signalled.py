@@ -119,7 +119,7 @@ class Storm:
     def _ignored(self, found: sys.UnraisableHookArgs) -> None:
         """Python dropped what a handler raised, as in a finalizer: nothing ends the call then.
 
-        Where orcalike was the reason no other hit comes, and the member makes no progress.
+        If orcalike was the reason no other hit comes, and the member makes no progress.
         """
         sys.__unraisablehook__(found)
         module = str(getattr(found.object, "__module__", None) or "")
