@@ -87,7 +87,7 @@ class Inbox:
         return time.monotonic() - began
 
 
-class Seat:
+class Worker:
     """What one rank does."""
 
     def __init__(self, group: orca.Group) -> None:
@@ -166,4 +166,4 @@ class Seat:
 
 if __name__ == "__main__":
     with join() as group:
-        Seat(group).run()
+        Worker(group).run()

@@ -17,6 +17,7 @@ import pytest
 
 import orcalike
 import orcalike.errors
+from tests.words import BANS, Ban, prose
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orcalike", "runtime", "transport")
@@ -238,3 +239,41 @@ def test_files_can_be_read_in_one_go() -> None:
         if (count := len(path.read_text().splitlines())) > LINES_MAX
     }
     assert long == {}
+
+
+@cache
+def texts() -> dict[str, str]:
+    """By file, what is said in the project's own words."""
+    paths = [
+        *files(*FOLDERS),
+        *files("docs", suffixes=(".md",)),
+        *files("tests/campaign/mutants", suffixes=(".toml",)),
+        *ROOT.glob("*.md"),
+    ]
+    return {name_of(path): prose(path) for path in paths}
+
+
+def in_place(name: str, place: str) -> bool:
+    """Whether a file is this one, or in this folder."""
+    return name == place or name.startswith(f"{place}/")
+
+
+@pytest.mark.parametrize("ban", BANS, ids=lambda ban: ban.words.partition("|")[0].strip("(?:"))
+def test_banned_words_are_left_in_listed_files_only(ban: Ban) -> None:
+    found = [name for name, text in texts().items() if ban.stands_in(text)]
+    more = [name for name in found if not any(in_place(name, place) for place in ban.left)]
+    assert more == [], f"write: {ban.instead}"
+    clean = [place for place in ban.left if not any(in_place(name, place) for name in found)]
+    assert clean == [], "take what is clean off the list in tests/words.py"
+
+
+def test_a_banned_word_is_found_in_comments_docstrings_and_names(tmp_path: Path) -> None:
+    path = tmp_path / "sample.py"
+    for text, is_found in (
+        ('"""Nobody is there."""\n', True),
+        ("number = 1  # for somebody\n", True),
+        ("def test_who_waits(): ...\n", True),
+        ("#: As `who` says.\nwhose = 'nobody'\n", False),
+    ):
+        path.write_text(text)
+        assert BANS[0].stands_in(prose(path)) is is_found, text

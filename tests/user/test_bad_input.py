@@ -120,7 +120,7 @@ def test_a_name_that_is_shared_with_another_class(cli: Cli) -> None:
     check(run(cli, program), 1, "ClassMismatch", "'hits' is shared as prog:Counter", "prog:Other")
 
 
-def test_an_operation_that_raises_says_where(cli: Cli) -> None:
+def test_an_operation_that_raises_names_its_line(cli: Cli) -> None:
     program = write(
         cli,
         """
