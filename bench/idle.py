@@ -18,7 +18,7 @@ from pathlib import Path
 from orcalike.bench import processes
 from orcalike.bench.harness import Program
 from orcalike.bench.table import Bar, Row, compare, run_script
-from orcalike.environment import find_detection
+from orcalike.launch_protocol.environment import find_detection
 
 HERE = Path(__file__).parent
 MEMBERS = 3

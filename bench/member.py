@@ -21,6 +21,7 @@ import uvloop
 import orcalike as orca
 from orcalike.bench.subjects import RECORDS, Plain, Shared
 from orcalike.runtime.marshal import Codec
+from orcalike.session.joining import Joining
 
 STATEMENTS = {
     "read": "it.get()",
@@ -101,7 +102,7 @@ def packed(value: object) -> object:
     return msgpack.unpackb(msgpack.packb(value))
 
 
-def join() -> orca.joining.Joining:
+def join() -> Joining:
     """The group, with the degree that the command line asks for."""
     found = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--resilience=")]
     if not found:

@@ -17,7 +17,9 @@ def ranks(program: Program) -> dict[int, int]:
     found = {}
     for pid in {int(thread.parent.parent.name) for thread in program.threads()}:
         with contextlib.suppress(OSError):  # a process may end while it is looked at
-            if b"orcalike.witness" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            if b"orcalike.launcher.witness" in Path(f"/proc/{pid}/cmdline").read_bytes().split(
+                b"\0"
+            ):
                 found[WITNESS] = pid
             for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 if variable.startswith(b"ORCALIKE_RANK="):

@@ -6,7 +6,7 @@ python examples/word_count.py
 from multiprocessing import Pool
 
 from orcalike import Manager  # instead of: from multiprocessing import Manager
-from orcalike.proxies import DictProxy, LockProxy
+from orcalike.objects.proxies import DictProxy, LockProxy
 
 TEXT = """\
 the replicas are ordinary objects and the order is the same everywhere

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from orcalike._version import __version__
 
 try:
-    from orcalike.declare import atomic, invariant, local, read, shared, write
+    from orcalike.declare.decorators import atomic, invariant, local, read, shared, write
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("orcalike."):
         raise
@@ -57,21 +57,21 @@ from orcalike.errors import (
     TooManyWaiting,
     WindowFull,
 )
-from orcalike.lazy import attributes as _lazy_attributes
-from orcalike.log import Fallback as _Fallback
 from orcalike.runtime.durations import Duration
 from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
+from orcalike.session.lazy_names import attributes as _lazy_attributes
+from orcalike.session.log import Fallback as _Fallback
 from orcalike.transport.degree import Resilience
 
 if TYPE_CHECKING:
-    from orcalike.bars import progress
     from orcalike.group import Group
-    from orcalike.info import Blocked, GroupInfo
-    from orcalike.joining import Joining
-    from orcalike.loops import run
-    from orcalike.managers import Manager
+    from orcalike.objects.manager import Manager
+    from orcalike.objects.progress_bar import progress
     from orcalike.runtime.moment import caller, now, position, random
+    from orcalike.session.event_loop import run
+    from orcalike.session.group_info import Blocked, GroupInfo
+    from orcalike.session.joining import Joining
     from orcalike.transport.stability import Stability
     from orcalike.transport.view import Member, View
 
@@ -113,8 +113,8 @@ def join(
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
     contradict each other.
     """
-    from orcalike.joining import Joining  # not at the top: see _OF_GROUPS
-    from orcalike.plan import Plan, make_plan
+    from orcalike.session.joining import Joining  # not at the top: see _OF_GROUPS
+    from orcalike.session.options import Plan, make_plan
 
     def plan() -> Plan:
         return make_plan(
@@ -158,7 +158,9 @@ def connect(*args: Any, **kwargs: Any) -> Group:
     The group is left by `group.close()`, or when the interpreter ends. Takes and raises what `join`
     does; in a coroutine use `async with join()`.
     """
-    from orcalike.joining import connect as open_until_exit  # not at the top: see _OF_GROUPS
+    from orcalike.session.joining import (
+        connect as open_until_exit,  # not at the top: see _OF_GROUPS
+    )
 
     return open_until_exit(join(*args, **kwargs))
 
@@ -166,19 +168,19 @@ def connect(*args: Any, **kwargs: Any) -> Group:
 # What only the members of a group need takes most of the time of an import: `join` imports it, and
 # so does the first use of one of these names.
 _OF_GROUPS = {
-    "Blocked": "orcalike.info",
+    "Blocked": "orcalike.session.group_info",
     "Group": "orcalike.group",
-    "GroupInfo": "orcalike.info",
-    "Manager": "orcalike.managers",
+    "GroupInfo": "orcalike.session.group_info",
+    "Manager": "orcalike.objects.manager",
     "Member": "orcalike.transport.view",
     "Stability": "orcalike.transport.stability",
     "View": "orcalike.transport.view",
     "caller": "orcalike.runtime.moment",
     "now": "orcalike.runtime.moment",
     "position": "orcalike.runtime.moment",
-    "progress": "orcalike.bars",
+    "progress": "orcalike.objects.progress_bar",
     "random": "orcalike.runtime.moment",
-    "run": "orcalike.loops",
+    "run": "orcalike.session.event_loop",
 }
 
 

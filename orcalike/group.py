@@ -10,21 +10,21 @@ import weakref
 from collections.abc import AsyncIterator, Iterator
 from queue import Empty, SimpleQueue
 
-from orcalike import failpoints
-from orcalike.endpoint import Endpoint
-from orcalike.environment import find_seed
 from orcalike.errors import GroupClosed, OrcalikeError, StackError
-from orcalike.group_calls import Drop, Find, Share, Whole
-from orcalike.info import Blocked, GroupInfo, next_seqno_of
-from orcalike.long_operations import LongOperations
-from orcalike.notebook import html_of_group
-from orcalike.own_calls import OwnCalls
-from orcalike.plan import Plan
-from orcalike.recovery import Rejoin, Reset
+from orcalike.launch_protocol.environment import find_seed
 from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime, refuse_inside
 from orcalike.runtime.receipts import NO_STABLE
+from orcalike.session import failpoints
+from orcalike.session.group_calls import Drop, Find, Share, Whole
+from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of
+from orcalike.session.long_operations import LongOperations
+from orcalike.session.notebook import html_of_group
+from orcalike.session.options import Plan
+from orcalike.session.own_calls import OwnCalls
+from orcalike.session.recovery import Rejoin, Reset
+from orcalike.session.session import Endpoint
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held
 from orcalike.transport.layers.stable import Stable

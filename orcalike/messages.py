@@ -30,15 +30,16 @@ from typing import Literal, NoReturn
 
 import msgpack
 
-from orcalike.endpoint import LEAVE_WITHIN, Endpoint
-from orcalike.info import Blocked, GroupInfo, next_seqno_of
-from orcalike.plan import Plan, make_plan
-from orcalike.recovery import check_minimum
 from orcalike.runtime import waits
 from orcalike.runtime.codes import Code
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
 from orcalike.runtime.raising import fresh
+from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of
+from orcalike.session.options import Plan, make_plan
+from orcalike.session.recovery import check_minimum
+from orcalike.session.session import LEAVE_WITHIN, Endpoint
+from orcalike.session.waiting import SAY_EVERY
 from orcalike.transport.degree import (
     AVAILABLE,
     NUMBER_MAX,
@@ -54,7 +55,6 @@ from orcalike.transport.layers.pack import Pack
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View, resets_of
 from orcalike.transport.wire.message import Message
-from orcalike.watch import SAY_EVERY
 
 MESSAGE_MAX = 16_777_216
 """Bytes of a message."""

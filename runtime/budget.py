@@ -5,7 +5,7 @@ which it waited. One that goes past the bound is reported with its name, at most
 third time in a minute, and this replica runs it in pop-up threads, until it has kept within the
 bound 20 times in a row. A running operation is never moved or ended: where one runs inline for half
 a second, another thread goes on with what is received (`relief`), and the log names it while it
-runs (`orcalike.long_operations`).
+runs (`orcalike.session.long_operations`).
 """
 
 from __future__ import annotations

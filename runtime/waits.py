@@ -1,7 +1,7 @@
 """What each thread waits for, for the eyes of a person who looks for a hang.
 
 A wait that has begun in earnest is entered here and taken out when it ends; a call that needs
-no waiting never comes by. `orcalike.diagnose` prints the table on SIGUSR1. This is the only
+no waiting never comes by. `orcalike.launcher.stack_dump` prints the table on SIGUSR1. This is the only
 module of the runtime that reads a clock: the time is shown to people and decides nothing.
 """
 

@@ -23,8 +23,8 @@ from itertools import repeat
 import orcalike as orca
 from orcalike.bench.member import Desk, answer, next_order
 from orcalike.bench.papers.layers import make_known
-from orcalike.endpoint import Endpoint
-from orcalike.plan import make_plan
+from orcalike.session.options import make_plan
+from orcalike.session.session import Endpoint
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View

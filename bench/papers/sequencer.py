@@ -18,7 +18,7 @@ def witness_of(program: Program) -> list[Path]:
     found = [
         thread
         for thread in program.threads()
-        if b"orcalike.witness" in (thread / "cmdline").read_bytes()
+        if b"orcalike.launcher.witness" in (thread / "cmdline").read_bytes()
     ]
     if not found:
         raise BenchError("the group has no witness")

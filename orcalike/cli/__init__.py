@@ -8,8 +8,11 @@ import click
 
 from orcalike._version import __version__
 
-#: Verb by verb: the module that has a command of the same name.
-VERBS = ("run", "check", "chaos", "examples", "stacks", "doctor", "simulate", "bench")
+#: Verb by verb: the module that has a command of the same name, with `_` for `-`.
+VERBS = (
+    *("run", "check", "chaos", "examples", "stacks", "doctor"),
+    *("simulate", "check-history", "bench"),
+)
 
 
 class Verbs(click.Group):
@@ -23,7 +26,8 @@ class Verbs(click.Group):
         """The verb's command, or None where there is no such verb."""
         if cmd_name not in VERBS:
             return None
-        command = getattr(importlib.import_module(f"orcalike.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command = getattr(importlib.import_module(f"orcalike.cli.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 
@@ -31,7 +35,7 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does it, and say which verb was meant."""
-        if args[0] not in VERBS and args[0].isalpha():
+        if args[0] not in VERBS and args[0].replace("-", "").isalpha() and args[0][0] != "-":
             from orcalike.cli.common import did_you_mean
 
             ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], VERBS)}")

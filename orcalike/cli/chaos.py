@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from orcalike.cli.common import Refusal, duration
-from orcalike.launch.control_socket import Answer, ask
-from orcalike.launch.job import job_directories
+from orcalike.launcher.chaos_socket import Answer, ask
+from orcalike.launcher.job import job_directories
 
 #: How long a launcher may take to answer; it may be busy with much output.
 ANSWER_SECONDS = 10.0

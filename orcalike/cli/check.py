@@ -23,7 +23,7 @@ def check(programs: tuple[Path, ...]) -> None:
     \b
     orcalike check prog.py
     """
-    from orcalike.checking import check_program
+    from orcalike.declare.program_check import check_program
 
     found = 0
     for program in programs:

@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal, did_you_mean, duration
-from orcalike.launch.job import LaunchError, Options, cores
+from orcalike.launcher.job import LaunchError, Options, cores
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 
@@ -186,7 +186,7 @@ def start(
         _check_module(program, directory or Path.cwd())
     else:
         _check_file(program, directory or Path.cwd())
-    from orcalike.launch.engine import launch
+    from orcalike.launcher.engine import launch
 
     try:
         code = launch(

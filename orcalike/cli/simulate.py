@@ -14,8 +14,8 @@ import click
 from orcalike.cli.common import Refusal
 
 if TYPE_CHECKING:
-    from orcalike.testing.run import Result
-    from orcalike.testing.scenario import Scenario
+    from orcalike.simulator.scenario import Scenario
+    from orcalike.simulator.simulation import Result
 
 SHOWN_EACH = 2.0
 """Seconds between two lines of progress."""
@@ -78,7 +78,7 @@ def simulate(
     """
     if sum(given is not None for given in (seed, seeds, scenario)) != 1:
         raise click.UsageError("give one of --seed, --seeds and --scenario")
-    from orcalike.testing.swarm import draw
+    from orcalike.simulator.generator import draw
 
     if scenario is not None:
         chosen = _read(scenario)
@@ -101,7 +101,7 @@ def simulate(
 
 
 def _read(path: Path) -> Scenario:
-    from orcalike.testing.scenario import Scenario
+    from orcalike.simulator.scenario import Scenario
 
     try:
         return Scenario.from_json(path.read_text())
@@ -121,9 +121,9 @@ def _progress() -> Iterator[bool]:
 
 def _first_that_fails(seeds: range) -> Scenario | None:
     """Run seeds until one fails; None where all are well, and say so."""
-    from orcalike.testing.history import Violation
-    from orcalike.testing.run import Run
-    from orcalike.testing.swarm import draw
+    from orcalike.simulator.checkers.facts import Violation
+    from orcalike.simulator.generator import draw
+    from orcalike.simulator.simulation import Run
 
     steps = simulated = blocked = 0
     started = time.monotonic()
@@ -147,7 +147,7 @@ def _first_that_fails(seeds: range) -> Scenario | None:
 
 
 def _violation_id(scenario: Scenario) -> str | None:
-    from orcalike.testing.shrink import violation_of
+    from orcalike.simulator.shrink import violation_of
 
     violation = violation_of(scenario)
     return None if violation is None else violation.id
@@ -155,7 +155,7 @@ def _violation_id(scenario: Scenario) -> str | None:
 
 def _shrink(scenario: Scenario, id_: str) -> Scenario:
     """The smallest scenario that breaks the same invariant."""
-    from orcalike.testing.shrink import shrink
+    from orcalike.simulator.shrink import shrink
 
     turns = _progress()
 
@@ -170,9 +170,9 @@ def _shrink(scenario: Scenario, id_: str) -> Scenario:
 
 def _run(scenario: Scenario, diagram: Path | None, story: bool) -> bool:
     """Run it, show what was asked for, and say what became of it; False where it failed."""
-    from orcalike.testing.history import Violation
-    from orcalike.testing.run import Run
-    from orcalike.testing.story import Story
+    from orcalike.simulator.checkers.facts import Violation
+    from orcalike.simulator.simulation import Run
+    from orcalike.simulator.transcript import Story
 
     run = Run(scenario)
     told = Story(run) if story or diagram is not None else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from orcalike.lazy import attributes as _lazy_attributes
+from orcalike.session.lazy_names import attributes as _lazy_attributes
 
 if TYPE_CHECKING:
     from orcalike.objects.arrays import Array

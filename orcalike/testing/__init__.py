@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orcalike.lazy import attributes as _lazy_attributes
+from orcalike.session.lazy_names import attributes as _lazy_attributes
 
 if TYPE_CHECKING:
     from orcalike.testing.members import Members

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
 
-from orcalike import diagnose
+from orcalike.launcher import stack_dump
 from orcalike.testing.reports import report
 
 GRACE = 5.0
@@ -90,7 +90,7 @@ class TimeLimit:
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         """SIGINT: of this limit, or the one of Ctrl-C, which does what it did before."""
         if self._text:
-            tasks = [f"  {line}" for line in diagnose.tasks()]
+            tasks = [f"  {line}" for line in stack_dump.tasks()]
             self._fail("\n".join([self._text, *tasks]))
         if callable(self._before):
             self._before(number, frame)

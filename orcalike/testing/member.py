@@ -24,7 +24,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import orcalike as orca
-from orcalike import diagnose
+from orcalike.launcher import stack_dump
 from orcalike.testing.reports import report
 from orcalike.transport.drivers.deferral import OwnThread
 
@@ -117,7 +117,7 @@ def load(name: str, file: str) -> None:
 def main() -> None:
     """Serve the test."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the test
-    diagnose.install()
+    stack_dump.install()
     Member(Connection(int(sys.argv[1]))).run()
 
 

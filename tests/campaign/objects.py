@@ -1,4 +1,4 @@
-"""The shared classes of a campaign; tests/histories/models.py says the same a second time."""
+"""The shared classes of a campaign; `models.py` says the same a second time."""
 
 from __future__ import annotations
 

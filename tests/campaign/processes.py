@@ -14,11 +14,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orcalike.history_check.judge import judge_histories
+from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale, percentile
 from tests.campaign.crew import Crew, Settings, Stuck
+from tests.campaign.models import model_of
 from tests.campaign.real import Run, Strike, pauses
-from tests.histories.judge import judge_histories
-from tests.histories.records import load
 
 DETECTION = 500.0
 """D, in ms, as it is by default."""
@@ -157,7 +158,7 @@ def end(crew: Crew, degree: int) -> list[str]:
     finally:
         crew.end()
     histories = load(crew.folder / "history")
-    verdict = judge_histories(histories, degree)
+    verdict = judge_histories(histories, degree, model_of)
     for each in verdict.violations[:3]:
         stuck.append(f"{crew.folder}: {each}")
     JUDGED.delivered += verdict.delivered

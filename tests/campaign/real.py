@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from orcalike.history_check.judge import Verdict, judge_histories
+from orcalike.history_check.records import History, Violation, load
 from tests.campaign.crew import Crew, Member, Settings, Stuck
-from tests.histories.judge import Verdict, judge_histories
-from tests.histories.records import History, Violation, load
+from tests.campaign.models import model_of
 
 STOPS = (0.5, 1.5, 3.0, 10.0)
 """How long a member is stopped, in multiples of the detection time."""
@@ -96,7 +97,7 @@ class Run:
         finally:
             self.crew.end()
         histories = load(self.folder / "history")
-        verdict = judge_histories(histories, self.options.r, self.options.black_box)
+        verdict = judge_histories(histories, self.options.r, model_of, self.options.black_box)
         verdict.violations += stuck
         verdict.violations += self._troubles()
         if self.options.failpoints and not any(True for h in histories for _ in h.of("fault")):

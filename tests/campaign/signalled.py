@@ -16,9 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from orcalike.history_check.judge import judge_histories
+from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale
-from tests.histories.judge import judge_histories
-from tests.histories.records import load
+from tests.campaign.models import model_of
 
 PROGRAM = Path(__file__).parents[1] / "cluster" / "programs" / "signalled.py"
 HITS = 25
@@ -65,7 +66,7 @@ def run(seed: int, members: int, history: bool) -> tuple[int, list[str]]:
     if not wrong and len({json.dumps([end["digest"], end["states"]]) for end in ends}) != 1:
         wrong.append(f"{folder}, seed {seed}: the members differ")
     if history and not wrong:
-        verdict = judge_histories(load(folder / "history"), 0)
+        verdict = judge_histories(load(folder / "history"), 0, model_of)
         wrong += [f"{folder}, seed {seed}: {each}" for each in verdict.violations[:3]]
     if not wrong:
         shutil.rmtree(folder)

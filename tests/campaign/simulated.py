@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
-from orcalike.testing.cells import Cell, cells, try_cell
-from orcalike.testing.history import Violation
-from orcalike.testing.run import Run
-from orcalike.testing.scenario import Event, Scenario
-from orcalike.testing.shrink import shrink, violation_of
-from orcalike.testing.smallscope import explore
-from orcalike.testing.story import Story
-from orcalike.testing.swarm import draw
+from orcalike.simulator.checkers.facts import Violation
+from orcalike.simulator.exhaustive import explore
+from orcalike.simulator.fault_matrix import Cell, cells, try_cell
+from orcalike.simulator.generator import draw
+from orcalike.simulator.scenario import Event, Scenario
+from orcalike.simulator.shrink import shrink, violation_of
+from orcalike.simulator.simulation import Run
+from orcalike.simulator.transcript import Story
 from tests.campaign.bars import Bar, Figure, Scale, percentile
 from tests.protocol.sabotage import SWITCHES
 from tests.protocol.test_sabotage import DIRECTED, found
@@ -30,8 +30,8 @@ WORKERS = 2
 HOUR = 3_600 * 10**9
 
 TRACES = """
-from orcalike.testing.run import Run
-from orcalike.testing.swarm import draw
+from orcalike.simulator.simulation import Run
+from orcalike.simulator.generator import draw
 for seed in range({first}, {last}):
     run = Run(draw(seed))
     try:

@@ -16,7 +16,7 @@ import pytest
 
 import orcalike as orca
 from orcalike import messages
-from orcalike.endpoint import Endpoint
+from orcalike.session.session import Endpoint
 from orcalike.transport.drivers.pump import Pump
 from tests.cluster.conftest import DEADLINE
 from tests.zoo import Counter, Journal

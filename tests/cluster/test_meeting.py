@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import orcalike as orca
-from orcalike.meeting import MeetingPlace
+from orcalike.session.meeting import MeetingPlace
 
 DEADLINE = 100.0
 WORKER = """

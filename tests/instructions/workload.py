@@ -20,10 +20,10 @@ from typing import Any, cast
 
 import orcalike as orca
 from orcalike.bench.subjects import Plain, Shared
-from orcalike.group_calls import Share
 from orcalike.runtime import dispatch
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime
+from orcalike.session.group_calls import Share
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 
 from orcalike.bench.subjects import Shared
-from orcalike.group_calls import Share
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import GroupClosed
+from orcalike.session.group_calls import Share
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.layers.cut import Cut, Piece, Report

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from orcalike.testing.scenario import Scenario
-from orcalike.testing.shrink import violation_of
-from orcalike.testing.swarm import draw
+from orcalike.simulator.generator import draw
+from orcalike.simulator.scenario import Scenario
+from orcalike.simulator.shrink import violation_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, Protocol
 
 import orcalike as orca
-from orcalike.group_calls import Drop, Find, Share, Whole
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
+from orcalike.session.group_calls import Drop, Find, Share, Whole
 from tests.zoo import Counter, Journal, transfer, transfer_undone, transfer_when
 
 

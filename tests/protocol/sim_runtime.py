@@ -15,12 +15,12 @@ from typing import Any
 
 import orcalike as orca
 from orcalike.errors import GroupClosed, NotSerializable, OrcalikeError
-from orcalike.group_calls import Share
 from orcalike.runtime import classes
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import go_on
+from orcalike.session.group_calls import Share
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.sim import World
 from orcalike.transport.drivers.simdriver import SimDriver

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.group_calls import Drop, Share, Whole
 from orcalike.runtime import digests
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.codes import Code
 from orcalike.runtime.digests import RECORD
 from orcalike.runtime.state_digest import Look
 from orcalike.runtime.task import go_on
+from orcalike.session.group_calls import Drop, Share, Whole
 from tests.protocol import sim_runtime
 from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import Participant

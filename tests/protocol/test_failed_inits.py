@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import orcalike as orca
-from orcalike.group_calls import Share
 from orcalike.runtime import classes
 from orcalike.runtime.codes import Code
 from orcalike.runtime.manager import Manager
+from orcalike.session.group_calls import Share
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage
 from tests.zoo import Counter

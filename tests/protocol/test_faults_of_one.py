@@ -12,8 +12,8 @@ import pytest
 
 import orcalike as orca
 from orcalike.errors import ReplicaDivergence
-from orcalike.group_calls import Share, Whole
 from orcalike.runtime.codes import Code
+from orcalike.session.group_calls import Share, Whole
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
 from tests.zoo import Counter

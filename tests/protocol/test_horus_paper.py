@@ -7,9 +7,9 @@ from itertools import permutations
 
 import pytest
 
-from orcalike.testing.history import Violation
-from orcalike.testing.run import Run
-from orcalike.testing.swarm import draw
+from orcalike.simulator.checkers.facts import Violation
+from orcalike.simulator.generator import draw
+from orcalike.simulator.simulation import Run
 from orcalike.transport.errors import StackError
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.total import Total

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from orcalike.testing.checkers import CHECKERS
-from orcalike.testing.history import ALL, MAJORITY, Installed, Violation, body_of
-from orcalike.testing.judge import Judge
+from orcalike.simulator.checkers import CHECKERS
+from orcalike.simulator.checkers.facts import ALL, MAJORITY, Installed, Violation, body_of
+from orcalike.simulator.checkers.monitor import Judge
 
 A, B, C, D, W = 0xA, 0xB, 0xC, 0xD, 0xE
 History = Callable[[Judge], None]

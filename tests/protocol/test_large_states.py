@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.group_calls import Drop
 from orcalike.runtime.replica import Replica
+from orcalike.session.group_calls import Drop
 from tests.protocol.sim_runtime import LOCKED, Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
 from tests.zoo import Counter, Journal

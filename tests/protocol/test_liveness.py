@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from orcalike.testing.run import Run
-from orcalike.testing.scenario import MS, Event, Scenario
+from orcalike.simulator.scenario import MS, Event, Scenario
+from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.layers.mbrship import Mbrship
 from tests.protocol.test_schedules import START, D, cuts, scenario

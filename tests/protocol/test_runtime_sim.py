@@ -14,8 +14,8 @@ import pytest
 
 import orcalike as orca
 from orcalike.errors import ClassMismatch, ReplicaDivergence
-from orcalike.group_calls import Find, Share
 from orcalike.runtime.task import go_on
+from orcalike.session.group_calls import Find, Share
 from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.view import View
 from tests.protocol.checkers import Violation

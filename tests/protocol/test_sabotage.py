@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orcalike.testing.scenario import Scenario
+from orcalike.simulator.scenario import Scenario
 from tests.protocol.sabotage import SEEDS, SWITCHES, caught, caught_in
 from tests.protocol.test_schedules import SCHEDULES
 

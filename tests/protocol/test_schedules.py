@@ -12,9 +12,9 @@ from functools import partial
 
 import pytest
 
-from orcalike.testing.run import Run
-from orcalike.testing.scenario import MS, Event, Scenario
-from orcalike.testing.shrink import violation_of
+from orcalike.simulator.scenario import MS, Event, Scenario
+from orcalike.simulator.shrink import violation_of
+from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.sim import Delays
 
 D = 100 * MS

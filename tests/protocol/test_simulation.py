@@ -12,16 +12,16 @@ import pytest
 from click.testing import CliRunner
 
 from orcalike.cli import cli
-from orcalike.testing import scenario as scenario_module
-from orcalike.testing.cells import FAULTS, ROLES, Cell, cells, try_cell
-from orcalike.testing.faults import FAMILIES, Family, Frame
-from orcalike.testing.history import Violation
-from orcalike.testing.run import Run
-from orcalike.testing.scenario import MS, Event, Scenario
-from orcalike.testing.shrink import shrink, violation_of
-from orcalike.testing.smallscope import explore
-from orcalike.testing.story import Story
-from orcalike.testing.swarm import draw
+from orcalike.simulator import scenario as scenario_module
+from orcalike.simulator.checkers.facts import Violation
+from orcalike.simulator.exhaustive import explore
+from orcalike.simulator.fault_families import FAMILIES, Family, Frame
+from orcalike.simulator.fault_matrix import FAULTS, ROLES, Cell, cells, try_cell
+from orcalike.simulator.generator import draw
+from orcalike.simulator.scenario import MS, Event, Scenario
+from orcalike.simulator.shrink import shrink, violation_of
+from orcalike.simulator.simulation import Run
+from orcalike.simulator.transcript import Story
 from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
@@ -56,7 +56,7 @@ def test_a_seed_is_one_course(seed: int) -> None:
 def test_a_seed_is_one_course_whatever_hashes_are() -> None:
     """I33, G4: no order of a set or of hashes gets into a run."""
     program = (
-        "from orcalike.testing.swarm import draw; from orcalike.testing.run import Run\n"
+        "from orcalike.simulator.generator import draw; from orcalike.simulator.simulation import Run\n"
         "for seed in (2, 3, 8, 12):\n"
         "    run = Run(draw(seed)); run.run(); print(run.world.trace)\n"
     )

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from orcalike.testing.run import Result, Run
-from orcalike.testing.scenario import Scenario
-from orcalike.testing.swarm import draw
+from orcalike.simulator.generator import draw
+from orcalike.simulator.scenario import Scenario
+from orcalike.simulator.simulation import Result, Run
 
 CHUNK = 25
 SEEDS = 200

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orcalike.testing.run import Run
+from orcalike.simulator.simulation import Run
 from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from tests.protocol.conformance import check_headers, check_layer

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.group_calls import Whole
 from orcalike.runtime.codes import Code
 from orcalike.runtime.task import go_on
+from orcalike.session.group_calls import Whole
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orcalike.declare import atomic, shared, write
+from orcalike.declare.decorators import atomic, shared, write
 from orcalike.runtime.arguments import Arity, arity, constructor_arguments, positional
 from orcalike.runtime.classes import lookup_class
 

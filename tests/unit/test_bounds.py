@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.group_calls import Share, Whole
 from orcalike.messages import create_group, leave_group, send_to_group
 from orcalike.runtime.codes import Code
+from orcalike.session.group_calls import Share, Whole
 from tests.instructions.workload import Network, Node
 
 MIB = 1 << 20

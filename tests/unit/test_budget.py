@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 import orcalike as orca
-from orcalike.group_calls import Share
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.budget import RETURNS_AFTER
+from orcalike.session.group_calls import Share
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import on_collection, worked
 from orcalike.transport.drivers.simdriver import SimDriver

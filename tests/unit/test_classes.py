@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orcalike.declare import read, shared, write
+from orcalike.declare.decorators import read, shared, write
 from orcalike.runtime.classes import (
     AtomicInfo,
     ClassInfo,
@@ -20,7 +20,7 @@ from orcalike.runtime.classes import (
 from orcalike.runtime.extension_types import import_name
 
 BASE = """
-from orcalike.declare import read, shared, write
+from orcalike.declare.decorators import read, shared, write
 
 @shared
 class Jobs:

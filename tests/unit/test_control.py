@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from orcalike import control
-from orcalike.launch.groups import Groups
-from orcalike.launch.processes import Child
+from orcalike.launch_protocol import control_channel
+from orcalike.launcher.group_status import Groups
+from orcalike.launcher.processes import Child
 from orcalike.transport.view import Member
 
 NOTHING = frozenset[int | None]()
@@ -24,11 +24,11 @@ NOTHING = frozenset[int | None]()
 def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     """The launcher's end of this process's line; all is forgotten at the end."""
     for name, value in {"_ended": set(), "_died": set(), "_cut": NOTHING, "_said": {}}.items():
-        monkeypatch.setattr(control, name, value)
+        monkeypatch.setattr(control_channel, name, value)
     for name in ("_on_ended", "_on_died", "_on_cut"):
-        monkeypatch.setattr(control, name, [])
-    monkeypatch.setattr(control, "_spoken", None)
-    monkeypatch.setattr(control, "_reading", False)
+        monkeypatch.setattr(control_channel, name, [])
+    monkeypatch.setattr(control_channel, "_spoken", None)
+    monkeypatch.setattr(control_channel, "_reading", False)
     theirs, ours = socket.socketpair()
     theirs.setblocking(False)
     ours.settimeout(30)
@@ -45,11 +45,11 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
 def test_what_the_launcher_says(line: socket.socket) -> None:
     told: queue.SimpleQueue[object] = queue.SimpleQueue()
     line.sendall(b"ended 2\ndied 77\n")
-    control.listen(lambda ranks: told.put(("ended", ranks)))
+    control_channel.listen(lambda ranks: told.put(("ended", ranks)))
     assert told.get(timeout=30) == ("ended", {2})
-    control.listen_died(lambda incarnation: told.put(("died", incarnation)))
+    control_channel.listen_died(lambda incarnation: told.put(("died", incarnation)))
     assert told.get(timeout=30) == ("died", 77)
-    control.listen_cut(lambda others: told.put(("cut", others)))
+    control_channel.listen_cut(lambda others: told.put(("cut", others)))
     for said, heard in (
         (b"end", None),
         (b"ed 1\n", ("ended", {1, 2})),
@@ -66,26 +66,26 @@ def test_what_the_launcher_says(line: socket.socket) -> None:
 def test_a_late_listener_is_told_what_was_said(line: socket.socket) -> None:
     told: list[object] = []
     for said in ("ended 1", "died 5", "cut 3,w"):
-        assert control.hear(said)
-    control.listen(told.append)
-    control.listen_died(told.append)
-    control.listen_cut(told.append)
+        assert control_channel.hear(said)
+    control_channel.listen(told.append)
+    control_channel.listen_died(told.append)
+    control_channel.listen_cut(told.append)
     assert told == [{1}, 5, {3, None}]
-    control.forget(told.append)
-    assert control.hear("ended 2")
+    control_channel.forget(told.append)
+    assert control_channel.hear("ended 2")
     assert len(told) == 3
-    assert not control.hear("quit")
+    assert not control_channel.hear("quit")
 
 
 def test_what_the_launcher_is_told(line: socket.socket) -> None:
     missing = [Member("", 5, 1), Member("", 6, None, witness=True)]
-    control.tell_joining("a group", 99)
-    control.tell_unblocked("a group")
-    control.tell_unblocked("a group")
-    control.tell_sequencer("a group")
-    control.tell_blocked("a group", missing, "of 5\nthere are 2")
-    control.tell_blocked("a group", missing, "of 5\nthere are 2")
-    control.tell_unblocked("a group")
+    control_channel.tell_joining("a group", 99)
+    control_channel.tell_unblocked("a group")
+    control_channel.tell_unblocked("a group")
+    control_channel.tell_sequencer("a group")
+    control_channel.tell_blocked("a group", missing, "of 5\nthere are 2")
+    control_channel.tell_blocked("a group", missing, "of 5\nthere are 2")
+    control_channel.tell_unblocked("a group")
     assert line.recv(4096).decode().splitlines() == [
         "joining a%20group 99",
         "unblocked a%20group",
@@ -103,9 +103,9 @@ def test_both_ends_fit(line: socket.socket) -> None:
         groups.hear(rank, f"joining default {incarnation}")
         groups.hear(rank, "unblocked default")
         groups.end(rank)
-    control.tell_joining("default", 7)
+    control_channel.tell_joining("default", 7)
     missing = [Member("", incarnation, rank) for rank, incarnation in enumerate(incarnations)][1:]
-    control.tell_blocked("default", missing, "x" * 100_000)
+    control_channel.tell_blocked("default", missing, "x" * 100_000)
     line.setblocking(False)
     child = Child.__new__(Child)
     child.control, child._unfinished = line, b""
@@ -125,9 +125,9 @@ def test_outside_of_a_launched_program_nothing_is_told(
 ) -> None:
     """What a rank starts inherits its variables, and not its descriptors."""
     monkeypatch.setenv("ORCALIKE_CONTROL_FD", value)
-    control.tell_joining("default", 1)
-    control.listen(lambda ranks: None)
-    assert not control._reading
+    control_channel.tell_joining("default", 1)
+    control_channel.listen(lambda ranks: None)
+    assert not control_channel._reading
     line.setblocking(False)
     with pytest.raises(BlockingIOError):
         line.recv(1)
@@ -136,7 +136,7 @@ def test_outside_of_a_launched_program_nothing_is_told(
 def test_forked_child_says_nothing(line: socket.socket) -> None:
     pid = os.fork()
     if pid == 0:
-        control.tell_unblocked("default")
+        control_channel.tell_unblocked("default")
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
     line.setblocking(False)
@@ -146,14 +146,14 @@ def test_forked_child_says_nothing(line: socket.socket) -> None:
 
 def test_launcher_that_has_gone_is_no_error(line: socket.socket) -> None:
     line.close()
-    control.tell_unblocked("default")
-    assert control._said == {"default": "unblocked"}
+    control_channel.tell_unblocked("default")
+    assert control_channel._said == {"default": "unblocked"}
 
 
 def test_the_witness_speaks_by_a_descriptor(line: socket.socket, tmp_path: Path) -> None:
     with (tmp_path / "said").open("wb", buffering=0) as file:
-        control.speak_by(file.fileno())
-        control.tell_sequencer("default")
-        control.listen_cut(lambda others: None)
+        control_channel.speak_by(file.fileno())
+        control_channel.tell_sequencer("default")
+        control_channel.listen_cut(lambda others: None)
     assert (tmp_path / "said").read_text() == "sequencer default\n"
-    assert not control._reading
+    assert not control_channel._reading

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from orcalike.declare import atomic, local, read, shared, write
+from orcalike.declare.decorators import atomic, local, read, shared, write
 from orcalike.runtime.classes import lookup_atomic, lookup_class
 from orcalike.runtime.errors import DeclarationError
 from orcalike.runtime.extension_types import import_name

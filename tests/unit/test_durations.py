@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.environment import find_detection
+from orcalike.launch_protocol.environment import find_detection
 from orcalike.runtime.durations import parse_duration, seconds_of
 from tests.zoo import Counter
 

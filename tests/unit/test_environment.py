@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from orcalike.environment import find_detection, find_formed, find_launch, find_seeds
 from orcalike.errors import OrcalikeError
+from orcalike.launch_protocol.environment import (
+    find_detection,
+    find_formed,
+    find_launch,
+    find_seeds,
+)
 
 ADDRESSES = ("unix:/run/r0", "unix:/run/r1", "unix:/run/r2")
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import orcalike as orca
-from orcalike import failpoints
-from orcalike.failpoints import Failpoint, Trigger, install, parse
+from orcalike.session import failpoints
+from orcalike.session.failpoints import Failpoint, Trigger, install, parse
 from orcalike.transport.drivers.partial import pending
 from tests.zoo import Counter
 
@@ -115,8 +115,8 @@ def test_each_step_is_counted_for_itself() -> None:
 PROGRAM = """
 import logging, sys
 import orcalike as orca
-from orcalike import failpoints
-from orcalike.failpoints import Trigger, act, parse
+from orcalike.session import failpoints
+from orcalike.session.failpoints import Trigger, act, parse
 logging.basicConfig()
 with orca.join() as group:
     runtime = group._runtime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orcalike.launch.groups import Groups, Role, names_of
+from orcalike.launcher.group_status import Groups, Role, names_of
 
 #: The witness, by its place in what the processes say.
 WITNESS = None

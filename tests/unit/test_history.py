@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import orcalike as orca
+from orcalike.history_check.judge import judge
+from tests.campaign.models import model_of
 from tests.campaign.objects import Bank, Queue, Register
-from tests.histories.judge import judge
 from tests.zoo import Counter, Journal, transfer
 
 ROOT = Path(__file__).parents[2]
@@ -175,7 +176,7 @@ def test_threads_that_write_and_read_together(
             thread.start()
         for thread in threads:
             thread.join()
-    verdict = judge(tmp_path / "histories", 0)
+    verdict = judge(tmp_path / "histories", 0, model_of=model_of)
     assert verdict.violations == []
     assert verdict.delivered >= 4 + 1600
 
@@ -186,7 +187,7 @@ async def test_on_an_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         counter = await group.share.aio(Counter, "c")
         assert await counter.add.aio(4) == 4
         assert counter.get() == 4
-    assert judge(tmp_path / "histories", 0).violations == []
+    assert judge(tmp_path / "histories", 0, model_of=model_of).violations == []
     assert records(tmp_path, "read")[0]["value"] == 4
 
 

@@ -11,19 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.histories.blackbox import NEVER, Call, linearizable
-from tests.histories.judge import judge, judge_histories
-from tests.histories.models import Counter, Model, Queue, Refused, Register, State
-from tests.histories.records import History, Record, load
-from tests.histories.scene import Scene, good_scene, hashed
-from tests.histories.witness import out_of_time
+from orcalike.history_check.blackbox import NEVER, Call, linearizable
+from orcalike.history_check.judge import judge, judge_histories
+from orcalike.history_check.models import Model, Refused, State
+from orcalike.history_check.records import History, Record, load
+from orcalike.history_check.witness import out_of_time
+from tests.campaign.models import Counter, Queue, Register, model_of
+from tests.lib.scene import Scene, good_scene, hashed
 
 REGISTER, COUNTER, QUEUE, BANK = "register 0", "counter 0", "queue 0", "bank 0 2 10"
 
 
 def wrong(scene: Scene, degree: int = 1) -> set[str]:
     """The invariants that a scene breaks."""
-    return {violation.invariant for violation in judge_histories(scene.all(), degree).violations}
+    return {
+        violation.invariant
+        for violation in judge_histories(scene.all(), degree, model_of).violations
+    }
 
 
 def nth(scene: Scene, member: str, kind: str, number: int, **fields: object) -> Record:
@@ -53,7 +57,7 @@ def swap(scene: Scene, member: str, first: Record, second: Record) -> None:
 
 
 def test_what_is_right_passes() -> None:
-    verdict = judge_histories(good_scene().all(), 2)
+    verdict = judge_histories(good_scene().all(), 2, model_of)
     assert verdict.violations == []
     assert verdict.members == 4
     assert verdict.delivered == 4 + 1 + 12 + 2 + 1 + 9
@@ -83,7 +87,7 @@ def scene_with_tail(lineage: int = 1) -> Scene:
 
 def test_without_a_degree_a_crash_may_lose_what_no_other_member_had() -> None:
     scene = scene_with_tail()
-    verdict = judge_histories(scene.all(), 0)
+    verdict = judge_histories(scene.all(), 0, model_of)
     assert verdict.violations == []
     assert verdict.lost == 1
     assert wrong(scene, 1) >= {"I1"}
@@ -416,7 +420,7 @@ def write(folder: Path, history: History, end: str = "") -> None:
 def test_a_folder_is_judged(tmp_path: Path) -> None:
     for history in good_scene().all():
         write(tmp_path, history, '{"kind": "del' if history.rank == 2 else "")
-    assert judge(tmp_path, 1).violations == []
+    assert judge(tmp_path, 1, model_of=model_of).violations == []
     assert len(load(tmp_path)) == 4
     assert load(tmp_path, "another") == []
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orcalike.failpoints import STEPS
-from orcalike.testing.cells import ROLES
+from orcalike.session.failpoints import STEPS
+from orcalike.simulator.fault_matrix import ROLES
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "internals"

@@ -19,7 +19,7 @@ from os import urandom
 from random import shuffle
 from time import time as clock
 
-from orcalike.declare import atomic, local, read, shared, write
+from orcalike.declare.decorators import atomic, local, read, shared, write
 
 CACHE = {}
 COUNT = 0
@@ -287,10 +287,10 @@ def test_atomic_functions_and_their_guards_are_checked(program: Program) -> None
 
 
 def test_without_source_only_the_compiled_code_is_looked_at() -> None:
-    from orcalike import declare
+    from orcalike.declare import decorators
 
     text = "@shared\nclass Jobs:\n    @write\n    {}def work(self): {}\n"
-    names = vars(declare).copy()
+    names = vars(decorators).copy()
     exec(text.format("", "import time; time.time()"), names)  # noqa: S102
     with pytest.raises(DeclarationError, match="is async"):
         exec(text.format("async ", "pass"), names)  # noqa: S102

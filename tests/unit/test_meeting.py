@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.endpoint import Endpoint
-from orcalike.meeting import LOCK, Deserted
+from orcalike.session.meeting import LOCK, Deserted
+from orcalike.session.session import Endpoint
 
 
 def is_locked(place: Path) -> bool:

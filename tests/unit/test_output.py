@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orcalike.launch.output import LINE_MAX, PARTIAL_SECONDS, Destination, Stream, mark
+from orcalike.launcher.output_lines import LINE_MAX, PARTIAL_SECONDS, Destination, Stream, mark
 
 
 @pytest.fixture

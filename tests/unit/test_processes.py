@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from orcalike.launch.job import Job, Options
+from orcalike.launcher.job import Job, Options
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers import processes, sockets
 from orcalike.transport.drivers.driver import clock

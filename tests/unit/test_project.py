@@ -30,7 +30,11 @@ NOT_EXPORTED = {"Joining", "make_plan"}
 
 #: Bytes from elsewhere become objects in `runtime.marshal` alone. These run text, none of it
 #: from the network: the binder of arguments writes its own, the launcher runs the program.
-RUNS_TEXT = {"runtime/arguments.py", "orcalike/launch/rank.py", "orcalike/checking.py"}
+RUNS_TEXT = {
+    "runtime/arguments.py",
+    "orcalike/launcher/bootstrap.py",
+    "orcalike/declare/program_check.py",
+}
 NO_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "_pickle"}
 NO_CALLS = {"eval", "exec", "__import__"}
 
@@ -136,7 +140,7 @@ def test_modules_say_what_they_are() -> None:
 def test_one_name_per_module() -> None:
     """The folders' own names would make a second object of each module."""
     program = (
-        "import sys, orcalike, orcalike.witness, orcalike.cli\n"
+        "import sys, orcalike, orcalike.launcher.witness, orcalike.cli\n"
         "from orcalike.transport.wire.message import Message\n"
         "assert Message.__module__ == 'orcalike.transport.wire.message'\n"
         "sys.exit(str({'runtime', 'transport'} & sys.modules.keys() or ''))"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from orcalike.errors import InsecureConfig, OrcalikeError
-from orcalike.keys import find_key, read_key
-from orcalike.launch.job import KEY_SIZE as LAUNCHER_KEY_SIZE
-from orcalike.plan import make_plan
+from orcalike.launcher.job import KEY_SIZE as LAUNCHER_KEY_SIZE
+from orcalike.session.keys import find_key, read_key
+from orcalike.session.options import make_plan
 from orcalike.transport.drivers.proof import KEY_SIZE, MAGIC, Proof
 from orcalike.transport.errors import AuthenticationError
 

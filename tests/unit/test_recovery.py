@@ -12,7 +12,6 @@ import pytest
 
 import orcalike as orca
 from orcalike import messages
-from orcalike.endpoint import Endpoint
 from orcalike.messages import (
     Info,
     MessageGroup,
@@ -23,7 +22,8 @@ from orcalike.messages import (
     reset_group,
     send_to_group,
 )
-from orcalike.plan import make_plan
+from orcalike.session.options import make_plan
+from orcalike.session.session import Endpoint
 from orcalike.transport import stacks
 from tests.unit.test_degrees import STACK, Notary
 from tests.zoo import Counter

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import orcalike as orca
-from orcalike.environment import find_checks
+from orcalike.launch_protocol.environment import find_checks
 
 counter = itertools.count()
 

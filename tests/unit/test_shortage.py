@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from orcalike.shortage import Shortage
+from orcalike.session.shortage import Shortage
 from orcalike.transport.view import Member, View
 
 A, B = (Member(f"unix:/run/{rank}", 10 + rank, rank) for rank in range(2))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import orcalike as orca
-from orcalike.switching import INTERVAL, Switching
+from orcalike.session.switch_interval import INTERVAL, Switching
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orcalike.launch.groups import Loss
-from orcalike.launch.verdict import (
+from orcalike.launcher.group_status import Loss
+from orcalike.launcher.outcome import (
     Ending,
     Report,
     blocked_for_good,

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from orcalike import diagnose
+from orcalike.launcher import stack_dump
 from orcalike.runtime import waits
 
 
@@ -50,7 +50,7 @@ def test_waits_are_written_to_stderr(
     monkeypatch.setenv("ORCALIKE_RANK", "3")
     waits.enter("view", "", "join")
     try:
-        diagnose.write_waits()
+        stack_dump.write_waits()
     finally:
         waits.leave()
     error = capfd.readouterr().err

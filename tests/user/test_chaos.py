@@ -28,11 +28,11 @@ signal.pause()
 """
 #: A rank that says what it is cut off from, each time, on a thread of its own: in one piece.
 CUT = """
-from orcalike import control
+from orcalike.launch_protocol import control_channel
 import signal
 def say(text): os.write(1, f"{text}\\n".encode())
 def cut(others): say(f"cut {sorted('w' if rank is None else str(rank) for rank in others)}")
-control.listen_cut(cut)
+control_channel.listen_cut(cut)
 say("ready")
 signal.pause()
 """
@@ -97,9 +97,9 @@ def test_kill_in_a_run_that_does_not_go_on(cli: Cli) -> None:
 
 def test_kill_what_the_ranks_say_orders(cli: Cli) -> None:
     program = cli.write(
-        "from orcalike import control\n"
-        "if rank == 2: control.tell_sequencer('default')\n"
-        "else: control.tell_unblocked('default')" + READY
+        "from orcalike.launch_protocol import control_channel\n"
+        "if rank == 2: control_channel.tell_sequencer('default')\n"
+        "else: control_channel.tell_unblocked('default')" + READY
     )
     with cli.started("-n3", "-q", "--keep-going", program) as process:
         _, pids, _ = ready(process, 3)

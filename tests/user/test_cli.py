@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from orcalike.cli import VERBS, cli
 from orcalike.cli.common import did_you_mean, duration
 from orcalike.cli.examples import FOLDER
-from orcalike.launch import job
+from orcalike.launcher import job
 
 
 def call(*arguments: str) -> Result:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import orcalike as orca
-from orcalike import proxies
+from orcalike.objects import proxies
 
 PROGRAMS = sorted((Path(__file__).parent / "manager").glob("*.py"))
 MAIN = 'if __name__ == "__main__":\n'
@@ -32,7 +32,7 @@ def output(path: Path) -> str:
 DRIVER = """
 import json, multiprocessing.pool, os, runpy, sys
 import concurrent.futures.process
-import orcalike.proxies
+import orcalike.objects.proxies
 
 def run(program, output):
     for stream in (1, 2):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import orcalike as orca
-from orcalike.bars import Tally
+from orcalike.objects.progress_bar import Tally
 from orcalike.testing.members import Members
 from tests.user.conftest import DEADLINE, Cli
 

@@ -127,7 +127,7 @@ def kill_witness(launcher: int) -> None:
     (witness,) = (
         int(pid)
         for pid in children
-        if "orcalike.witness" in Path(f"/proc/{pid}/cmdline").read_text()
+        if "orcalike.launcher.witness" in Path(f"/proc/{pid}/cmdline").read_text()
     )
     os.kill(witness, signal.SIGKILL)
 
@@ -257,8 +257,8 @@ def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
     program = cli.write(
         f"""
         import pathlib, socket
-        from orcalike import control
-        control.tell_unblocked("jobs")
+        from orcalike.launch_protocol import control_channel
+        control_channel.tell_unblocked("jobs")
         print("ready")
         while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.01)
         place = os.environ["ORCALIKE_ADDRESS"].removeprefix("unix:")
@@ -289,12 +289,12 @@ def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
 
 
 TELLING = """
-from orcalike import control
+from orcalike.launch_protocol import control_channel
 import queue
 told = queue.SimpleQueue()
-control.listen(lambda ranks: told.put(("ended", sorted(ranks))))
-control.listen_died(lambda incarnation: told.put(("died", incarnation)))
-control.tell_joining("default", 100 * rank + again)
+control_channel.listen(lambda ranks: told.put(("ended", sorted(ranks))))
+control_channel.listen_died(lambda incarnation: told.put(("died", incarnation)))
+control_channel.tell_joining("default", 100 * rank + again)
 """
 
 
@@ -320,11 +320,11 @@ if rank in (0, 2): print(*(told.get() for _ in range(3)))
 
 
 BLOCKED = """
-from orcalike import control
+from orcalike.launch_protocol import control_channel
 from orcalike.transport.view import Member
 def member(rank, again=0): return Member("", 100 * rank + again, rank)
-control.tell_joining("default", 100 * rank + again)
-if not again: control.tell_unblocked("default")
+control_channel.tell_joining("default", 100 * rank + again)
+if not again: control_channel.tell_unblocked("default")
 """
 
 
@@ -334,7 +334,7 @@ def test_run_that_is_blocked_for_good_ends(cli: Cli) -> None:
         + BLOCKED
         + """
 if rank in (1, 2): os.kill(os.getpid(), 9)
-control.tell_blocked("default", [member(1), member(2)], "2 of 4 members, and not the oldest")
+control_channel.tell_blocked("default", [member(1), member(2)], "2 of 4 members, and not the oldest")
 import signal; signal.pause()
 """
     )
@@ -364,9 +364,9 @@ def test_run_waits_for_members_that_live(cli: Cli, tmp_path: Path) -> None:
         AGAIN
         + BLOCKED
         + """
-if rank == 0: control.tell_blocked("default", [member(1)], "rank 1 is the oldest")
+if rank == 0: control_channel.tell_blocked("default", [member(1)], "rank 1 is the oldest")
 time.sleep(4.5)
-control.tell_unblocked("default")
+control_channel.tell_unblocked("default")
 """
     )
     assert cli.run("-n2", "-q", "--keep-going", program).returncode == 0

@@ -118,7 +118,7 @@ def test_death_of_the_witness_ends_the_run(cli: Cli, tmp_path: Path) -> None:
         (witness,) = (
             pid
             for pid in children
-            if "orcalike.witness" in Path(f"/proc/{pid}/cmdline").read_text()
+            if "orcalike.launcher.witness" in Path(f"/proc/{pid}/cmdline").read_text()
         )
         os.kill(int(witness), signal.SIGKILL)
         assert process.stderr

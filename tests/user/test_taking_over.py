@@ -208,7 +208,7 @@ with orca.join() as group:
 
 
 TRIED_AGAIN = """
-from orcalike import long_operations
+from orcalike.session import long_operations
 
 refused, relieve = [], long_operations.relieve
 def only_then(*args):

@@ -4,7 +4,7 @@ Python runs a signal's handler on the main thread, between any two instructions 
 and wherever C asks for it. In the middle of the core (a stack, a dispatch, an operation) a handler
 that raises would end at this member alone what all members do, and one that calls an object would
 find the core half-way. So what Python has as handlers, while a member is open, are `Deferring`
-objects (`orcalike.signals` sees to that): in the core they only note the signal.
+objects (`orcalike.session.deferred_signals` sees to that): in the core they only note the signal.
 
 A thread is in the core between `hold` and `drop`, which nest. The program's handlers run
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from common import tell
 
 import orcalike as orca
-from orcalike.keys import find_key
+from orcalike.session.keys import find_key
 
 CHILD = """
 import os, sys
-from orcalike.keys import find_key
+from orcalike.session.keys import find_key
 fd = int(os.environ["ORCALIKE_KEY_FD"].partition(":")[0])
 try:
     held = b"orcalike-key" in os.readlink(f"/proc/self/fd/{fd}").encode()

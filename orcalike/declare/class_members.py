@@ -1,0 +1,310 @@
+"""The members of a shared class: which are operations, and whether the class may be shared."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from functools import cached_property, partialmethod, singledispatchmethod
+from types import FunctionType
+from typing import Any, Generic, Protocol
+
+from orcalike.declare import determinism
+from orcalike.runtime.operation import Operation
+
+_HOOK_FORMS = {
+    "member_joined": "def member_joined(self, member)",
+    "member_left": "def member_left(self, member)",
+    "restore": "@classmethod def restore(cls, state)",
+    "snapshot": "def snapshot(self)",
+}
+_DECORATE = "decorate it with @read, @write or @local"
+# What makes a class a class, and is not there for its objects' users.
+_NO_OPERATIONS = frozenset(
+    {
+        *("__init__", "__repr__", "__init_subclass__", "__class_getitem__", "__subclasshook__"),
+        *("__annotate__", "__annotate_func__"),
+    }
+)
+_PLAIN_BASES: frozenset[object] = frozenset({object, Generic, Protocol})
+_LOCAL_MARK = "__orcalike_local__"
+_INVARIANT_MARK = "__orcalike_invariant__"
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that Python code made
+
+
+class Members:
+    """What a class offers, its bases included, each name as `obj.name` finds it."""
+
+    def __init__(self, cls: type[Any]) -> None:
+        self.cls = cls
+        self.found: dict[str, tuple[type[Any], Any]] = {}
+        for origin in cls.__mro__:
+            if origin not in _PLAIN_BASES and origin.__module__ != "abc":
+                for name, value in vars(origin).items():
+                    self.found.setdefault(name, (origin, value))
+        self.operations = {
+            name: (origin, operation)
+            for name, (origin, value) in sorted(self.found.items())
+            if (operation := _operation_in(value)) is not None
+        }
+        self.hooks = [name for name in _HOOK_FORMS if name in self.found]
+        self.invariants: dict[str, FunctionType] = {
+            name: value
+            for name, (_, value) in sorted(self.found.items())
+            if isinstance(value, FunctionType) and hasattr(value, _INVARIANT_MARK)
+        }
+        init = self.found.get("__init__", (object, None))[1]
+        self.init: FunctionType | None = init if isinstance(init, FunctionType) else None
+
+    def label(self, name: str) -> str:
+        return f"{determinism.title(self.cls)}.{name}"
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with the class, whatever its functions do."""
+        builtin = [base for base in self.cls.__mro__ if _is_builtin(base)]
+        if builtin:
+            yield (
+                f"{_place(self.cls)}: {determinism.title(self.cls)} is a {builtin[0].__name__}, whose "
+                "methods would change it past the order; keep one in an attribute"
+            )
+            return
+        for name, (_, value) in self.found.items():
+            if name in _HOOK_FORMS:
+                yield from self._hook_problems(name, value)
+            elif name not in self.operations:
+                yield from self._member_problems(name, value)
+        for name, (_, operation) in self.operations.items():
+            yield from self._operation_problems(name, operation)
+        for name, function in self.invariants.items():
+            code = function.__code__
+            if name in _HOOK_FORMS or name in _NO_OPERATIONS:
+                what = "is called by orcalike or Python itself, and is no invariant"
+                yield determinism.finding(function, self.label(name), what, "leave @invariant out")
+            elif code.co_argcount != 1 or code.co_kwonlyargcount:
+                what = "is an invariant, which is called with the object alone"
+                yield determinism.finding(
+                    function, self.label(name), what, f"write `def {name}(self)`"
+                )
+        if ("snapshot" in self.hooks) != ("restore" in self.hooks):
+            yield (
+                f"{_place(self.cls)}: {determinism.title(self.cls)} has one of snapshot and restore; "
+                "write both, or leave both out"
+            )
+
+    def _member_problems(self, name: str, value: object) -> Iterator[str]:
+        """A public method, property or dunder that is not declared, or that hides an operation."""
+        label = self.label(name)
+        functions = functions_of(value)
+        public = _is_public(name)
+        if any(_operation_in(vars(base).get(name)) is not None for base in self.cls.__mro__):
+            what = "hides an operation of a base and is none"
+            yield f"{self._where(functions)}: {label} {what}; decorate it as it is in the base"
+        elif public and isinstance(value, cached_property | partialmethod | singledispatchmethod):
+            what = f"is a {type(value).__name__}, which would change the object past the order"
+            yield f"{self._where(functions)}: {label} {what}; write a method and {_DECORATE}"
+        elif public and functions and not all(map(self._is_exempt, functions)):
+            above = "write @property above @read, or @property above @local"
+            remedy = above if isinstance(value, property) else _DECORATE
+            yield determinism.finding(functions[0], label, "is public, and no operation", remedy)
+
+    def _is_exempt(self, function: FunctionType) -> bool:
+        """Whether a public function needs no decorator: `@local`, a guard, or a dataclass's."""
+        return (
+            hasattr(function, _LOCAL_MARK)
+            or hasattr(function, _INVARIANT_MARK)
+            or any(operation.guard is function for _, operation in self.operations.values())
+            or function.__code__.co_qualname.startswith("__create_fn__")
+            or function.__module__ in ("dataclasses", "functools")
+        )
+
+    def _where(self, functions: list[FunctionType]) -> str:
+        if not functions:
+            return _place(self.cls)
+        code = functions[0].__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    def _operation_problems(self, name: str, operation: Operation[Any, ..., Any]) -> Iterator[str]:
+        function = operation.function
+        label = self.label(name)
+        value = self.found[name][1]
+        if name in _HOOK_FORMS or name in _NO_OPERATIONS:
+            what = f"is called by orcalike or Python itself, and is no {operation.kind}"
+            yield determinism.finding(function, label, what, f"leave @{operation.kind} out")
+        elif name != _mangled(function.__name__, self.found[name][0]):
+            what = f"is {function.__name__} under a second name"
+            yield determinism.finding(function, label, what, "write a method of its own")
+        if function.__code__.co_argcount == 0:
+            yield determinism.finding(
+                function, label, "has no `self`", "give it one, or use @staticmethod"
+            )
+        if isinstance(value, property) and (
+            operation.kind == "write" or value.fset is not None or value.fdel is not None
+        ):
+            what = "is a property that changes the object"
+            yield determinism.finding(
+                function, label, what, "write a method and decorate it with @write"
+            )
+        for base in self.cls.__mro__:
+            above = _operation_in(vars(base).get(name))
+            if above is not None and above.kind != operation.kind:
+                what = f"is a {operation.kind}, and overrides the {above.kind} of {determinism.title(base)}"
+                yield determinism.finding(function, label, what, f"declare it @{above.kind}")
+        if operation.guard is not None:
+            yield from guard_problems(function, operation.guard, f"the guard of {label}")
+
+    def _hook_problems(self, name: str, value: object) -> Iterator[str]:
+        """A hook is called by orcalike, which must know how."""
+        if name in self.operations:
+            return  # told with the operations
+        functions = functions_of(value)
+        form = _HOOK_FORMS[name]
+        if (
+            not functions
+            or isinstance(value, classmethod) != form.startswith("@classmethod")
+            or functions[0].__code__.co_argcount != form.count(",") + 1
+        ):
+            what = "is a hook that orcalike calls in another way"
+            yield f"{self._where(functions)}: {self.label(name)} {what}; write `{form}`"
+
+    def subjects(self) -> Iterator[determinism.Subject]:
+        """The functions that run at each replica, with the rules for each."""
+        cls = self.cls
+        for name, (origin, operation) in self.operations.items():
+            reads = operation.kind == "read"
+            yield determinism.method(cls, origin, operation.function, self.label(name), pure=reads)
+            if operation.guard is not None:
+                label = f"the guard of {self.label(name)}"
+                yield determinism.method(cls, origin, operation.guard, label, pure=True)
+        for name, function in self._plain_functions():
+            pure = name == "snapshot" or name in self.invariants
+            yield determinism.method(
+                cls, self.found[name][0], function, self.label(name), pure=pure
+            )
+
+    def functions(self) -> list[FunctionType]:
+        """All that decides what a replica does, in an order that is the same at each member."""
+        functions: list[FunctionType] = []
+        for _, operation in self.operations.values():
+            functions.append(operation.function)
+            if operation.guard is not None:
+                functions.append(operation.guard)
+        functions.extend(function for _, function in self._plain_functions())
+        return functions
+
+    def _plain_functions(self) -> Iterator[tuple[str, FunctionType]]:
+        """The constructor, the hooks and the invariants."""
+        for name in ("__init__", *self.hooks, *self.invariants):
+            value = self.found.get(name, (object, None))[1]
+            function = value.__func__ if isinstance(value, classmethod) else value
+            if isinstance(function, FunctionType):
+                yield name, function
+
+    def take_over(self) -> tuple[Operation[Any, ..., Any], ...]:
+        """Gives the class an operation of its own for each that it inherits, and returns all.
+
+        An operation knows its class and its place there, so a subclass cannot use its base's.
+        """
+        for name, (origin, operation) in self.operations.items():
+            if origin is not self.cls or operation.info is not None:
+                own = _copy(operation)
+                self.operations[name] = (self.cls, own)
+                value = self.found[name][1]
+                is_property = isinstance(value, property)
+                setattr(self.cls, name, property(own, doc=value.__doc__) if is_property else own)
+        return tuple(operation for _, operation in self.operations.values())
+
+
+def mark_local(function: FunctionType) -> None:
+    """Says that a public function of a shared class is no operation."""
+    setattr(function, _LOCAL_MARK, True)
+
+
+def mark_invariant(function: Any) -> None:
+    """Says that a method looks at the object after each write."""
+    setattr(function, _INVARIANT_MARK, True)
+
+
+def functions_of(value: object) -> list[FunctionType]:
+    """The plain functions behind a class attribute: none behind an operation, or behind data."""
+    match value:
+        case FunctionType():
+            return [value]
+        case staticmethod() | classmethod():
+            return functions_of(value.__func__)
+        case property():
+            accessors = (value.fget, value.fset, value.fdel)
+            return [function for accessor in accessors for function in functions_of(accessor)]
+        case cached_property():
+            return functions_of(value.func)
+        case type() | Operation():
+            return []
+    return functions_of(getattr(value, "__wrapped__", None)) if callable(value) else []
+
+
+def guard_problems(
+    function: FunctionType, guard: object, label: str, *, method: bool = True
+) -> Iterator[str]:
+    """A guard is called with the operation's own arguments, and so has its parameters."""
+    if not isinstance(guard, FunctionType):
+        problem = f"is not a plain function but {guard!r}"
+        yield determinism.finding(function, label, problem, "decorate it with `when` alone")
+    elif _parameters(guard, method) != _parameters(function, method):
+        names = inspect.getargs(function.__code__)
+        listed = ", ".join([*names.args, *filter(None, (names.varargs, names.varkw))])
+        what = "has other parameters or defaults than its operation"
+        yield determinism.finding(guard, label, what, f"give it the same: ({listed})")
+
+
+def _parameters(function: FunctionType, method: bool) -> tuple[object, ...]:
+    """What two functions share when the same calls fit both; the name of `self` is free."""
+    code = function.__code__
+    names = inspect.getargs(code)
+    return (
+        names._replace(args=names.args[1:] if method else names.args),
+        (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        repr(function.__defaults__),
+        repr(function.__kwdefaults__),
+    )
+
+
+def _operation_in(value: object) -> Operation[Any, ..., Any] | None:
+    """The operation that a class attribute is, or that a property reads with."""
+    inner: object = value.fget if isinstance(value, property) else value
+    return inner if isinstance(inner, Operation) else None
+
+
+def _is_public(name: str) -> bool:
+    if name.startswith("__") and name.endswith("__"):
+        return name not in _NO_OPERATIONS
+    return not name.startswith("_")
+
+
+def _is_builtin(cls: type[Any]) -> bool:
+    return cls is not object and not cls.__flags__ & _HEAP_TYPE
+
+
+def _mangled(name: str, cls: type[Any]) -> str:
+    """A private name as it stands in the class."""
+    if name.startswith("__") and not name.endswith("__"):
+        return f"_{cls.__name__.lstrip('_')}{name}"
+    return name
+
+
+def _place(cls: type[Any]) -> str:
+    """File and line of a class, as far as Python knows them."""
+    try:
+        return f"{inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]}"
+    except (OSError, TypeError):
+        return cls.__module__
+
+
+def _copy(operation: Operation[Any, ..., Any]) -> Operation[Any, ..., Any]:
+    own: Operation[Any, ..., Any] = Operation(
+        operation.function,
+        operation.kind,
+        popup=operation.popup,
+        undo=operation.undo,
+        resilience=operation.resilience,
+    )
+    if operation.guard is not None:
+        own.when(operation.guard)
+    return own

@@ -1,0 +1,110 @@
+"""What the decorators check and register (`declare`), with the syntax of the functions at hand.
+
+It is a module of its own because `ast` and `inspect` take long to import: the first class or atomic
+function that a program declares imports them, and nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import FunctionType
+from typing import Any
+
+from orcalike.declare import determinism
+from orcalike.declare.class_members import Members, guard_problems
+from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
+from orcalike.runtime.errors import DeclarationError
+from orcalike.runtime.extension_types import import_name
+from orcalike.runtime.operation import Atomic
+from orcalike.transport.degree import Resilience
+
+
+def declare_class(cls: Any, resilience: Resilience | None) -> Any:
+    """Check a class and its operations, and register it; raises DeclarationError."""
+    if not isinstance(cls, type):
+        raise DeclarationError(f"@shared needs a class, not {cls!r}: for a function use @atomic")
+    members = Members(cls)
+    _raise([*members.problems(), *determinism.check(members.subjects())])
+    operations = members.take_over()
+    words = [f"{op.name} {op.kind} {op.popup} {op.undo} {op.resilience}" for op in operations]
+    info = ClassInfo(
+        cls=cls,
+        name=import_name(cls),
+        operations=operations,
+        digest=digest_of(
+            [*words, str(resilience), *members.hooks, *members.invariants], members.functions()
+        ),
+        resilience=resilience,
+        hooks=frozenset(members.hooks),
+        init=members.init,
+        invariants=tuple(members.invariants.values()),
+    )
+    for index, operation in enumerate(operations):
+        operation.index = index
+        operation.info = info
+        if info.invariants and operation.kind == "write":
+            operation.look_at_invariants()
+        if operation.resilience is None:
+            operation.degree = info.degree
+    declare(info)
+    return cls
+
+
+def declare_atomic(declared: Atomic[..., Any], function: FunctionType) -> None:
+    """Check an atomic function, and register it; raises DeclarationError."""
+    _check_atomic(function)
+    declared.guard_declared = lambda guard: _declare_guard(declared, guard)
+    declare(_atomic_info(declared, [function]))
+
+
+def _check_atomic(function: FunctionType) -> None:
+    if "." in determinism.title(function):
+        what, remedy = "is a method", "put @atomic on a function of the module"
+        _raise([determinism.finding(function, determinism.title(function), what, remedy)])
+    _raise(determinism.check([_atomic_subject(function)]))
+
+
+def _atomic_subject(function: FunctionType) -> determinism.Subject:
+    label = f"atomic {determinism.title(function)}"
+    return determinism.Subject(function, label, pure=False, owned=frozenset())
+
+
+def check_again(info: ClassInfo | AtomicInfo, notes: dict[str, None]) -> list[str]:
+    """What is wrong with something that was declared, now that all names of its module exist."""
+    if isinstance(info, ClassInfo):
+        return determinism.check(Members(info.cls).subjects(), notes)
+    return determinism.check([_atomic_subject(info.atomic.function)], notes)
+
+
+def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> AtomicInfo:
+    options = [f"undo={declared.undo}", f"resilience={declared.resilience}"]
+    digest = digest_of(options, functions)
+    return AtomicInfo(declared, import_name(declared.function), digest)
+
+
+def _declare_guard(declared: Atomic[..., Any], guard: FunctionType) -> None:
+    """Checks an atomic function's guard, which comes when the function is declared already."""
+    function: FunctionType = declared.function
+    label = f"the guard of atomic {determinism.title(function)}"
+    _raise(guard_problems(function, guard, label, method=False))
+    code = guard.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    _raise(
+        determinism.check(
+            [determinism.Subject(guard, label, pure=True, owned=frozenset(parameters))]
+        )
+    )
+    declare(_atomic_info(declared, [function, guard]))
+
+
+collected: list[str] | None = None
+"""Where a program is only checked (`orcalike check`): all problems so far, of which none is raised."""
+
+
+def _raise(problems: Iterable[str]) -> None:
+    """Shows all problems at once, one on a line."""
+    lines = list(problems)
+    if collected is not None:
+        collected.extend(lines)
+    elif lines:
+        raise DeclarationError("\n".join(lines))

@@ -1,1 +1,0 @@
-"""The engine of `orcalike run`: processes, their output, their signals and their end."""

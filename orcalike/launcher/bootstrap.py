@@ -1,0 +1,230 @@
+"""What runs first in each process that `orcalike run` starts; then it runs the program.
+
+It is started by its path and imports nothing but the standard library, so that an empty
+program costs little more than a bare interpreter. It sees to four things:
+
+- the process dies with the launcher, even when that is killed with -9;
+- SIGUSR1 prints stacks and waits (as `orcalike.launcher.stack_dump.install` does);
+- an uncaught exception's traceback goes to the launcher, which shows that of the rank that
+  failed first and no other;
+- the program finds itself as `python PROGRAM` or `python -m MODULE` would have run it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import importlib.util
+import io
+import os
+import signal
+import sys
+from importlib.machinery import SourceFileLoader
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import NoReturn
+
+#: prctl's options, from <linux/prctl.h>.
+SET_PDEATHSIG = 1
+SET_CHILD_SUBREAPER = 36
+
+#: Errors that a rank raises because another one went away: never the first failure's cause.
+CONSEQUENCES = frozenset(
+    {"Expelled", "GroupClosed", "JoinFailed", "NotEnoughMembers", "NotPrimary"}
+)
+
+#: What orcalike raises for wrong arguments and the like, beside its own errors.
+_ON_PURPOSE = (KeyboardInterrupt, TimeoutError, TypeError, ValueError)
+_STARTER_FILES = (__file__, "<frozen importlib", "<frozen runpy")
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_EXAMPLES = os.path.join(_PACKAGE, "examples", "")
+
+
+def _is_ours(kind: type[BaseException]) -> bool:
+    """Whether an exception of that class is orcalike's own."""
+    return kind.__module__.partition(".")[0] == "orcalike"
+
+
+def prctl(option: int, value: int) -> None:
+    """Set one attribute of this process.
+
+    Raises OSError where the kernel refuses it.
+    """
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def die_with_parent(parent: int) -> None:
+    """Be killed when `parent` dies; if it has died already, be killed now."""
+    prctl(SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Set the process up by its environment, and run the program of its command line."""
+    die_with_parent(int(os.environ.pop("ORCALIKE_LAUNCHER")))
+    _take_signals()
+    report = int(os.environ.pop("ORCALIKE_REPORT_FD"))
+    os.set_inheritable(report, False)
+    control = int(os.environ["ORCALIKE_CONTROL_FD"])
+    os.set_inheritable(control, False)
+    os.environ["ORCALIKE_CONTROL_FD"] = f"{control}:{os.getpid()}"  # and no other process's
+    os.environ["ORCALIKE_RANK_PID"] = str(os.getpid())  # what it starts is no rank
+    own_key()
+    _report_exceptions(report)
+    as_module = sys.argv[1] == "-m"
+    del sys.argv[: 2 if as_module else 1]
+    if as_module:
+        _run_module(sys.argv[0], report)
+    else:
+        _run_file(sys.argv[0])
+
+
+def own_key() -> None:
+    """The descriptor of the run's key is this process's, and of nothing that it starts."""
+    key = os.environ.get("ORCALIKE_KEY_FD", "")
+    if key.isdigit():
+        os.set_inheritable(int(key), False)
+        os.environ["ORCALIKE_KEY_FD"] = f"{key}:{os.getpid()}"
+
+
+def _take_signals() -> None:
+    faulthandler.enable()
+    signal.signal(signal.SIGUSR1, _on_stacks_wanted)
+    faulthandler.register(signal.SIGUSR1, all_threads=True, chain=True)
+    # A shell's background job ignores SIGINT; here it comes from the launcher alone.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _on_stacks_wanted(signum: int, frame: FrameType | None) -> None:
+    if "orcalike" in sys.modules:
+        from orcalike.launcher.stack_dump import write_waits
+
+        write_waits()
+
+
+def _report_exceptions(report: int) -> None:
+    """Send what would be printed for an uncaught exception to the launcher instead."""
+    pid = os.getpid()
+
+    def hook(
+        kind: type[BaseException], value: BaseException, traceback: TracebackType | None
+    ) -> None:
+        value.__traceback__ = _from_the_program_on(traceback)
+        _hide_own_frames(value, set())
+        if os.getpid() != pid:  # a forked child is not this rank
+            sys.__excepthook__(kind, value, value.__traceback__)
+            return
+        consequence = _is_ours(kind) and kind.__name__ in CONSEQUENCES
+        stderr, sys.stderr = sys.stderr, io.StringIO()
+        try:
+            sys.__excepthook__(kind, value, value.__traceback__)
+            text = sys.stderr.getvalue()
+        finally:
+            sys.stderr = stderr
+        _send(report, "consequence" if consequence else "error", text)
+
+    sys.excepthook = hook
+
+
+def _send(report: int, kind: str, text: str) -> None:
+    data = f"{kind}\n{text}".encode(errors="backslashreplace")
+    while data:
+        data = data[os.write(report, data) :]
+
+
+def _from_the_program_on(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the program's first frame on."""
+    while traceback and traceback.tb_frame.f_code.co_filename.startswith(_STARTER_FILES):
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _hide_own_frames(error: BaseException | None, seen: set[int]) -> None:
+    """Take orcalike's frames out of the tracebacks of an error and of those behind it.
+
+    They stay in an error that orcalike did not raise on purpose: it may be a fault of its own.
+    """
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    frames = []
+    traceback = error.__traceback__
+    while traceback:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    on_purpose = _is_ours(type(error)) or isinstance(error, _ON_PURPOSE)
+    if frames and (on_purpose or not _is_own(frames[-1])):
+        for frame in reversed([frame for frame in frames if not _is_own(frame)]):
+            traceback = TracebackType(traceback, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+        error.__traceback__ = traceback
+    _hide_own_frames(error.__cause__, seen)
+    _hide_own_frames(error.__context__, seen)
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            _hide_own_frames(each, seen)
+
+
+def _is_own(frame: TracebackType) -> bool:
+    """Whether it is orcalike's own frame, compiled or not, and no example's."""
+    file = frame.tb_frame.f_code.co_filename
+    if file.endswith(".pyx"):  # as it was named when it was compiled
+        return file.startswith("orcalike/")
+    return file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
+
+
+def _run_file(program: str) -> None:
+    path = os.path.abspath(program)
+    _set_first_path(os.path.dirname(os.path.realpath(path)))
+    loader = SourceFileLoader("__main__", path)
+    main_module = _new_main(__file__=path, __loader__=loader, __spec__=None, __package__=None)
+    exec(loader.source_to_code(loader.get_data(path), path), main_module.__dict__)  # noqa: S102 - to run the program is its purpose
+
+
+def _run_module(name: str, report: int) -> None:
+    _set_first_path(os.getcwd())
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec and spec.submodule_search_locations is not None:
+            name += ".__main__"
+            spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if not error.name or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        spec = None
+    code: CodeType | None = None
+    if spec and spec.loader:
+        code = spec.loader.get_code(name)  # type: ignore[attr-defined]
+    if spec is None or code is None:
+        _refuse(report, f"no module named {name!r}")
+    sys.argv[0] = spec.origin or name
+    main_module = _new_main(
+        __file__=spec.origin,
+        __cached__=spec.cached,
+        __loader__=spec.loader,
+        __spec__=spec,
+        __package__=spec.parent,
+    )
+    exec(code, main_module.__dict__)  # noqa: S102 - to run the program is its purpose
+
+
+def _refuse(report: int, text: str) -> NoReturn:
+    _send(report, "usage", text)
+    sys.exit(2)
+
+
+def _set_first_path(directory: str) -> None:
+    if not sys.flags.safe_path:  # else Python put nothing there to be replaced
+        sys.path[0] = directory
+
+
+def _new_main(**attributes: object) -> ModuleType:
+    module = ModuleType("__main__")
+    module.__dict__.update(attributes, __builtins__=__builtins__)
+    sys.modules["__main__"] = module
+    return module
+
+
+if __name__ == "__main__":
+    main()

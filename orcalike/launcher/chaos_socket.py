@@ -1,0 +1,125 @@
+"""The control socket of a run: one line of JSON asks, one line of JSON answers.
+
+It is `control` in the run's folder, for this user alone (S7): the folder is 0700, the socket 0600,
+and the user that connects is asked for by SO_PEERCRED. Bad input is answered with an error; no input can make
+the launcher wait or keep much.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import socket
+import struct
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from orcalike.launcher.timers import Timers
+
+NAME = "control"
+#: The longest question.
+REQUEST_MAX = 4096
+#: How many may be connected at a time, and for how long.
+CONNECTIONS_MAX = 8
+CONNECTION_SECONDS = 5.0
+
+Answer = dict[str, Any]
+
+
+class Refused(Exception):
+    """A question that cannot be answered, or a deed that cannot be done; the text says why."""
+
+
+class ControlSocket:
+    """The launcher's side. `answer` gets what was asked, as JSON has it, and may raise Refused."""
+
+    def __init__(
+        self,
+        directory: Path,
+        selector: selectors.BaseSelector,
+        timers: Timers,
+        answer: Callable[[object], Answer],
+    ) -> None:
+        """Listen; raises OSError where the system has no room for it."""
+        self._selector = selector
+        self._timers = timers
+        self._answer = answer
+        self._open: dict[socket.socket, bytes] = {}
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.setblocking(False)
+        old = os.umask(0o177)
+        try:
+            self._listener.bind(str(directory / NAME))
+        finally:
+            os.umask(old)
+        self._listener.listen(CONNECTIONS_MAX)
+        selector.register(self._listener, selectors.EVENT_READ, self._accept)
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:  # the other end has gone
+            return
+        connection.setblocking(False)
+        if len(self._open) >= CONNECTIONS_MAX or peer_user(connection) != os.getuid():
+            connection.close()
+            return
+        self._open[connection] = b""
+        self._selector.register(connection, selectors.EVENT_READ, partial(self._read, connection))
+        close = partial(self._close, connection)
+        self._timers.at(f"control {connection.fileno()}", CONNECTION_SECONDS, close)
+
+    def _read(self, connection: socket.socket) -> None:
+        try:
+            data = connection.recv(REQUEST_MAX)
+        except OSError:
+            data = b""
+        asked = self._open[connection] = self._open[connection] + data
+        if b"\n" not in asked and data and len(asked) <= REQUEST_MAX:
+            return
+        with contextlib.suppress(OSError):
+            if asked:
+                connection.send(json.dumps(self._reply(asked)).encode() + b"\n")
+        self._close(connection)
+
+    def _reply(self, asked: bytes) -> Answer:
+        line, end, _ = asked.partition(b"\n")
+        if not end or len(line) > REQUEST_MAX:
+            return {"error": f"not a line of at most {REQUEST_MAX} bytes"}
+        try:
+            return self._answer(json.loads(line))
+        except (ValueError, RecursionError):
+            return {"error": "not JSON"}
+        except Refused as refusal:
+            return {"error": str(refusal)}
+
+    def _close(self, connection: socket.socket) -> None:
+        if self._open.pop(connection, None) is not None:
+            self._timers.cancel(f"control {connection.fileno()}")
+            self._selector.unregister(connection)
+            connection.close()
+
+
+def peer_user(connection: socket.socket) -> int:
+    """The user whose process is at the other end of a Unix socket."""
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", data)
+    return int(user)
+
+
+def ask(directory: Path, question: Answer, seconds: float) -> Answer:
+    """Ask the run that has this folder.
+
+    Raises OSError if no answer comes, ValueError if what comes is not JSON.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(seconds)
+        connection.connect(str(directory / NAME))
+        connection.sendall(json.dumps(question).encode() + b"\n")
+        with connection.makefile() as answers:
+            answer: Answer = json.loads(answers.readline())
+            return answer

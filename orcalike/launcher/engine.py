@@ -1,0 +1,389 @@
+"""The launcher: one thread, one loop, from the first process to the exit code.
+
+What happens comes in three ways: a file descriptor is ready (output, a process's end, what a
+process says, a signal's number), a timer is due, or nothing is left to wait for. The first thing
+that decides the run's outcome wins: a rank that fails, a signal, the time limit, the witness's
+end, a group that is blocked for good. After that the ranks are only brought to their end: a
+signal, a grace period, a stronger signal.
+
+With `--restart` a process that fails is started again first; with `--keep-going` (and what
+`--restart` does not cover) its failure is shown and decides nothing, until no rank is left.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import time
+from functools import partial
+
+from orcalike.launcher import outcome, processes
+from orcalike.launcher.chaos import Chaos
+from orcalike.launcher.chaos_socket import ControlSocket
+from orcalike.launcher.group_status import Loss, Role
+from orcalike.launcher.job import Job, Options, check_number
+from orcalike.launcher.outcome import Ending, Outcome, Report
+from orcalike.launcher.output_relay import Pump
+from orcalike.launcher.process_table import Crew
+from orcalike.launcher.processes import Child
+from orcalike.launcher.reaper import Guard
+from orcalike.launcher.signals import hear_sigusr1, watch_signals
+from orcalike.launcher.timers import Timers
+
+#: How long a failure that looks like another's consequence waits for that other one.
+SETTLE_SECONDS = 1.0
+#: How long the ranks have to print their stacks, and the witness to end, when asked to.
+ASK_SECONDS = 1.0
+#: How long a group must look as if it were blocked for good. Meanwhile its members may still hear
+#: that the members that they miss are certainly dead, which may be all that they need to go on.
+BLOCKED_SECONDS = 3.0
+#: How long a process waits before it is started again, the first time and the next times.
+PAUSES = (0.0, 0.5, 1.0, 2.0)
+
+_STOP = (signal.SIGTERM, signal.SIGKILL)
+_INTERRUPT = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+
+def launch(options: Options) -> int:
+    """Run a program as the options say; returns the exit code (docs/command-line.md).
+
+    The calling process must have one thread and no children: it is the launcher from here on.
+
+    Raises LaunchError where it cannot start.
+    """
+    _open_standard_files()
+    check_number(options)
+    job = Job.create(options)
+    guard = Guard(job.directory)
+    try:
+        return _Launcher(job, guard).run()
+    finally:
+        guard.close()
+
+
+class _Launcher:
+    def __init__(self, job: Job, guard: Guard) -> None:
+        self.job = job
+        self.options = job.options
+        self.guard = guard
+        self.began = time.monotonic()
+        self.selector = selectors.DefaultSelector()
+        self.pump = Pump(self.selector, prefix=job.options.prefix, color=job.options.color)
+        self.timers = Timers()
+        self.crew = Crew(job)
+        self.chaos = Chaos(self.crew, self.timers, self.pump.notice)
+        self.outcome: Outcome | None = None
+        self.consequences: list[Ending] = []
+        #: Failures that the run went on after.
+        self.survived: list[Ending] = []
+        #: How many ranks have ended with 0.
+        self.well = 0
+        #: The processes that are about to be started again.
+        self.restarting: set[Role] = set()
+
+    # The course of a run
+
+    def run(self) -> int:
+        """From the start to the last line of output."""
+        watch_signals(self.selector, self._signalled)
+        processes.adopt_orphans()
+        self._start()
+        while self.crew.ranks or self.restarting - {None}:
+            self._turn()
+        self._wind_up()
+        while self.crew.witness or self.pump.reading:
+            self._turn()
+        self._say_goodbye()
+        while self.pump.writing:
+            self._turn()
+        return self.outcome.code if self.outcome else 0
+
+    def _start(self) -> None:
+        if not self.options.quiet:
+            self.pump.notice(self.job.describe())
+            self.pump.write()
+        try:
+            ControlSocket(self.job.directory, self.selector, self.timers, self.chaos.answer)
+            self.job.listen()
+            if self.options.sequencer == "witness":
+                self._attend(None, self.crew.start(None))
+            for rank in range(self.options.nprocs):
+                self._attend(rank, self.crew.start(rank))
+        except OSError as error:
+            self._decide(outcome.cannot_start(error, self.options.nprocs))
+            self._stop(_STOP)
+        finally:
+            self.job.close_listener()
+        hear_sigusr1(True)
+        if self.options.timeout is not None:
+            self.timers.at("timeout", self.options.timeout, self._time_is_up)
+
+    def _attend(self, role: Role, child: Child) -> None:
+        """Read what a process says from now on, and notice its end."""
+        self.guard.watch(child.pid)
+        ended = self._witness_ended if role is None else partial(self._rank_ended, role)
+        self.selector.register(child.pidfd, selectors.EVENT_READ, ended)
+        hear = partial(self._hear, role, child)
+        self.selector.register(child.control, selectors.EVENT_READ, hear)
+        self.pump.attend(child, "witness" if role is None else str(role))
+        if child.report is not None:
+            read = partial(self._read_report, child)
+            self.selector.register(child.report, selectors.EVENT_READ, read)
+
+    def _wind_up(self) -> None:
+        """The ranks have ended: end the witness, and what the ranks left behind."""
+        if self.consequences:
+            self._fail(self.consequences[0])
+        if self.survived and not self.well:
+            self._decide(outcome.nobody_ended_well(self.survived[0]))
+        self.timers.clear()
+        spared = {self.guard.pid}
+        if (witness := self.crew.witness) is not None:
+            spared.add(witness.pid)
+            witness.tell("quit")
+            self.timers.at("witness", ASK_SECONDS, partial(witness.signal, signal.SIGKILL))
+        processes.kill_orphans(spared)
+        self.timers.at("output", 2 * ASK_SECONDS, self.pump.give_up_reading)
+
+    def _say_goodbye(self) -> None:
+        self.pump.finish()
+        if self.outcome is None and not self.options.quiet:
+            failed = ", ".join(f"rank {ending.rank} failed" for ending in self.survived)
+            took = f"{time.monotonic() - self.began:.1f} s"
+            self.pump.notice(f"[orcalike] done in {took}{' · ' if failed else ''}{failed}")
+        elif self.outcome is not None and self.outcome.message:
+            self.pump.notice(self.outcome.message)
+        self.pump.write()
+
+    def _turn(self) -> None:
+        """Wait for something to happen, and let it."""
+        registered = self.selector.get_map()
+        for key, _ in self.selector.select(self._until_next()):
+            if registered.get(key.fd) is key:  # it was not closed in this same turn
+                key.data()
+        now = time.monotonic()
+        self.timers.expire(now)
+        self.pump.show_partial(now)
+        self.pump.write()
+        if self.pump.reader_gone and self._decide(Outcome(outcome.SIGNALLED + signal.SIGPIPE)):
+            self._stop(_STOP)
+
+    def _until_next(self) -> float | None:
+        times = [at for at in (self.timers.next(), self.pump.next_deadline()) if at is not None]
+        return max(0.0, min(times) - time.monotonic()) if times else None
+
+    # Ends
+
+    def _rank_ended(self, rank: int) -> None:
+        after = time.monotonic() - self.began
+        child = self.crew.remove(rank)
+        self.pump.read_rest(child)
+        self._read_report(child)
+        self._close_report(child)
+        returncode = self._reap(child)
+        report = Report.parse(bytes(child.reported))
+        ending = Ending(rank, child.pid, returncode, after, report, child.restarts)
+        self.well += not ending.failed
+        if ending.failed and self.outcome is None and self._may_restart(ending):
+            self._show_report(ending)
+            self._start_soon(rank, outcome.describe_failure(ending), child.restarts)
+        else:
+            self.crew.give_up(rank)
+            if ending.failed and self.outcome is None:
+                self._take_failure(ending)
+        self._judge()
+
+    def _take_failure(self, ending: Ending) -> None:
+        """A rank has failed that is not started again."""
+        if self.options.keep_going and not ending.hopeless:
+            self._show_report(ending)
+            self.survived.append(ending)
+            others = len({*self.crew.ranks, *self.restarting} - {None})
+            self.pump.notice(outcome.survived(ending, others))
+        elif not ending.consequence:
+            self._fail(ending)
+        else:
+            self.consequences.append(ending)
+            if len(self.consequences) == 1:
+                self.timers.at("settle", SETTLE_SECONDS, partial(self._fail, ending))
+
+    def _read_report(self, child: Child) -> None:
+        if not child.read_report():
+            self._close_report(child)
+
+    def _close_report(self, child: Child) -> None:
+        if child.report is not None:
+            self.selector.unregister(child.report)
+            child.report.close()
+            child.report = None
+
+    def _reap(self, child: Child) -> int:
+        """The exit status; where ranks are started again, what it has started goes with it."""
+        self.selector.unregister(child.pidfd)
+        self._hang_up(child)
+        if self.options.restart and child.has_failed():
+            child.signal(signal.SIGKILL)
+        returncode = child.reap()
+        self.guard.forget(child.pid)
+        return returncode
+
+    def _fail(self, first: Ending) -> None:
+        """The run fails with this rank: show its traceback, and stop the others."""
+        if not self._decide(outcome.failure(first, len(self.crew.ranks))):
+            return
+        if not first.hopeless:
+            self._show_report(first)
+        self._stop(_STOP)
+
+    def _show_report(self, ending: Ending) -> None:
+        if ending.report is not None:
+            self.pump.show(str(ending.rank), ending.report.text)
+
+    def _witness_ended(self) -> None:
+        witness = self.crew.remove(None)
+        self.pump.read_rest(witness)
+        returncode = self._reap(witness)
+        if self.outcome is not None or not (self.crew.ranks or self.restarting):
+            return
+        what = outcome.describe_witness(witness.pid, returncode)
+        if witness.restarts < self.options.restart:
+            self._start_soon(None, what, witness.restarts)
+        elif self.options.outlives_failures:
+            self.pump.notice(f"orcalike: {what}; the ranks go on, and one of them orders")
+        else:
+            self._decide(outcome.witness_lost(witness.pid, returncode))
+            self._stop(_STOP)
+        self._judge()
+
+    def _decide(self, outcome: Outcome) -> bool:
+        """Make this the run's outcome, if it has none yet."""
+        if self.outcome is not None:
+            return False
+        self.outcome = outcome
+        for role in self.restarting:
+            self.timers.cancel(f"start {role}")
+        self.restarting.clear()
+        return True
+
+    # What the processes say of their groups
+
+    def _hear(self, role: Role, child: Child) -> None:
+        if not self.crew.hear(role, child):
+            self._hang_up(child)
+        self._judge()
+
+    def _hang_up(self, child: Child) -> None:
+        """The end of the line to a process."""
+        if child.control.fileno() >= 0:
+            self.selector.unregister(child.control)
+            child.control.close()
+
+    def _judge(self) -> None:
+        """Begin to doubt, or no longer, that the run can go on."""
+        if self.outcome is not None or self._loss() is None:
+            self.timers.cancel("blocked")
+        elif "blocked" not in self.timers:
+            self.timers.at("blocked", BLOCKED_SECONDS, self._give_up)
+
+    def _loss(self) -> Loss | None:
+        """A group that no process of this run can let go on."""
+        return self.crew.groups.loss(self.crew.ranks, len(self.restarting - {None}))
+
+    def _give_up(self) -> None:
+        """A group has been blocked for good for long enough: the run ends."""
+        loss = self._loss()
+        if loss is not None and self._decide(outcome.blocked_for_good(loss)):
+            self._stop(_STOP)
+
+    # Starting again
+
+    def _may_restart(self, ending: Ending) -> bool:
+        return ending.restarts < self.options.restart and not ending.hopeless
+
+    def _start_soon(self, role: Role, what: str, restarts: int) -> None:
+        """Start a rank or the witness again, after a pause that grows; `what` is how it ended."""
+        pause = PAUSES[min(restarts, len(PAUSES) - 1)]
+        self.pump.notice(outcome.started_again(what, restarts, self.options.restart, pause))
+        self.restarting.add(role)
+        start = partial(self._start_again, role, restarts + 1)
+        self.timers.at(f"start {role}", pause, start)
+
+    def _start_again(self, role: Role, restarts: int) -> None:
+        self.restarting.discard(role)
+        hear_sigusr1(False)
+        try:
+            if role is None:
+                self.job.listen()
+            self._attend(role, self.crew.start(role, restarts))
+        except OSError as error:
+            self._decide(outcome.cannot_start(error, self.options.nprocs))
+            self._stop(_STOP)
+        finally:
+            self.job.close_listener()
+            hear_sigusr1(True)
+
+    # Stopping
+
+    def _stop(self, signals: tuple[signal.Signals, ...]) -> None:
+        """Send the ranks the first signal now, and the next after each grace period."""
+        number, *rest = signals
+        for child in self.crew.ranks.values():
+            child.signal(number)
+            if number != signal.SIGKILL:
+                child.signal(signal.SIGCONT)  # a stopped process would never see it
+        if rest:
+            self.timers.at("stop", self.options.grace, partial(self._stop, tuple(rest)))
+
+    def _time_is_up(self) -> None:
+        limit = f"{self.options.timeout:g} s"
+        if not self._decide(Outcome(outcome.TIMED_OUT, f"orcalike: timed out after {limit}")):
+            return
+        numbers = ", ".join(map(str, self.crew.ranks))
+        self.pump.notice(f"orcalike: {limit} are over; still running: {numbers}; their stacks:")
+        self._ask_for_stacks()
+        self.timers.at("stop", ASK_SECONDS, partial(self._stop, _STOP))
+
+    def _ask_for_stacks(self) -> None:
+        for child in self.crew.ranks.values():
+            child.signal_alone(signal.SIGUSR1)
+
+    # Signals to the launcher
+
+    def _signalled(self, number: int) -> None:
+        if number == signal.SIGUSR1:
+            self._ask_for_stacks()
+        elif number == signal.SIGTSTP:
+            self._pause()
+        else:
+            self._end_by(signal.Signals(number))
+
+    def _end_by(self, number: signal.Signals) -> None:
+        """Ctrl-C, or a signal that ends: gracefully at first, at once the second time."""
+        if self._decide(Outcome(outcome.SIGNALLED + number)):
+            again = "Ctrl-C again" if number == signal.SIGINT else f"{number.name} again"
+            self.pump.notice(f"stopping … ({again} to kill)")
+            self._stop(_INTERRUPT if number == signal.SIGINT else _STOP)
+        elif self.crew.ranks:
+            self._stop((signal.SIGKILL,))
+        else:
+            self.pump.abandon()
+
+    def _pause(self) -> None:
+        """Ctrl-Z: the ranks stop with the launcher, and go on with it."""
+        children = self.crew.children()
+        for _, child in children:
+            child.signal(signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        for _, child in children:
+            child.signal(signal.SIGCONT)
+
+
+def _open_standard_files() -> None:
+    """Give what a shell has closed (`<&-`) a file, or a pipe would get its number."""
+    for standard in (0, 1, 2):
+        try:
+            os.fstat(standard)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            os.set_inheritable(null, True)

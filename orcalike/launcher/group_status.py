@@ -1,0 +1,172 @@
+"""What the processes of a run say of their groups, and what follows from it.
+
+They say it by the lines of `orcalike.launch_protocol.control_channel`. From them the launcher knows which member orders, which
+groups have been made, which members have certainly died, and whether a group is blocked for good:
+what is left of it waits for members whose processes have ended. No process can take such a member's
+place, a process that is started again neither: what a member knew died with it (H1, H9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import unquote
+
+#: A process of the run: a rank, or None for the witness.
+Role = int | None
+
+#: A line longer than this is no line of ours.
+LINE_MAX = 1 << 16
+#: More groups, or members of one process, than this are not believed.
+NAMES_MAX = 4096
+
+DEFAULT_NAME = "default"
+
+
+def name_of(role: Role) -> str:
+    """`rank 2`, or `the witness`."""
+    return "the witness" if role is None else f"rank {role}"
+
+
+def names_of(roles: Collection[Role]) -> str:
+    """`rank 0, rank 2 and the witness`."""
+    ranks = sorted(role for role in roles if role is not None)
+    names = [name_of(role) for role in ranks] + [name_of(None)] * (None in roles)
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How one process stands in one group, by its own word."""
+
+    state: Literal["joining", "in", "blocked", "lacking"]
+    #: Where it is blocked: the members that it misses, by incarnation.
+    missing: tuple[tuple[int, Role], ...] = ()
+    rule: str = ""
+    #: Where it lacks members: how many with replicas it waits for.
+    needed: int = 0
+
+
+@dataclass(slots=True)
+class Group:
+    """One group, as its processes see it."""
+
+    places: dict[Role, Place] = field(default_factory=dict)
+    #: Whether a view was ever installed: it is not made a second time.
+    formed: bool = False
+    #: The member that said last that it orders; of no meaning if `ordered` is false.
+    sequencer: Role = None
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A group that is blocked for good."""
+
+    group: str
+    #: The members that it misses; empty if no process is left that was in it.
+    missed: frozenset[Role]
+    rule: str
+    #: How many members with replicas there must be; 0 where the number is not the reason.
+    needed: int = 0
+
+
+class Groups:
+    """All groups of a run."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, Group] = {}
+        self._incarnations: dict[Role, set[int]] = {}
+        #: Members whose processes have ended.
+        self.died: set[int] = set()
+
+    def hear(self, role: Role, line: str) -> None:
+        """Take a line that a process said; what is none of ours is let pass."""
+        match line.split(maxsplit=3):
+            case ["joining", name, incarnation] if incarnation.isdigit():
+                self._place(role, name, Place("joining"))
+                mine = self._incarnations.setdefault(role, set())
+                if len(mine) < NAMES_MAX:
+                    mine.add(int(incarnation))
+            case [("unblocked" | "sequencer") as what, name]:
+                self._place(role, name, Place("in"))
+                if what == "sequencer" and (group := self._groups.get(unquote(name))):
+                    group.sequencer, group.ordered = role, True
+            case ["blocked", name, members, *rule]:
+                missing = _parse_members(members)
+                if missing is not None:
+                    self._place(role, name, Place("blocked", missing, "".join(rule)))
+            case ["lacks", name, needed, *rule] if needed.isdigit():
+                self._place(role, name, Place("lacking", (), "".join(rule), int(needed)))
+
+    def _place(self, role: Role, name: str, place: Place) -> None:
+        name = unquote(name)
+        if name not in self._groups and len(self._groups) >= NAMES_MAX:
+            return
+        group = self._groups.setdefault(name, Group())
+        group.places[role] = place
+        group.formed = group.formed or place.state != "joining"
+
+    def end(self, role: Role) -> set[int]:
+        """A process has ended; returns the members that died with it."""
+        for group in self._groups.values():
+            group.places.pop(role, None)
+            if group.sequencer == role:
+                group.ordered = False
+        died = self._incarnations.pop(role, set())
+        self.died |= died
+        return died
+
+    @property
+    def formed(self) -> list[str]:
+        """The names of the groups that were made."""
+        return sorted(name for name, group in self._groups.items() if group.formed)
+
+    def sequencers(self) -> list[Role]:
+        """The members that order: in the program's own group, or, if it has none, in the others."""
+        own = self._groups.get(DEFAULT_NAME)
+        groups = [own] if own else self._groups.values()
+        return [group.sequencer for group in groups if group.ordered]
+
+    def loss(self, ranks: Collection[int], coming: int = 0) -> Loss | None:
+        """The first group that is blocked for good, with these ranks running, and so many to come.
+
+        So it is where each of them waits for it, and no process can let them go on: none is in a
+        view of it, and all members that are missed have died; or those that are in a view wait for
+        more members than there are ranks.
+        """
+        for name, group in self._groups.items():
+            stuck = ranks and all(rank in group.places for rank in ranks)
+            if stuck and group.formed and all(map(self._waits, group.places.values())):
+                blocked = [place for place in group.places.values() if place.state == "blocked"]
+                missed = frozenset(role for place in blocked for _, role in place.missing)
+                return Loss(name, missed, blocked[0].rule if blocked else "")
+            lacking = [place for place in group.places.values() if place.state == "lacking"]
+            if not stuck or not lacking:
+                continue
+            needed = min(place.needed for place in lacking)
+            waiting = all(
+                group.places[rank].state == "lacking" or self._waits(group.places[rank])
+                for rank in ranks
+            )
+            if waiting and len(ranks) + coming < needed:
+                return Loss(name, frozenset(), lacking[0].rule, needed)
+        return None
+
+    def _waits(self, place: Place) -> bool:
+        """Whether it waits, and for no process that lives."""
+        if place.state == "blocked":
+            return bool(place.missing) and self.died.issuperset(i for i, _ in place.missing)
+        return place.state == "joining"
+
+
+def _parse_members(text: str) -> tuple[tuple[int, Role], ...] | None:
+    """`12:0,34:w` as ((12, 0), (34, None)); None for what is not like that."""
+    members: list[tuple[int, Role]] = []
+    for member in () if text == "-" else text.split(","):
+        incarnation, _, role = member.partition(":")
+        if not incarnation.isdigit() or not (role == "w" or role.isdigit()):
+            return None
+        members.append((int(incarnation), None if role == "w" else int(role)))
+    return tuple(members)

@@ -1,0 +1,183 @@
+"""How a run ended: which rank failed first, with which exit code, and what is said of it.
+
+Exit codes are those of docs/command-line.md.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Literal
+
+from orcalike.launcher.group_status import DEFAULT_NAME, Loss, names_of
+
+SIGNALLED = 128
+USAGE = 2
+STATE_LOST = 74
+TIMED_OUT = 124
+INTERNAL = 70
+
+#: What a rank's first lines on its report pipe say (`orcalike.launcher.bootstrap`).
+Kind = Literal["error", "consequence", "usage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a rank said about its uncaught exception."""
+
+    kind: Kind
+    text: str
+
+    @classmethod
+    def parse(cls, data: bytes) -> Report | None:
+        """Read what came through the pipe; None where the rank said nothing."""
+        kind, _, text = data.decode(errors="replace").partition("\n")
+        match kind:
+            case "error" | "consequence" | "usage":
+                return cls(kind, text)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """One rank's end."""
+
+    rank: int
+    pid: int
+    #: As `subprocess` has it: negative for a signal.
+    returncode: int
+    #: Seconds since the run began.
+    after: float
+    report: Report | None = None
+    #: How often it had been started again before.
+    restarts: int = 0
+
+    @property
+    def code(self) -> int:
+        """The exit code as a shell would give it."""
+        return exit_code(self.returncode)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended otherwise than with 0."""
+        return self.returncode != 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it would end like this again, and each other rank too."""
+        return self.report is not None and self.report.kind == "usage"
+
+    @property
+    def consequence(self) -> bool:
+        """Whether it failed because another one went away."""
+        return self.report is not None and self.report.kind == "consequence"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The run's own end: its exit code, and the last line on stderr ("" for none)."""
+
+    code: int
+    message: str = ""
+
+
+def exit_code(returncode: int) -> int:
+    """128 + S for a process that signal S killed, else its own code."""
+    return SIGNALLED - returncode if returncode < 0 else returncode
+
+
+def describe_end(returncode: int) -> str:
+    """`with exit code 1`, or `by SIGKILL (exit code 137)`."""
+    if returncode >= 0:
+        return f"with exit code {returncode}"
+    try:
+        name = signal.Signals(-returncode).name
+    except ValueError:
+        name = f"signal {-returncode}"
+    return f"by {name} (exit code {exit_code(returncode)})"
+
+
+def describe_failure(ending: Ending, how: str = "") -> str:
+    """`rank 2 (pid 4711) failed with exit code 1 after 0.42 s`; `how` stands after the verb."""
+    verb = "failed" if ending.returncode > 0 else "was killed"
+    return (
+        f"rank {ending.rank} (pid {ending.pid}) {verb}{how} "
+        f"{describe_end(ending.returncode)} after {ending.after:.2f} s"
+    )
+
+
+def failure(first: Ending, others_stopped: int) -> Outcome:
+    """The outcome of a run that rank `first` ended."""
+    if first.report is not None and first.hopeless:
+        return Outcome(USAGE, f"orcalike: {first.report.text}")
+    message = f"orcalike: {describe_failure(first, '' if first.restarts else ' first')}"
+    if first.restarts:
+        message += f"; it had been started again {_times(first.restarts)}"
+    if others_stopped:
+        message += f"; {others_stopped} other{'s' if others_stopped > 1 else ''} stopped"
+    return Outcome(first.code, message)
+
+
+def survived(ending: Ending, others: int) -> str:
+    """What is said of a rank that failed, and that the others go on without."""
+    if others == 0:
+        return f"orcalike: {describe_failure(ending)}; no other is left"
+    go_on = "1 other goes on" if others == 1 else f"{others} others go on"
+    return f"orcalike: {describe_failure(ending)}; {go_on}"
+
+
+def started_again(what: str, restarts: int, limit: int, pause: float) -> str:
+    """What is said of a process that is started again: `what` says how it ended."""
+    when = f"in {pause:g} s " if pause else ""
+    return f"orcalike: {what}; it is started again {when}({restarts + 1} of {limit})"
+
+
+def nobody_ended_well(first: Ending) -> Outcome:
+    """The outcome of a run that went on until there was no rank left, and all had failed."""
+    return Outcome(first.code, f"orcalike: all ranks failed; {describe_failure(first, ' first')}")
+
+
+def blocked_for_good(loss: Loss) -> Outcome:
+    """The outcome of a run whose group cannot go on: what it knew is lost."""
+    group = "the group" if loss.group == DEFAULT_NAME else f"the group {loss.group!r}"
+    if loss.needed:
+        why = f"{group} waits for more members than there are ranks left: {loss.rule}"
+    elif not loss.missed:
+        why = f"all processes that were in {group} have ended"
+    else:
+        have = "has" if len(loss.missed) == 1 else "have"
+        why = f"{group} waits for {names_of(loss.missed)}, which {have} ended"
+        if loss.rule:
+            why += f" ({loss.rule})"
+    return Outcome(
+        STATE_LOST,
+        f"orcalike: blocked for good: {why}; the ranks were stopped. A higher resilience degree "
+        "survives more; with --restart a lost rank is replaced before the next one is lost",
+    )
+
+
+def cannot_start(error: OSError, nprocs: int) -> Outcome:
+    """The outcome of a run for which the system had no room."""
+    return Outcome(
+        INTERNAL,
+        f"orcalike: cannot start {nprocs} ranks: {error.strerror}; "
+        "raise the limits (ulimit -n, ulimit -u) or lower -n",
+    )
+
+
+def describe_witness(pid: int, returncode: int) -> str:
+    """`the witness (pid 4711) ended by SIGKILL (exit code 137)`."""
+    return f"the witness (pid {pid}) ended {describe_end(returncode)}"
+
+
+def witness_lost(pid: int, returncode: int) -> Outcome:
+    """The outcome of a run whose sequencer ended while ranks still needed it."""
+    return Outcome(
+        INTERNAL,
+        f"orcalike: the witness (pid {pid}), which orders the writes, ended "
+        f"{describe_end(returncode)}; the ranks were stopped",
+    )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

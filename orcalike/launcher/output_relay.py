@@ -1,0 +1,143 @@
+"""Moving output from the processes' pipes to the launcher's stdout and stderr.
+
+It reads only while what waits to be written is short, so a slow reader of the launcher slows
+the ranks down, and nothing is lost or piled up.
+"""
+
+from __future__ import annotations
+
+import selectors
+import time
+from functools import partial
+from typing import BinaryIO
+
+from orcalike.launcher.output_lines import QUEUE_MAX, Stream, destinations, mark
+from orcalike.launcher.processes import Child
+
+READ_SIZE = 1 << 16
+
+
+class Pump:
+    """All streams of a run; its callbacks are the `data` of the selector's keys."""
+
+    def __init__(
+        self, selector: selectors.BaseSelector, *, prefix: bool, color: bool | None
+    ) -> None:
+        self._selector = selector
+        self._prefix = prefix
+        self._stdout, self._stderr = destinations(color)
+        self._destinations = {self._stdout.fd: self._stdout, self._stderr.fd: self._stderr}
+        self._watched: set[int] = set()
+        self._streams: dict[BinaryIO, Stream] = {}
+        self._paused = False
+        self._notices = Stream(self._stderr)
+
+    @property
+    def reading(self) -> bool:
+        """Whether a pipe is open from which more may come."""
+        return bool(self._streams)
+
+    @property
+    def writing(self) -> bool:
+        """Whether something waits to be written."""
+        return any(self._destinations.values())
+
+    @property
+    def reader_gone(self) -> bool:
+        """Whether the launcher's stdout is read no more."""
+        return self._stdout.broken
+
+    def attend(self, child: Child, label: str) -> None:
+        """Read a process's stdout and stderr from now on."""
+        for pipe, to in ((child.stdout, self._stdout), (child.stderr, self._stderr)):
+            self._streams[pipe] = Stream(to, self._mark(label, color=to.color))
+            if not self._paused:
+                self._register(pipe)
+
+    def read_rest(self, child: Child) -> None:
+        """Take what an ended process has written before its end."""
+        for pipe in (child.stdout, child.stderr):
+            while pipe in self._streams and self._read(pipe):
+                pass
+
+    def give_up_reading(self) -> None:
+        """Close what is still open: something that could not be killed holds the other end."""
+        for pipe in list(self._streams):
+            self._forget(pipe)
+
+    def notice(self, text: str) -> None:
+        """Say something to the user, in the launcher's own name."""
+        self._notices.feed(text.encode() + b"\n", 0.0)
+
+    def show(self, label: str, text: str) -> None:
+        """Show text on stderr as if the process with this label had printed it."""
+        stream = Stream(self._stderr, self._mark(label, color=self._stderr.color))
+        stream.feed(text.encode(errors="backslashreplace"), 0.0)
+        stream.flush()
+
+    def next_deadline(self) -> float | None:
+        """When the next line without an end is to be shown."""
+        deadlines = [stream.deadline for stream in self._streams.values() if stream.deadline]
+        return min(deadlines, default=None)
+
+    def show_partial(self, now: float) -> None:
+        """Show the lines that have waited long enough for their end."""
+        for stream in self._streams.values():
+            if stream.deadline is not None and stream.deadline <= now:
+                stream.flush()
+
+    def finish(self) -> None:
+        """Nothing will come from the processes any more: end the last lines."""
+        if self._prefix:
+            for destination in self._destinations.values():
+                destination.end_line()
+
+    def abandon(self) -> None:
+        """Drop what is not taken."""
+        for destination in self._destinations.values():
+            destination.clear()
+
+    def write(self) -> None:
+        """Write what can be written now, and see to it that the rest is, when it can be."""
+        for fd, destination in self._destinations.items():
+            destination.drain()
+            if destination and fd not in self._watched:
+                self._watched.add(fd)
+                self._selector.register(fd, selectors.EVENT_WRITE, destination.drain)
+            elif not destination and fd in self._watched:
+                self._watched.remove(fd)
+                self._selector.unregister(fd)
+        self._pace()
+
+    def _pace(self) -> None:
+        full = max(map(len, self._destinations.values())) > QUEUE_MAX
+        if full == self._paused:
+            return
+        self._paused = full
+        for pipe in self._streams:
+            if full:
+                self._selector.unregister(pipe)
+            else:
+                self._register(pipe)
+
+    def _register(self, pipe: BinaryIO) -> None:
+        self._selector.register(pipe, selectors.EVENT_READ, partial(self._read, pipe))
+
+    def _read(self, pipe: BinaryIO) -> bool:
+        """Move what one read gives; says whether there may be more."""
+        data = pipe.read(READ_SIZE)
+        if data:
+            self._streams[pipe].feed(data, time.monotonic())
+            return True
+        if data is not None:  # the end, and not only nothing for now
+            self._forget(pipe)
+        return False
+
+    def _forget(self, pipe: BinaryIO) -> None:
+        if not self._paused:
+            self._selector.unregister(pipe)
+        self._streams.pop(pipe).flush()
+        pipe.close()
+
+    def _mark(self, label: str, *, color: bool) -> bytes:
+        return mark(label, color=color) if self._prefix else b""

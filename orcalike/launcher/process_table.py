@@ -1,0 +1,97 @@
+"""The processes of a run: which they are, what they were told, what they say of their groups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from orcalike.launcher import processes
+from orcalike.launcher.group_status import Groups, Role
+from orcalike.launcher.job import Job
+from orcalike.launcher.processes import Child
+
+
+class Crew:
+    """The ranks and the witness that run now, by `Role`: a rank, or None for the witness."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.ranks: dict[int, Child] = {}
+        self.witness: Child | None = None
+        self.groups = Groups()
+        self._ended: list[int] = []
+        self._cuts: dict[Role, str] = {}
+
+    def children(self) -> list[tuple[Role, Child]]:
+        """All that run now, the witness last."""
+        ranks: list[tuple[Role, Child]] = list(self.ranks.items())
+        return ranks + ([(None, self.witness)] if self.witness else [])
+
+    def find(self, role: Role) -> Child | None:
+        """The process, if it runs."""
+        return self.witness if role is None else self.ranks.get(role)
+
+    def start(self, role: Role, restarts: int = 0) -> Child:
+        """Start a rank or the witness, and tell it what it has missed.
+
+        Raises OSError where the system has no room for it.
+        """
+        formed = self.groups.formed if restarts else ()
+        if role is None:
+            child = self.witness = processes.start_witness(self.job, restarts, formed)
+        else:
+            child = self.ranks[role] = processes.start_rank(self.job, role, restarts, formed)
+        for rank in self._ended:
+            child.tell(f"ended {rank}")
+        for incarnation in sorted(self.groups.died):
+            child.tell(f"died {incarnation}")
+        if role in self._cuts:
+            child.tell(self._cuts[role])
+        return child
+
+    def remove(self, role: Role) -> Child:
+        """Take out a process that has ended, and tell the others whose end that is (H13)."""
+        child = self.find(role)
+        assert child is not None
+        for _ in range(16):  # it is dead, but what it has forked may hold the line and write on it
+            if not self.hear(role, child):
+                break
+        if role is None:
+            self.witness = None
+        else:
+            del self.ranks[role]
+        for incarnation in sorted(self.groups.end(role)):
+            self._tell_all(f"died {incarnation}")
+        return child
+
+    def give_up(self, rank: int) -> None:
+        """Tell all that a rank has ended which is not started again."""
+        self._ended.append(rank)
+        self._tell_all(f"ended {rank}")
+
+    def hear(self, role: Role, child: Child) -> bool:
+        """Take what a process says of its groups; says whether more may come."""
+        lines = child.hear()
+        for line in lines or ():
+            self.groups.hear(role, line)
+        return lines is not None
+
+    def separate(self, parts: Sequence[Collection[Role]]) -> None:
+        """Cut the connections between the parts; a process in none of them keeps all of its own."""
+        self._cuts = {}
+        for part in parts:
+            others = [role for other in parts if other is not part for role in other]
+            for role in part:
+                names = sorted("w" if other is None else str(other) for other in others)
+                self._cuts[role] = f"cut {','.join(names)}"
+        for role, child in self.children():
+            child.tell(self._cuts.get(role, "heal"))
+
+    def heal(self) -> bool:
+        """Let all reach each other again; says whether they could not."""
+        was_cut, self._cuts = bool(self._cuts), {}
+        self._tell_all("heal")
+        return was_cut
+
+    def _tell_all(self, line: str) -> None:
+        for _, child in self.children():
+            child.tell(line)

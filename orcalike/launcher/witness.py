@@ -1,0 +1,240 @@
+"""The witness: a member without replicas, which orders.
+
+`orcalike run` starts it before the ranks, as a child of the launching process: busy workers never
+delay the order. It serves each group of the program, one stack for each name. The launcher tells it,
+by lines on a socket, which ranks have ended; when the socket closes, the witness ends. One that is
+started again joins the groups that there are (`ORCALIKE_FORMED`) through the ranks, and orders in
+them no more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import logging
+import os
+import secrets
+import signal
+import socket
+import threading
+import time
+
+import msgpack
+
+from orcalike.launch_protocol import control_channel
+from orcalike.launch_protocol.environment import (
+    find_addresses,
+    find_detection,
+    find_formed,
+    find_seeds,
+)
+from orcalike.runtime.codes import Code
+from orcalike.session.keys import find_key
+from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers.driver import clock
+from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.layers.base import Layer
+from orcalike.transport.layers.xfer import Xfer
+from orcalike.transport.stack import Stack
+from orcalike.transport.stacks import parse_stack
+from orcalike.transport.view import Member, View
+from orcalike.transport.wire.message import Message
+
+GROUPS_MAX = 64
+
+_log = logging.getLogger("orcalike")
+
+
+class Seat(Layer):
+    """The witness's place in one group: on top of its stack, where nothing is applied."""
+
+    def __init__(self, witness: Witness, stack: Stack) -> None:
+        super().__init__(stack)
+        self.stack = stack
+        self.pump = witness.pump
+        self.ended = witness.ended
+        self.group = stack.config.group
+        self.witness = witness
+        self.orders = False
+        self.seeds = [seed for seed in find_seeds(self.group) if seed != witness.address]
+        self._tried = 0
+
+    def ask(self) -> None:
+        """Ask the next rank to be let in."""
+        address = self.seeds[self._tried % len(self.seeds)]
+        self.pump.call(self.stack.join, address)
+
+    def up_join_failed(self, why: str) -> None:
+        """No answer there: another one is asked soon."""
+        self._tried += 1
+        delay = min(0.02 * self._tried, 0.5)
+        timer = threading.Timer(delay, self.pump.later, (self.ask,))
+        timer.daemon = True
+        timer.start()
+
+    def up_join_denied(self, why: str) -> None:
+        """The group goes on without a witness."""
+        _log.error("the new witness was not let in: %s", why)
+
+    def up_blocked(self, missing: tuple[Member, ...], rule: str) -> None:
+        """No primary view can be formed without these."""
+        control_channel.tell_blocked(self.group, missing, rule)
+
+    def up_view(self, view: View, cut: bytes) -> None:
+        """A member that comes late must know which ranks have ended."""
+        self.orders = view.place(self.stack.me.incarnation) == 0
+        (control_channel.tell_sequencer if self.orders else control_channel.tell_unblocked)(
+            self.group
+        )
+        self.stack.again(self)
+
+    def proceed(self) -> None:
+        """Tell the group which ranks have ended, if no other does: the sequencer does."""
+        if not self.ended or not self.orders:
+            return
+        body = bytes((0, Code.ENDED << 1)) + b"".join(map(msgpack.packb, sorted(self.ended)))
+        self.below.cast(Message(body))
+
+    def up_problem(self, member: object, why: str) -> None:
+        """A suspicion: the group sees to it."""
+        _log.info("%s is suspected: %s", member, why)
+
+    def up_exit(self, why: str) -> None:
+        """The group has gone on without it, which never leaves by itself: it joins again."""
+        _log.warning("the witness was %s; it joins again", why)
+        self.orders = False
+        self.pump.later(lambda: self.pump.call(self.witness.join_again, self.group))
+
+    def up_system_error(self, why: str) -> None:
+        """Something that cannot be believed has come."""
+        _log.error("witness: %s", why)
+
+
+class Witness:
+    """All seats of one launched program's witness, on one pump."""
+
+    def __init__(self, listener: socket.socket, address: str, formed: frozenset[str]) -> None:
+        self.address = address
+        self.formed = set(formed)
+        self.cut: frozenset[int | None] = frozenset()
+        self.ended: set[int] = set()
+        self.seats: dict[str, Seat] = {}
+        self.pump = Pump(_log.log)
+        self.pump.key = find_key()
+        self.pump.stack_for = self._greeted_for
+        self.pump.listen(listener)
+        control_channel.listen_died(lambda dead: self.pump.later(lambda: self.pump.told_died(dead)))
+        self.pump.hears_deaths = True
+        control_channel.listen_cut(self._told_cut)
+        for group in sorted(formed):
+            self._stack_for(group)
+
+    def _greeted_for(self, group: str, address: str) -> Stack | None:
+        """The stack of that group; only a rank's greeting makes a new group."""
+        known = group in self.seats or address in find_addresses(group).values()
+        return self._stack_for(group) if known else None
+
+    def _stack_for(self, group: str) -> Stack | None:
+        """The stack of that group; a new name makes a new group, but where there was one."""
+        if group not in self.seats:
+            if len(self.seats) >= GROUPS_MAX:
+                return None
+            medium = self.address.partition(":")[0]
+            incarnation = secrets.randbits(64)
+            me = Member(self.address, incarnation, None, witness=True)
+            layers = "PACK:XFER:TOTAL:MBRSHIP:COM"
+            options = {"resilience": None, "stack": layers}  # the degree is the ranks' business
+            epoch = time.time_ns() - clock()
+            config = StackConfig(group, options, epoch, *find_detection())
+            stack = Stack(parse_stack(f"{layers}:{medium}"), config, me, incarnation)
+            stack.above = seat = self.seats[group] = Seat(self, stack)
+            transfer = stack.focus("XFER")
+            assert isinstance(transfer, Xfer)
+            transfer.silent = True
+            self.pump.add(stack)
+            self.pump.later(self._cut_off)
+            control_channel.tell_joining(group, incarnation)
+            if group in self.formed:
+                self.pump.later(seat.ask)
+            else:
+                stack.join("", clock())
+        return self.seats[group].stack
+
+    def join_again(self, group: str, now: int) -> None:
+        """Take a new seat in a group that has expelled this one; inside the pump."""
+        seat = self.seats.pop(group)
+        self.formed.add(group)
+        fresh = self._stack_for(group)
+        assert fresh is not None
+        self.pump.replace(seat.stack, fresh)
+
+    def _told_cut(self, others: frozenset[int | None]) -> None:
+        self.cut = others
+        self.pump.later(self._cut_off)
+
+    def _cut_off(self) -> None:
+        def sever(now: int) -> None:
+            addresses = [find_addresses(group) for group in self.seats]
+            self.pump.sever([each[rank] for each in addresses for rank in self.cut if rank in each])
+
+        self.pump.call(sever)
+
+    def command(self, line: str) -> None:
+        """A line from the launcher: `ended RANK`, `quit`, or what any process is told."""
+        match line.split():
+            case ["ended", rank] if rank.isdigit():
+                self.ended.add(int(rank))
+                for seat in self.seats.values():
+                    self.pump.call(seat.stack.nudge, seat)
+            case ["quit"]:
+                self.pump.stopped = True
+            case _:
+                if not control_channel.hear(line):
+                    _log.error("the launcher said %r", line)
+
+
+def serve(listener: socket.socket, line: int, address: str) -> None:
+    """Order until the launcher says `quit` on its line, or is gone."""
+    control_channel.speak_by(line)
+    witness = Witness(listener, address, find_formed())
+    rest = b""
+
+    def read() -> None:
+        nonlocal rest
+        try:
+            data = os.read(line, 65536)
+        except ConnectionResetError:  # the launcher went without having read all that it was told
+            data = b""
+        *lines, rest = (rest + data).split(b"\n")
+        for said in lines:
+            witness.command(said.decode())
+        if not data:
+            witness.pump.stopped = True
+
+    witness.pump.watch_fd(line, read)
+    gc.freeze()
+    witness.pump.run_alone()
+    witness.pump.close_all()
+
+
+def main() -> None:
+    """What the launcher starts."""
+    parser = argparse.ArgumentParser(prog="orcalike.launcher.witness", description=__doc__)
+    parser.add_argument("--listen-fd", type=int, required=True)
+    parser.add_argument("--control-fd", type=int, required=True)
+    parser.add_argument("--address", required=True)
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    launcher = os.environ.get("ORCALIKE_LAUNCHER")
+    if launcher:
+        from orcalike.launcher.bootstrap import die_with_parent, own_key
+
+        die_with_parent(int(launcher))
+        own_key()
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    listener = socket.socket(fileno=arguments.listen_fd)
+    serve(listener, arguments.control_fd, arguments.address)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""What a program asks of its group through the order: share, find, drop, fence, barrier.
+
+Each can be called in three ways: `group.share(...)` waits, `await group.share.aio(...)` is for
+coroutines, `group.share.nowait(...)` returns an `Invocation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from orcalike.errors import GroupClosed
+from orcalike.runtime import classes
+from orcalike.runtime.arguments import constructor_arguments
+from orcalike.runtime.codes import Code
+from orcalike.runtime.dispatch import Runtime, refuse_to_wait
+from orcalike.runtime.durations import Duration, seconds_of
+from orcalike.runtime.invocation import Invocation, InvocationCoroutine
+from orcalike.runtime.operation import Operation
+from orcalike.runtime.raising import fresh
+from orcalike.session.notebook import show_objects_of
+from orcalike.transport.drivers.deferral import held
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Share:
+    """`group.share`, in three ways."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    @held
+    def __call__(self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """The object `name` of class `cls`; the first in the order makes it with these arguments.
+
+        The others bind to it: other arguments give one warning, another class ClassMismatch. What
+        `__init__` raises is raised, and the name stays free.
+        """
+        refuse_to_wait("share")
+        return self.nowait(cls, name, *args, **kwargs).result()
+
+    def aio(
+        self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
+    ) -> InvocationCoroutine[T]:
+        """The same, for coroutines; the call is sent at once."""
+        return InvocationCoroutine(self.nowait(cls, name, *args, **kwargs))
+
+    def nowait(
+        self, cls: Callable[P, T], name: str, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Invocation[T]:
+        """The same, without waiting."""
+        info = _info_of(cls)
+        self._runtime.manager.note_single(info)
+        show_objects_of(info.cls)
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"the name of a shared object is a string, not {name!r}")
+        placed, named = constructor_arguments(info, args, kwargs)
+        arguments = self._runtime.codec.encode((*placed, named), f"share of {name!r}")
+        what = (name, info.name, info.digest, arguments, hash(info.name), info.least)
+        degree = self._runtime.manager.degree_of_change(info.least)
+        invocation: Invocation[T] = self._runtime.invoke_group(
+            Code.CREATE, what, f"share {name!r}", degree=degree
+        )
+        return invocation
+
+
+class Find:
+    """`group.find`, in three ways."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    @held
+    def __call__(
+        self, cls: Callable[..., T], name: str, /, *, timeout: Duration | None = None
+    ) -> T:
+        """The object `name`; waits until a member shares it.
+
+        Raises TimeoutError if none has done so within `timeout` (seconds, or a text such as "2s").
+        """
+        refuse_to_wait("find")
+        return _wait(self.nowait(cls, name), timeout, _not_found(name, timeout))
+
+    async def aio(
+        self, cls: Callable[..., T], name: str, /, *, timeout: Duration | None = None
+    ) -> T:
+        """The same, for coroutines."""
+        return await _wait_on_loop(self.nowait(cls, name), timeout, _not_found(name, timeout))
+
+    def nowait(self, cls: Callable[..., T], name: str, /) -> Invocation[T]:
+        """The same, without waiting."""
+        info = _info_of(cls)
+        what = (name, info.name, info.digest)
+        invocation: Invocation[T] = self._runtime.invoke_group(Code.FIND, what, f"find {name!r}")
+        return invocation
+
+
+class Drop:
+    """`group.drop`, in three ways."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    @held
+    def __call__(self, obj: object, /) -> None:
+        """End a shared object."""
+        refuse_to_wait("drop")
+        self.nowait(obj).result()
+
+    def aio(self, obj: object, /) -> InvocationCoroutine[None]:
+        """The same, for coroutines; the call is sent at once."""
+        return InvocationCoroutine(self.nowait(obj))
+
+    def nowait(self, obj: object, /) -> Invocation[None]:
+        """The same, without waiting."""
+        replica = self._runtime.replica_of(obj)
+        if isinstance(self._runtime.failure, GroupClosed):
+            raise fresh(self._runtime.failure)
+        if replica is None or replica.invoker is not self._runtime:
+            raise TypeError(f"{obj!r} is not shared in this group")
+        invocation: Invocation[None] = self._runtime.invoke_group(
+            Code.DROP,
+            (replica.number,),
+            f"drop {replica.name!r}",
+            degree=self._runtime.manager.degree_of_change(replica.least),
+        )
+        return invocation
+
+
+class Whole:
+    """What concerns the whole group and takes no arguments, in three ways."""
+
+    def __init__(self, runtime: Runtime, code: Code) -> None:
+        self._runtime = runtime
+        self._code = code
+
+    @held
+    def __call__(self, *, timeout: Duration | None = None) -> None:
+        """Wait for it; after `timeout` (seconds, or "2s") it is withdrawn, with TimeoutError."""
+        refuse_to_wait(self._code.name.lower())
+        _wait(self.nowait(), timeout, self._late(timeout))
+
+    async def aio(self, *, timeout: Duration | None = None) -> None:
+        """The same, for coroutines."""
+        await _wait_on_loop(self.nowait(), timeout, self._late(timeout))
+
+    def nowait(self) -> Invocation[None]:
+        """The same, without waiting."""
+        what = self._code.name.lower()
+        invocation: Invocation[None] = self._runtime.invoke_group(self._code, (), what)
+        return invocation
+
+    def _late(self, timeout: Duration | None) -> str:
+        return f"{self._code.name.lower()} was not complete within {_text_of(timeout)}"
+
+
+def _wait(invocation: Invocation[T], timeout: Duration | None, late: str) -> T:
+    """Wait for an invocation; when the time is over, withdraw it and raise TimeoutError(late)."""
+    try:
+        return invocation.result(timeout)
+    except TimeoutError:
+        if invocation.cancel():
+            raise TimeoutError(late) from None
+    return invocation.result()  # it is here, if only just, or has raised TimeoutError itself
+
+
+async def _wait_on_loop(invocation: Invocation[T], timeout: Duration | None, late: str) -> T:
+    """The same, for coroutines."""
+    seconds = seconds_of(timeout)
+    if seconds is None:
+        return await invocation
+    import asyncio  # not at the top: only coroutines need it, and it takes long
+
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await invocation
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(late) from None
+
+
+def _not_found(name: str, timeout: Duration | None) -> str:
+    return f"no member has shared an object {name!r} within {_text_of(timeout)}"
+
+
+def _text_of(timeout: Duration | None) -> str:
+    return timeout if isinstance(timeout, str) else f"{timeout} s"
+
+
+def _info_of(cls: Any) -> classes.ClassInfo:
+    cls = getattr(cls, "__origin__", cls)  # of `Queue[int]`, too
+    info = classes.lookup_class(cls) if isinstance(cls, type) else None
+    if info is None:
+        raise TypeError(_why_not_shared(cls))
+    return info
+
+
+def _why_not_shared(cls: object) -> str:
+    """Why that is no class whose objects can be shared, and what to write instead."""
+    if not isinstance(cls, type):
+        kind = type(cls).__name__
+        if classes.lookup_class(type(cls)) is not None:
+            return (
+                f"this is a {kind}, where a class belongs: write share({kind}, name, arguments), "
+                f"and each process makes its own replica"
+            )
+        return f"{cls!r} is no class: share(cls, name, ...) takes the class first, then the name"
+    if shared := [base for base in cls.__mro__[1:] if classes.lookup_class(base)]:
+        return (
+            f"{cls.__qualname__} is not shared, although its base {shared[0].__qualname__} is: "
+            f"write @orcalike.shared above `class {cls.__name__}`, too"
+        )
+    named = next((name for name, value in vars(cls).items() if isinstance(value, Operation)), None)
+    if named is not None:
+        return (
+            f"{cls.__qualname__}.{named} is an operation, but the class is not shared: write "
+            f"@orcalike.shared above `class {cls.__name__}`"
+        )
+    if cls.__module__ == "builtins":
+        return (
+            f"{cls.__name__} is not a shared class: keep one in an attribute of a class of your own "
+            "that is decorated with @orcalike.shared"
+        )
+    return f"{cls!r} is not a shared class: decorate it with @orcalike.shared"

@@ -1,0 +1,112 @@
+"""What `join` returns, and how a process gets into its group: by a block, or until it ends."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+
+from orcalike.group import Group
+from orcalike.session.meeting import Deserted
+from orcalike.session.options import Plan
+from orcalike.transport.degree import resilience_of
+from orcalike.transport.drivers.deferral import held, held_or_undone
+from orcalike.transport.view import View
+
+_log = logging.getLogger("orcalike")
+
+
+class Joining:
+    """What `join` returns: a context manager, sync or async."""
+
+    def __init__(self, plan: Callable[[], Plan]) -> None:
+        self._plan = plan
+        self._group: Group | None = None
+
+    def _join(self) -> Group:
+        plan = self._plan()
+        while True:
+            with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
+                if plan.place is not None:
+                    lock.enter_context(plan.place.locked(plan.timeout))
+                with _attempt(plan, lock) as group:
+                    self._group = group
+                    group._endpoint.join()
+                _announce(group)
+                return group
+
+    def _leave(self, group: Group) -> None:
+        group._leave(orderly=False)
+
+    # A handler may raise right as `__enter__` returns: `__exit__` would never be called.
+    __enter__ = held_or_undone(_leave)(_join)
+
+    @held
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._group is not None:
+            self._group._leave(orderly=kind is None)
+
+    async def __aenter__(self) -> Group:
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
+        plan = self._plan()
+        while True:
+            with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
+                if plan.place is not None:
+                    await asyncio.to_thread(lock.enter_context, plan.place.locked(plan.timeout))
+                with _attempt(plan, lock) as group:
+                    self._group = group
+                    await group._endpoint.join_on_loop()
+                _announce(group)
+                return group
+
+    async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._group is not None:
+            await self._group._leave_on_loop(orderly=kind is None)
+
+
+@contextlib.contextmanager
+def _attempt(plan: Plan, lock: contextlib.ExitStack) -> Iterator[Group]:
+    """A group to join, which ends if that fails.
+
+    The meeting place's `lock` is closed as soon as others can join through this member.
+    """
+    group = Group(plan.settled())
+    listeners = group._endpoint.on_view
+
+    def release(view: View | None) -> None:
+        listeners.remove(release)
+        if view is not None:  # None if the attempt has failed: the lock is needed for the next
+            lock.close()
+
+    listeners.append(release)
+    try:
+        yield group
+    except BaseException:
+        group._end()
+        raise
+
+
+def connect(joining: Joining) -> Group:
+    """Join without a block: the group is left by `close`, or when the interpreter ends."""
+    group = joining.__enter__()
+    atexit.register(group.close)
+    return group
+
+
+def _announce(group: Group) -> None:
+    """The group was joined: one startup line, on the logger."""
+    group._begin()
+    view, plan, runtime = group.view, group._endpoint.plan, group._runtime
+    sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
+    _log.info(
+        "%d members (%s) · rank %d · sequencer: %s · resilience %s",
+        len(view.replicas),
+        plan.how,
+        group.rank,
+        sequencer,
+        resilience_of(runtime.effective_degree),
+    )
+    if runtime.single and runtime.group_degree:
+        runtime.manager.note_single(None)

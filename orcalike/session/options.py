@@ -1,0 +1,201 @@
+"""How this process takes part: alone, in a launched program, or through addresses that it names.
+
+The first complete match wins, and one line says what was found.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from orcalike.errors import InsecureConfig, JoinFailed
+from orcalike.launch_protocol.environment import (
+    DEFAULT_NAME,
+    DETECTION,
+    SLOW,
+    Launch,
+    find_checks,
+    find_detection,
+    find_foreign,
+    find_history,
+    find_launch,
+    is_ranks_child,
+)
+from orcalike.runtime.durations import Duration, seconds_of
+from orcalike.session.failpoints import Failpoint, find_failpoints
+from orcalike.session.keys import REMEDY, find_key, read_key
+from orcalike.session.meeting import MeetingPlace
+from orcalike.transport.degree import Resilience, degree_of
+from orcalike.transport.drivers.sockets import normal
+
+_log = logging.getLogger("orcalike")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one membership begins."""
+
+    name: str
+    how: str
+    """"alone", "launched", "listen", "seeds" or, until it is settled which of these two, "at"."""
+    seeds: tuple[str, ...] = ()
+    listen: str = ""
+    launch: Launch | None = None
+    size: int | None = None
+    resilience: Resilience = 0
+    degree: str = "required"
+    """"available": a degree counts as far as the group has members for it."""
+    blocked: str = "wait"
+    stack: str | None = None
+    timeout: float | None = None
+    checks: frozenset[str] = frozenset()
+    """What is looked for that costs too much to look for always: words of `CHECKS`."""
+    history: str | None = None
+    """The folder of the members' histories."""
+    failpoints: tuple[Failpoint, ...] = ()
+    """The faults that `ORCALIKE_FAIL` asks for, where the core passes their steps."""
+    detection: int = DETECTION
+    """D, ns: a member that is not heard for so long is suspected."""
+    slow: int = SLOW
+    """`slow_timeout`, ns: a member that stays behind for so long is expelled."""
+    key: bytes | None = field(default=None, repr=False)
+    """What TCP connections must prove."""
+    place: MeetingPlace | None = None
+    """Where symmetric workers meet."""
+
+    def settled(self) -> Plan:
+        """The plan, once it is known whether a member is there already; the place is locked."""
+        if self.place is None:
+            return self
+        if seeds := self.place.members():
+            return replace(self, how="seeds", seeds=seeds)
+        return replace(self, how="listen", listen=self.place.new_address())
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that is asked for."""
+        return self.launch.rank if self.launch else None
+
+
+def make_plan(
+    name: str | None,
+    *,
+    seeds: str | Sequence[str] | None,
+    listen: str | None,
+    size: int | None,
+    resilience: Resilience,
+    degree: str = "required",
+    blocked: str,
+    stack: str | None,
+    timeout: Duration | None,
+    key: bytes | str | os.PathLike[str] | None = None,
+    at: str | None = None,
+    check: str | None = None,
+) -> Plan:
+    """The plan for the arguments of `join`; raises ValueError if they contradict each other.
+
+    Raises InsecureConfig for a TCP address without a key.
+    """
+    _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
+    name = name or DEFAULT_NAME
+    launch = None if seeds or listen or at else find_launch()
+    addresses = tuple(map(normal, (seeds,) if isinstance(seeds, str) else seeds or ()))
+    secret = find_key() if key is None else read_key(key)
+    if secret is None:
+        _refuse_tcp(*addresses, listen or "", launch.listen if launch else "")
+    detection, slow = find_detection()
+    plan = Plan(
+        name,
+        how=_how_to_begin(seeds, listen, at, launch),
+        seeds=addresses,
+        listen=listen or "",
+        launch=launch,
+        size=size,
+        resilience=resilience,
+        degree=degree,
+        blocked=blocked,
+        stack=stack,
+        timeout=seconds_of(timeout),
+        checks=find_checks(check),
+        history=find_history(),
+        failpoints=find_failpoints(),
+        detection=detection,
+        slow=slow,
+        key=secret,
+        place=MeetingPlace(at, None if name == DEFAULT_NAME else name) if at else None,
+    )
+    if plan.how == "alone":
+        _check_group_of_one(size)
+    return plan
+
+
+def _check_arguments(
+    seeds: str | Sequence[str] | None,
+    listen: str | None,
+    at: str | None,
+    size: int | None,
+    resilience: Resilience,
+    degree: str,
+    blocked: str,
+) -> None:
+    """Raise ValueError for values that `join` does not know, or that contradict each other."""
+    if blocked not in ("wait", "raise"):
+        raise ValueError(f'blocked={blocked!r}: "wait" or "raise"')
+    if degree not in ("required", "available"):
+        raise ValueError(f'degree={degree!r}: "required" or "available"')
+    degree_of(resilience)
+    if seeds and listen:
+        raise ValueError("seeds join a group, listen makes one: give one of them")
+    if at and (seeds or listen):
+        raise ValueError("at joins or makes a group: give no seeds, and nothing to listen at")
+    if size is not None and size < 1:
+        raise ValueError(f"size={size}: a group has one member at the least")
+
+
+def _how_to_begin(
+    seeds: str | Sequence[str] | None, listen: str | None, at: str | None, launch: Launch | None
+) -> str:
+    """`Plan.how`: what `join` was given goes before what the launcher says."""
+    if seeds:
+        return "seeds"
+    if listen:
+        return "listen"
+    if at:
+        return "at"
+    return "launched" if launch else "alone"
+
+
+def _refuse_tcp(*addresses: str) -> None:
+    """Raise InsecureConfig for a TCP address among these: there is no key."""
+    if any(address.startswith("tcp:") and normal(address) for address in addresses):
+        raise InsecureConfig(REMEDY)
+
+
+def _check_group_of_one(size: int | None) -> None:
+    """Raise if more processes than this one are meant to be in its group; warn a rank's child."""
+    if (size or 1) > 1:
+        raise ValueError(f"size={size}, but this group of one has no address: give listen or seeds")
+    if size is not None:
+        return
+    _refuse_world_of_one()
+    if is_ranks_child() and "ORCALIKE_RANK" in os.environ:
+        _log.warning(
+            "this process was started by rank %s, and is no rank: it has a group of its own; "
+            "give join(seeds=group.address) of the rank's group to join that, or join(size=1)",
+            os.environ["ORCALIKE_RANK"],
+        )
+
+
+def _refuse_world_of_one() -> None:
+    """Raise JoinFailed if each process of a foreign world would make a group of its own."""
+    foreign = find_foreign()
+    if foreign is not None:
+        raise JoinFailed(
+            f"this is process {foreign.rank} of {foreign.size} that {foreign.launcher} started, "
+            "which orcalike does not join to one group yet: each would have a group of its own. "
+            f"Start the program with `orcalike run -n {foreign.size}`; or give one process "
+            "join(listen=...) and the others join(seeds=...); or say join(size=1) if each is to "
+            "be alone"
+        )

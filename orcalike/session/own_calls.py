@@ -1,0 +1,91 @@
+"""What a member has invoked itself, when it leaves its group."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from orcalike.errors import OrcalikeError
+from orcalike.runtime.codes import Code
+from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.invocation import Invocation
+from orcalike.session.session import LEAVE_WITHIN, Endpoint
+
+_log = logging.getLogger("orcalike")
+
+
+class OwnCalls:
+    """A member's own calls: leaving waits for those that can go on, and withdraws the others."""
+
+    def __init__(self, runtime: Runtime, endpoint: Endpoint) -> None:
+        self._runtime = runtime
+        self._endpoint = endpoint
+
+    def wait(self) -> None:
+        """Wait until what this member has invoked is ordered and applied, where it can be."""
+        try:
+            fence = self._fence()
+            patience = Patience(self._is_stuck)
+            while patience.lasts():
+                if self._endpoint.pump.attend(fence, Patience.STEP):
+                    return fence.result()
+            self._say_left_behind()
+        except OrcalikeError as error:
+            _log.warning("left without an answer: %s", error)
+
+    async def wait_on_loop(self) -> None:
+        """The same, on the event loop."""
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
+        try:
+            fence = asyncio.ensure_future(self._fence())
+            patience = Patience(self._is_stuck)
+            while patience.lasts():
+                if (await asyncio.wait({fence}, timeout=Patience.STEP))[0]:
+                    return fence.result()
+            self._say_left_behind()
+        except OrcalikeError as error:
+            _log.warning("left without an answer: %s", error)
+
+    def _fence(self) -> Invocation[None]:
+        """A fence that waits for what was invoked here before, and for no members besides."""
+        invocation: Invocation[None] = self._runtime.invoke_group(Code.FENCE, (), "fence", degree=0)
+        return invocation
+
+    def _is_stuck(self) -> bool:
+        return self._endpoint.blocked is not None or self._endpoint.lacks_members_for_own()
+
+    def _say_left_behind(self) -> None:
+        why = "it is blocked" if self._endpoint.blocked else "the view has too few members for them"
+        name = self._endpoint.plan.name
+        _log.warning("the group %r was left with calls under way: %s", name, why)
+
+    def withdraw(self) -> None:
+        """What still waits for a guard is withdrawn when the member leaves."""
+        mine = [
+            call.function.title
+            for (source, _), call in list(self._runtime.waiting.items())
+            if source == self._runtime.incarnation
+        ]
+        if mine:
+            _log.warning("withdrawn, since its member leaves: %s", ", ".join(sorted(mine)))
+
+
+class Patience:
+    """How long leaving waits for calls that cannot go on: those that can, may take long."""
+
+    STEP = LEAVE_WITHIN / 10
+    """Seconds between two looks."""
+
+    def __init__(self, is_stuck: Callable[[], bool]) -> None:
+        self._is_stuck = is_stuck
+        self._since: float | None = None
+
+    def lasts(self) -> bool:
+        """Whether to wait for another step."""
+        if not self._is_stuck():
+            self._since = None
+        elif self._since is None:
+            self._since = time.monotonic()
+        return self._since is None or time.monotonic() - self._since < LEAVE_WITHIN

@@ -1,0 +1,695 @@
+"""An endpoint: one membership of this process, from joining to leaving.
+
+It puts a stack, a pump and what stands above together, and is the only place where they meet
+threads and event loops. A member that the group has gone on without can join again: as another
+incarnation, on another stack; what stands above stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from orcalike.errors import (
+    ConfigMismatch,
+    DataLossPossible,
+    Expelled,
+    JoinFailed,
+    NotPrimary,
+    OrcalikeError,
+    StackError,
+)
+from orcalike.launch_protocol.environment import DEFAULT_NAME
+from orcalike.session.deferred_signals import handlers
+from orcalike.session.launcher_link import Line
+from orcalike.session.meeting import Deserted
+from orcalike.session.notebook import let_cells_wait
+from orcalike.session.options import Plan
+from orcalike.session.shortage import Shortage
+from orcalike.session.switch_interval import switching
+from orcalike.session.waiting import Watch
+from orcalike.transport.config import StackConfig
+from orcalike.transport.degree import resilience_of
+from orcalike.transport.drivers import sockets
+from orcalike.transport.drivers.deferral import OwnThread, held
+from orcalike.transport.drivers.driver import clock
+from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.layers.base import Layer
+from orcalike.transport.layers.total import Total
+from orcalike.transport.membership.agreement import UNDER_WAY
+from orcalike.transport.stack import Stack
+from orcalike.transport.stacks import DEFAULT, DEFAULT_LAYERS, name_layers, parse_stack
+from orcalike.transport.view import Member, View
+
+if TYPE_CHECKING:
+    import asyncio
+
+LEAVE_WITHIN = 5.0
+"""Seconds that leaving takes at the most; a group that does not answer is left all the same."""
+
+GIVE_UP_WITHIN = 1.0
+"""Seconds that leaving takes at the most where joining has failed."""
+
+ASK_AGAIN = 1.0
+"""Seconds after which a reset that was not answered is asked for again."""
+
+TRY_AGAIN = 0.02
+"""Seconds before another try where a change of view is in the way of a reset."""
+
+_log = logging.getLogger("orcalike")
+
+
+class Endpoint:
+    """One membership. `make_upper(stack, endpoint)` gives what stands on top of the stack, an `upper`.
+
+    That is a layer, whose `needs` the stack is checked for, with `fail_all(error)`, after which every call raises it; `bar(error)`, the same
+    until there is a view; `notice`, which the next call raises, once; and, where it can join again,
+    `rebind(stack)`.
+    """
+
+    def __init__(
+        self, plan: Plan, make_upper: Callable[[Stack, Endpoint], Any], upper: type[Layer]
+    ) -> None:
+        self.plan = plan
+        text = DEFAULT if plan.stack is None else plan.stack
+        self._layers = parse_stack(text, upper)
+        self._check_witness()
+        self.view: View | None = None
+        self.me: Member | None = None
+        self.exit_reason: str | None = None
+        self.expelled: str | None = None
+        """Why this member is out of the group, which has gone on; None while it is in."""
+        self.diverged: str | None = None
+        """Why this replica serves no more, until it joins again; None while it serves."""
+        self.denied: str | None = None
+        self.join_trouble: str | None = None
+        self.turned_out: str | None = None
+        """The group let this member in and went on without it before it had joined: how it said so."""
+        self.ended_ranks: set[int] = set()
+        self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
+        self.on_view: list[Callable[[View | None], None]] = []
+        """Called with each view; with None when the group is left."""
+        self.on_blocked: Callable[[], None] | None = None
+        """What sees to a blocked group, if anything does."""
+        self.tells_loss = True
+        """Whether a reset may have lost what this program knows of."""
+        self._is_in = False
+        self._is_anew = False
+        """This incarnation follows one that was expelled, and has had no view yet."""
+        self._joins = False
+        """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
+        self._tried = 0
+        self._last_trouble = ""
+        self._shortage = Shortage(plan.name, lambda: self.upper.too_few())
+        self._reset_refused: str | None = None
+        self._watch = Watch(
+            lambda waitable, seconds: self.pump.attend(waitable, seconds), self._say_waiting
+        )
+        self._thread: threading.Thread | None = None
+        self._listener: socket.socket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loops_thread = 0
+        self._defers = True
+        handlers.defer()
+        try:
+            self._listener, self.address = self._listen()
+            self.stack = self._make_stack(self.plan.rank)
+        except BaseException:
+            self._stop_listening()
+            self._defer_no_more()
+            raise
+        self.pump = self._make_pump()
+        self._line = self._make_line()
+        self.upper = make_upper(self.stack, self)
+
+    # How it begins.
+
+    @property
+    def _makes_group(self) -> bool:
+        launch = self.plan.launch
+        makes = launch is not None and launch.makes_group(self.plan.name)
+        return makes or self.plan.how in ("alone", "listen")
+
+    def _listen(self) -> tuple[socket.socket | None, str]:
+        plan, launch = self.plan, self.plan.launch
+        self._incarnation = secrets.randbits(64)
+        if plan.how == "alone":
+            return None, ""
+        if plan.how == "listen":
+            return sockets.listen(plan.listen)
+        if launch is not None:
+            if launch.listen_fd is not None and plan.name == DEFAULT_NAME:
+                os.environ.pop("ORCALIKE_LISTEN_FD", None)  # it is there once, and for no child
+                os.set_inheritable(launch.listen_fd, False)
+                return socket.socket(fileno=launch.listen_fd), launch.listen
+            return sockets.listen(launch.listen_at(plan.name))
+        return sockets.listen(sockets.beside(self._targets()[0], self._incarnation))
+
+    def _make_stack(self, rank: int | None, options: dict[str, Any] | None = None) -> Stack:
+        """A stack for this incarnation; `options` are the group's, where they are known."""
+        plan = self.plan
+        if plan.stack is not None:
+            self._check_medium()
+        if options is None:
+            # All ranks of a program ask for the same; elsewhere a joiner takes what there is.
+            asks = self._makes_group or plan.launch is not None or plan.resilience != 0
+            resilience = plan.resilience if asks else None
+            says_degree = self._makes_group or plan.degree == "available"
+            degree = plan.degree if says_degree else None
+            layers = name_layers(self._layers)
+            options = {"resilience": resilience, "degree": degree, "stack": layers}
+        config = StackConfig(
+            plan.name, options, time.time_ns() - clock(), plan.detection, plan.slow
+        )
+        me = Member(self.address, self._incarnation, rank)
+        return Stack(self._layers, config, me, self._incarnation)
+
+    def _make_pump(self) -> Pump:
+        pump = Pump(_log.log)
+        pump.add(self.stack)
+        pump.key = self.plan.key
+        pump.stack_for = lambda group, address: self.stack if group == self.plan.name else None
+        pump.on_failure = lambda error: self.failed(
+            OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
+        )
+        if self._listener is not None:
+            pump.listen(self._listener)
+        return pump
+
+    def _check_medium(self) -> None:
+        """Raise StackError where the stack names another medium than that of the member's socket."""
+        said, has = self._layers[-1].medium, self.address.partition(":")[0]
+        if said == "sim":
+            raise StackError("COM:sim runs in the simulator only: write COM:unix or COM:tcp")
+        if has and said != has:
+            raise StackError(
+                f"the stack ends in COM:{said}, but this member communicates by {has} sockets "
+                f"({self.address}): write COM:{has}, or use a {said}: address"
+            )
+
+    def _check_witness(self) -> None:
+        """Raise StackError where a witness orders, which has the default stack, for another one."""
+        launch, layers = self.plan.launch, name_layers(self._layers)
+        if launch is not None and launch.sequencer == "witness" and layers != DEFAULT_LAYERS:
+            raise StackError(
+                f"the witness of a launched program has the stack {DEFAULT_LAYERS}, not {layers}: "
+                "start the program with `orcalike run --sequencer rank`"
+            )
+
+    def _make_line(self) -> Line | None:
+        launch, name = self.plan.launch, self.plan.name
+        if launch is None:
+            return None
+        return Line(
+            name,
+            self.pump,
+            launch.addresses(name),
+            lambda ranks: self.cast_ended(ranks),
+            self._watch.notify,
+        )
+
+    def _stop_listening(self) -> None:
+        if self._listener is None:
+            return
+        self._listener.close()
+        if self.address.startswith("unix:"):
+            with contextlib.suppress(OSError):  # the launcher has removed it where the run ends
+                os.unlink(self.address.removeprefix("unix:"))
+
+    def _targets(self) -> tuple[str, ...]:
+        """Where the group can be joined: where it was last, and where it is said to be."""
+        launch, last = self.plan.launch, self.view
+        said = launch.seeds_of(self.plan.name) if launch else self.plan.seeds
+        members = [member.address for member in last.members] if last else []
+        own = getattr(self, "address", "")
+        return tuple(each for each in dict.fromkeys((*members, *said)) if each not in ("", own))
+
+    # Joining and leaving, on a thread of its own.
+
+    @held
+    def join(self) -> View:
+        """Join with a thread of its own; raises JoinFailed or ConfigMismatch."""
+        let_cells_wait()
+        if self.plan.how != "alone":
+            self._thread = OwnThread(self.pump.run, "orcalike")
+            self._thread.start()
+            switching.shorten()
+        try:
+            self._begin()
+            if not self._watch.wait(self._step_join, self.plan.timeout, "join the group"):
+                raise self._too_late(self.plan.timeout)
+            self.pump.call(self._arrive)
+        except BaseException:
+            if self._may_be_in():
+                self.leave(GIVE_UP_WITHIN)
+            else:
+                self.close()
+            raise
+        assert self.view is not None
+        return self.view
+
+    async def join_on_loop(self) -> View:
+        """Join on the running event loop."""
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
+        self._loop = asyncio.get_running_loop()
+        self._loops_thread = threading.get_ident()
+        self._loop.add_reader(self.pump.fileno(), self.pump.handle)
+        try:
+            self._begin()
+            if not await self._watch.wait_on_loop(
+                self._step_join, self.plan.timeout, "join the group"
+            ):
+                raise self._too_late(self.plan.timeout)
+            self.pump.call(self._arrive)
+        except BaseException:
+            if self._may_be_in():
+                await self.leave_on_loop(GIVE_UP_WITHIN)
+            else:
+                self.close()
+            raise
+        assert self.view is not None
+        return self.view
+
+    def _begin(self) -> None:
+        self._joins = True
+        if self._line is not None:
+            self._line.joining(self._incarnation)
+            self._line.listen()
+        self.pump.call(self.stack.join, "" if self._makes_group else self._targets()[0])
+
+    def _step_join(self) -> bool:
+        """Whether the view is there and complete; tries the next address after trouble."""
+        self._step()
+        return self._is_in and self.view is not None and self._is_complete(self.view)
+
+    def _step(self) -> None:
+        if self.denied is not None:
+            raise (ConfigMismatch if self.denied.startswith("config: ") else JoinFailed)(
+                self.denied.removeprefix("config: ")
+            )
+        trouble = self.turned_out or self.join_trouble
+        if trouble is not None and not self._targets():
+            raise JoinFailed(f"no member is known through which to join: {trouble}")
+        if trouble is not None and self.plan.place is not None and not self.plan.place.members():
+            raise Deserted(f"all members have left: {trouble}")
+        if trouble is not None and not self._is_in:
+            again = self._try_anew if self.turned_out is not None else self._try_next
+            self.turned_out = self.join_trouble = None
+            self._tried += 1
+            self._last_trouble = trouble
+            delay = min(0.02 * self._tried, 0.5) if self._tried % len(self._targets()) == 0 else 0.0
+            if threading.get_ident() == self._loops_thread:
+                assert self._loop is not None
+                self._loop.call_later(delay, again)
+            else:
+                self._watch.pause(delay)
+                again()
+
+    def _say_waiting(self, what: str) -> None:
+        """Joining, leaving, or a reset has taken long: say what it waits for."""
+        why = self.why_stuck()
+        if why is None and self._is_in and self.view is not None:
+            there = {member.rank for member in self.view.replicas} | self._ended()
+            launch = self.plan.launch
+            late = sorted(set(range(launch.size)) - there) if launch is not None else []
+            if late:
+                why = f"rank {', '.join(map(str, late))} did not join yet"
+            elif self.plan.size is not None and len(self.view.replicas) < self.plan.size:
+                why = f"{len(self.view.replicas)} of {self.plan.size} members are in"
+        if why is None and not self._is_in and self._targets():
+            why = f"no answer from {', '.join(self._targets())}"
+        _log.warning("%s waits: %s", what, why or "the others did not answer yet")
+
+    def _arrive(self, now: int) -> None:
+        """It has joined: from here on an expulsion is for the program to know."""
+        self._joins = False
+        if self.turned_out is not None:  # in the same moment
+            self.exited(self.turned_out)
+
+    def _may_be_in(self) -> bool:
+        """Whether the group has let this member in, or may do so yet: then it must leave again."""
+        asked = self.denied is None and self.stack.bottom.is_linked()
+        return self.view is not None or asked
+
+    def _try_next(self) -> None:
+        """Ask the next address to be let in."""
+        targets = self._targets()
+        if not self._is_in and not self.pump.stopped:
+            self.pump.call(self.stack.join, targets[self._tried % len(targets)])
+
+    def _try_anew(self) -> None:
+        """Ask the next address to be let in, as another incarnation: the last one was expelled."""
+        if not self._is_in and not self.pump.stopped:
+            self.pump.call(self._begin_again)
+
+    def _is_complete(self, view: View) -> bool:
+        ranks = {member.rank for member in view.replicas}
+        launch = self.plan.launch
+        if launch is not None and not set(range(launch.size)) <= ranks | self._ended():
+            return False
+        return self.plan.size is None or len(ranks) >= self.plan.size
+
+    def _ended(self) -> set[int]:
+        """The ranks that have ended, by the group's word or the launcher's."""
+        return self.ended_ranks | (self._line.ended if self._line is not None else set())
+
+    @held
+    def leave(self, within: float = LEAVE_WITHIN) -> None:
+        """Leave the group and close; never raises, never takes longer than `within` seconds."""
+        try:
+            if self._can_leave():
+                if not self.pump.call_within(within, self.stack.leave):
+                    self._say_left(f"an operation has not ended within {within:g} s")
+                elif not self._watch.wait(self._is_out, within, "leave"):
+                    self._say_left(f"no member answered within {within:g} s")
+        except OrcalikeError as error:
+            self._say_left(error)
+        finally:
+            self.close()
+
+    async def leave_on_loop(self, within: float = LEAVE_WITHIN) -> None:
+        """Leave the group and close, on the event loop."""
+        try:
+            if self._can_leave():
+                self.pump.call(self.stack.leave)
+                if not await self._watch.wait_on_loop(self._is_out, within, "leave"):
+                    self._say_left(f"no member answered within {within:g} s")
+        except OrcalikeError as error:
+            self._say_left(error)
+        finally:
+            self.close()
+
+    def _can_leave(self) -> bool:
+        """Whether there are members that could let this one go."""
+        if self.exit_reason is not None or self.pump.failure is not None:
+            return False
+        if self.blocked is not None:
+            self._say_left("it is blocked")
+        return self.blocked is None
+
+    def _is_out(self) -> bool:
+        return self.exit_reason is not None
+
+    def _say_left(self, why: object) -> None:
+        _log.log(self._level, "the group was left without its answer: %s", why)
+
+    @property
+    def _level(self) -> int:
+        """How much a group that cannot go on matters."""
+        return logging.WARNING if self.on_blocked is None else logging.INFO
+
+    @held
+    def close(self) -> None:
+        """Close the sockets, after what is still to be sent."""
+        if self._line is not None:
+            self._line.forget()
+        if self._loop is not None:
+            self._loop.remove_reader(self.pump.fileno())
+        self.pump.stopped = True
+        if self._thread is not None:
+            self.pump.ring()
+            (self.pump.thread or self._thread).join(LEAVE_WITHIN)
+            switching.restore()
+        if self.pump.call_within(LEAVE_WITHIN, lambda now: None):  # else an operation does not end
+            self.pump.drain(clock() + 1_000_000_000)
+        self.pump.close_all()
+        self._stop_listening()
+        self._defer_no_more()
+
+    def _defer_no_more(self) -> None:
+        if self._defers:
+            self._defers = False
+            handlers.restore()
+
+    def abandon(self) -> None:
+        """This is a forked child: its copies of the sockets go, and the group is its parent's."""
+        if self._defers:
+            self._defers = False
+            handlers.restore_in_child()
+        if self._line is not None:
+            self._line.forget()
+        self.pump.close_all()
+
+    # A group that is blocked.
+
+    @property
+    def blocked(self) -> tuple[tuple[Member, ...], str] | None:
+        """The members that the group waits for, and by which rule; None while it may write."""
+        return self._shortage.blocked
+
+    def show(self, view: View) -> View:
+        """A view as the program sees it: it is primary while this member may write in it."""
+        may_write = self.blocked is None and self.exit_reason is None
+        return view if may_write else replace(view, primary=False)
+
+    def lacks_members_for_own(self) -> bool:
+        """Whether what was invoked here waits until the view has more members (H2)."""
+        total = self.stack.focus("TOTAL")
+        found: list[bool] = []
+        if isinstance(total, Total):
+            self.pump.call(lambda now: found.append(total.lacks_members()))
+        return any(found)
+
+    @property
+    def waits_for(self) -> tuple[tuple[Member, ...], str] | None:
+        """The same, and also where the view has too few members for a degree that is in use."""
+        return self.blocked or self._shortage.waits_for
+
+    @held
+    def reset(
+        self, minimum: int, timeout: float | None, lower_degrees: Callable[[float | None], None]
+    ) -> View:
+        """Rebuild a blocked group of `minimum` members or more; raises NotPrimary.
+
+        Where it has a view, and only too few members for a degree, `lower_degrees(timeout)` has the
+        group take these for enough.
+        """
+        before = self.view
+        too_few = self._shortage.look_for_too_few()
+        if self.blocked is None and too_few is not None and before is not None:
+            if len(before.members) < minimum:
+                raise NotPrimary(
+                    f"the group was not reset: {len(before.members)} members are there, {minimum} "
+                    "are asked for"
+                )
+            lower_degrees(timeout)
+            self._shortage.look_for_too_few()
+            return before
+        if self.blocked is None or before is None:
+            raise OrcalikeError("the group is not blocked, so there is nothing to reset")
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            rest = ASK_AGAIN if end is None else min(ASK_AGAIN, end - time.monotonic())
+            if rest <= 0:
+                raise NotPrimary(
+                    f"the group was not reset within {timeout} s: {self._shortage.describe_blocked()}"
+                )
+            self._reset_refused = None
+            self.pump.call(self.stack.reset, minimum)
+            self._watch.wait(lambda: self._reset_is_over(before), rest, "reset the group")
+            if self.expelled is not None:
+                raise Expelled(self.expelled)
+            if self.view is not None and self.view.number > before.number:
+                return self.view
+            refused, self._reset_refused = self._reset_refused, None
+            if refused == UNDER_WAY:
+                self._watch.pause(TRY_AGAIN)
+            elif refused is not None and self.blocked is not None:
+                raise NotPrimary(f"the group was not reset: {refused}")
+
+    def _reset_is_over(self, before: View) -> bool:
+        installed = self.view is not None and self.view.number > before.number
+        return installed or self._reset_refused is not None or self._is_out()
+
+    # A member that was expelled, or whose replica has diverged.
+
+    @held
+    def rejoin(self, timeout: float | None) -> None:
+        """Join again after Expelled or ReplicaDivergence; raises OrcalikeError if neither was."""
+        if self.expelled is None and self.diverged is not None and self._is_in:
+            self.pump.call(self.stack.leave)
+            if not self._watch.wait(self._is_out, LEAVE_WITHIN, "leave"):
+                raise JoinFailed("the group did not let this member go, which it must leave first")
+            self.expelled = self.diverged
+        if self.expelled is None:
+            raise OrcalikeError("this member was not expelled, and serves: so it cannot join again")
+        if not self._targets():
+            raise JoinFailed("this member knows no address at which it could join again")
+        expelled = self.expelled
+        self._joins = True
+        self._tried = 0
+        self.turned_out = None
+        self.pump.call(self._begin_again)
+        try:
+            if not self._watch.wait(self._step_rejoin, timeout, "join the group again"):
+                raise self._too_late(timeout)
+        except BaseException:
+            self._joins = False
+            self.pump.call(self.stack.leave)  # where it is let in after all
+            if not self._is_in:  # perhaps it was, for a moment
+                self.expelled = expelled
+            raise
+        self.pump.call(self._arrive)
+
+    def _begin_again(self, now: int) -> None:
+        """Ask to be let in as another incarnation, which has this one's rank and objects."""
+        old, rank = self.stack, self.me.rank if self.me is not None else self.plan.rank
+        targets = self._targets()
+        self._incarnation = secrets.randbits(64)
+        self._is_in = False
+        self._is_anew = True
+        self.denied = self.join_trouble = None
+        if self.expelled is None:
+            self.exit_reason = None  # the program does not know of the one that is out
+        self.stack = self._make_stack(rank, old.config.options)
+        self.upper.rebind(self.stack)
+        self.pump.replace(old, self.stack)
+        if self._line is not None:
+            self._line.joining(self._incarnation)
+        self.stack.join(targets[self._tried % len(targets)], now)
+
+    def _step_rejoin(self) -> bool:
+        self._step()
+        return self._is_in
+
+    def _too_late(self, timeout: float | None) -> JoinFailed:
+        missing = ""
+        if self._is_in and self.view is not None:
+            missing = f"; in it are {', '.join(map(str, self.view.replicas))}"
+        elif self._targets():
+            missing = f"; no answer from {', '.join(self._targets())}"
+        if self._last_trouble:
+            missing += (
+                f"; it was tried {self._tried + 1} times, the last time: {self._last_trouble}"
+            )
+        return JoinFailed(f"could not join the group within {timeout} s{missing}")
+
+    # Events, told by what stands on top of the stack; on the thread that drives it.
+
+    def viewed(self, view: View) -> None:
+        """A view was installed."""
+        before, self.view = self.view, view
+        has_lost = self._shortage.note_view(before, view)
+        self.me = view.members[view.place(self._incarnation)]
+        again, self._is_anew = self._is_anew, False
+        self.expelled = None
+        if again:
+            self.diverged = None
+        self.exit_reason = None
+        self._is_in = True
+        # The leader tells joiners: now this member knows it, whatever it asked for itself.
+        options = self.stack.config.options
+        options["resilience"] = resilience_of(self.upper.group_degree)
+        options["degree"] = "available" if self.upper.available else "required"
+        was_blocked, self._shortage.blocked = self.blocked is not None, None
+        if was_blocked:
+            _log.log(self._level, "the group %r goes on: %s", self.plan.name, view)
+        if before is not None and not again and view.lineage > before.lineage:
+            self._tell_loss(view)
+        if self._line is not None:
+            self._line.viewed(view, self._incarnation)
+        for listener in list(self.on_view):
+            listener(view)
+        self._shortage.look_for_too_few()
+        if has_lost:
+            self._shortage.warn_of_too_few()
+        self._watch.notify()
+
+    def _tell_loss(self, view: View) -> None:
+        """The group was reset, and this member was in it before (I9)."""
+        if not self.tells_loss:
+            return
+        text = (
+            f"the group {self.plan.name!r} was reset, and goes on with "
+            f"{', '.join(map(str, view.members))}: what only others held is lost"
+        )
+        _log.critical("%s", text)
+        self.upper.notice = DataLossPossible(text)
+
+    def suspected(self, member: Member, why: str) -> None:
+        """A member is taken for dead; the group sees to it."""
+        self._shortage.suspect(member)
+        _log.info("%s is suspected: %s", member, why)
+
+    def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
+        """No primary view can be formed without these members, by this rule."""
+        if self.blocked == (missing, rule):
+            return  # said again, by a link that was made anew
+        self._shortage.blocked = missing, rule
+        text = f"the group {self.plan.name!r} is blocked: {self._shortage.describe_blocked()}"
+        _log.log(self._level, "%s", text)
+        if self.on_blocked is not None:
+            self.on_blocked()
+        if self._line is not None:
+            self._line.blocked(missing, rule)
+        if self.plan.blocked == "raise":
+            self.upper.bar(NotPrimary(f"{text}; what was under way may be ordered yet"))
+        self._watch.notify()
+
+    def reset_failed(self, why: str) -> None:
+        """A reset cannot be done."""
+        self._reset_refused = why
+        self._watch.notify()
+
+    def exited(self, why: str) -> None:
+        """Out of the group."""
+        self.exit_reason = why
+        self._shortage.blocked = None
+        if why.startswith("expelled") and self._joins:
+            _log.info("this member was %s; it asks again to be let in", why)
+            self.turned_out = why
+            self._is_in = False
+            self.upper.fail_all(Expelled(why))
+        elif why.startswith("expelled"):
+            self.expelled = f"this member was {why}; group.rejoin() makes it a member again"
+            _log.warning("%s", self.expelled)
+            self.upper.fail_all(Expelled(self.expelled))
+        self._watch.notify()
+
+    def join_failed(self, why: str) -> None:
+        """The address that was tried does not answer."""
+        self.join_trouble = why
+        self._watch.notify()
+
+    def join_denied(self, why: str) -> None:
+        """The group refused."""
+        self.denied = why
+        self._watch.notify()
+
+    def system_error(self, why: str) -> None:
+        """Something that cannot be believed has come, or orcalike failed."""
+        _log.error("%s", why)
+
+    def ended(self, ranks: set[int]) -> None:
+        """These ranks of the program have ended."""
+        self.ended_ranks = set(ranks)
+        self._watch.notify()
+
+    def failed(self, error: Exception) -> None:
+        """This replica stopped serving."""
+        self.diverged = str(error)
+        self.upper.fail_all(error)
+        self._watch.notify()
+
+    def why_stuck(self) -> str | None:
+        """Why the group cannot go on; None where it can."""
+        if self.blocked is None:
+            return None
+        return f"the group is blocked: {self._shortage.describe_blocked()}"
+
+    def lacks_members(self, needed: int) -> None:
+        """A call waits until there are so many members with replicas; 0: none does any more."""
+        if needed:
+            self._shortage.warn_of_too_few()
+        if self._line is not None and self.blocked is None:
+            # The launcher knows whether any more can come.
+            self._line.lacks(needed, self.upper.say_too_few(needed - 1) if needed else "")

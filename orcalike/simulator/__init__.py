@@ -1,0 +1,1 @@
+"""The simulator: groups on a simulated network, with faults, and all invariants checked."""

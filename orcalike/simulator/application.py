@@ -1,0 +1,157 @@
+"""What stands on top of each stack in a scenario: it tells the judge what it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import msgpack
+
+from orcalike.simulator.checkers.facts import Installed, Key
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.layers.base import Layer
+from orcalike.transport.stack import Stack
+from orcalike.transport.view import Member, View
+
+if TYPE_CHECKING:
+    from orcalike.simulator.simulation import Run
+    from orcalike.transport.drivers.sim import Node
+
+
+class Application(Layer):
+    """A replica whose state is a digest of its history, so that any difference shows."""
+
+    node: Node
+
+    def __init__(self, run: Run, stack: Stack, name: str) -> None:
+        super().__init__(stack)
+        self.run = run
+        self.process = name
+        self.stack: Any = stack
+        self.me = stack.me.incarnation
+        self.total: Any = stack.focus("TOTAL")
+        self.transfer: Any = stack.focus("XFER")
+        self.membership: Any = stack.focus("MBRSHIP")
+        self.entered: View | None = None
+        """The view that it is in."""
+        self.digest = 0
+        self.exited: str | None = None
+        self.failed: str | None = None
+        """Why it could not join."""
+        self.blocked: str | None = None
+        """No primary view can be formed: by which rule."""
+        self.errors: list[str] = []
+        self.creates = self.waits = self.leaves = self.lags = False
+        self._joined_at = -1
+        """The step in which its first view came: with it comes what was buffered since."""
+        self._taken: list[list[Any]] = []
+        self._count = 0
+        """Of casts in the view that its state is as of."""
+
+    @property
+    def inside(self) -> bool:
+        """It is in the group, as far as it knows."""
+        return self.entered is not None and self.exited is None
+
+    def up_cast(self, message: Any) -> None:
+        view = self.entered
+        assert view is not None
+        place = message.source
+        sender = view.members[place] if place >= 0 else self.stack.departed[-2 - place]
+        body = message.body
+        key: Key = message.seqno, message.index
+        self.digest = crc32(body, self.digest)
+        run = self.run
+        holders = None
+        if self._joined_at != run.world.steps and run.judge.is_first(self.me, key):
+            holders = run.holders(view, key[0])
+        run.judge.deliver(self.me, key, sender.incarnation, body, holders)
+
+    def up_view(self, view: View, cut: bytes) -> None:
+        if view.place(self.me) < 0:
+            return  # the view without this member
+        members = tuple(member.incarnation for member in view.members)
+        witnesses = frozenset(each.incarnation for each in view.members if each.witness)
+        whole = self.total.replicas if self.total is not None else None
+        start, held = self.total.begins if self.total is not None else (None, None)
+        seen = Installed(view.identity, members, witnesses, whole)
+        steps = self.run.world.steps
+        if self.entered is None and not self.creates:
+            self._joined_at = steps
+            self._begin()
+        here = self._joined_at != steps
+        self.entered = view
+        self.blocked = None
+        judge = self.run.judge
+        judge.view(self.me, seen, start if here else None, held if here else None)
+        if not here and self._begins_later(view):
+            judge.seen(self.me).count = self._count
+        elif not self.stack.me.witness:
+            judge.state(self.me, seen, self.digest)
+        self.run.viewed(self)
+
+    def _begins_later(self, view: View) -> bool:
+        """Whether its state is as of a cast in that view: it had to ask for the state again."""
+        if self.transfer is None:
+            return False
+        state = self.transfer.dump()
+        return state["start"] != 0 and bool(state["epoch"] == view.number)
+
+    def _begin(self) -> None:
+        """Take the state that was given, if any was."""
+        if self._taken:
+            digest, last, pairs, self._count = self._taken.pop(0)
+            for more in self._taken:
+                pairs = [*pairs, *more]
+            self.digest = digest
+            self.run.judge.take_state(self.me, (last[0], last[1]), dict(pairs))
+
+    def up_give_state(self) -> Iterator[bytes]:
+        seen = self.run.judge.seen(self.me)
+        pairs = list(seen.sources.items())
+        piece = self.run.scenario.piece
+        head = [self.digest, seen.last, pairs[:piece], seen.count]
+        return iter(
+            [
+                msgpack.packb(head),
+                *(msgpack.packb(pairs[i : i + piece]) for i in range(piece, len(pairs), piece)),
+            ]
+        )
+
+    def up_begin_state(self) -> None:
+        self._taken = []
+
+    def up_take_state(self, piece: bytes) -> None:
+        try:
+            self._taken.append(msgpack.unpackb(piece, strict_map_key=False))
+        except ValueError as error:
+            raise ProtocolError(f"a piece of state that cannot be read: {error}") from None
+
+    def up_exit(self, why: str) -> None:
+        self.exited = why
+        self.run.judge.exit(self.me, why)
+        self.run.exited(self)
+
+    def up_blocked(self, missing: tuple[Member, ...], rule: str) -> None:
+        self.blocked = rule
+        self._tell(f"is blocked: {rule}")
+
+    def up_problem(self, member: object, why: str) -> None:
+        self._tell(f"suspects {member}: {why}")
+
+    def _tell(self, what: str) -> None:
+        if self.run.judge.told is not None:
+            self.run.judge.told(self.me, what)
+
+    def up_system_error(self, why: str) -> None:
+        self.errors.append(why)
+
+    def up_join_failed(self, why: str) -> None:
+        self.failed = why
+
+    def up_join_denied(self, why: str) -> None:
+        self.failed = why
+
+    def up_reset_failed(self, why: str) -> None:
+        self.failed = why

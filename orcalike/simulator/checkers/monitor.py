@@ -1,0 +1,154 @@
+"""The judge: tells every checker what happens in a group, and keeps the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from orcalike.simulator.checkers import CHECKERS
+from orcalike.simulator.checkers.facts import (
+    Cast,
+    Checker,
+    Facts,
+    Identity,
+    Installed,
+    Key,
+    Name,
+    Seen,
+    number_of,
+)
+
+
+class Judge:
+    """All checkers over one group. Each call raises Violation where a promise is broken."""
+
+    def __init__(self, least: int = 0, checkers: Iterable[type[Checker]] = CHECKERS) -> None:
+        self.facts = Facts(least=least)
+        self.checkers: list[Checker] = [cls(self.facts) for cls in checkers]
+        self.delivered = 0
+        self.told: Callable[[int, object], None] | None = None
+        """Told of what members see, before it is judged."""
+        self._cast = self._that_heed("cast")
+        self._deliver = self._that_heed("deliver")
+        self._view = self._that_heed("view")
+        self._state = self._that_heed("state")
+        self._gauge = self._that_heed("gauge")
+
+    def _that_heed(self, call: str) -> list[Checker]:
+        """The checkers that do something about that."""
+        return [
+            each
+            for each in self.checkers
+            if getattr(type(each), call) is not getattr(Checker, call)
+        ]
+
+    def seen(self, member: int) -> Seen:
+        """What that member has seen."""
+        seen = self.facts.seen.get(member)
+        if seen is None:
+            seen = self.facts.seen[member] = Seen()
+        return seen
+
+    def cast(self, member: int, body: bytes, degree: int = 0) -> None:
+        """`member` casts."""
+        facts, seen = self.facts, self.seen(member)
+        number = facts.sent[member] = facts.sent.get(member, 0) + 1
+        lineage = seen.view.lineage if seen.view is not None else 0
+        cast = Cast(member, number, body, degree, (lineage, seen.last))
+        for checker in self._cast:
+            checker.cast(cast)
+        facts.casts[member, number] = cast
+
+    def is_first(self, member: int, key: Key) -> bool:
+        """Whether no member has delivered anything there."""
+        view = self.facts.seen[member].view
+        return view is None or (view.lineage, key) not in self.facts.placed
+
+    def deliver(
+        self, member: int, key: Key, source: int, body: bytes, holders: int | None = None
+    ) -> None:
+        """`body` of `source` is delivered at `member`; so many members hold it."""
+        self.delivered += 1
+        if self.told is not None:
+            self.told(member, (source, body, key))
+        facts, seen = self.facts, self.seen(member)
+        name: Name = source, number_of(body)
+        for checker in self._deliver:
+            checker.deliver(member, key, name, body, holders)
+        view = seen.view
+        assert view is not None
+        before = facts.placed.get((view.lineage, key))
+        if before is None or before[1][1] <= view.number:
+            facts.placed[view.lineage, key] = name, view.identity
+        if facts.casts[name].degree and key > facts.pinned.get(view.identity, (0, 0)):
+            facts.pinned[view.identity] = key
+        if member == source and view.identity > facts.anew:
+            # Else all others have left meanwhile, and a member that sees this late is out itself.
+            facts.acked[name] = view.lineage, key
+        seen.last = key
+        seen.count += 1
+        seen.sources[source] = name[1]
+
+    def view(
+        self, member: int, view: Installed, start: int | None = None, held: int | None = None
+    ) -> None:
+        """`view` is installed at `member`."""
+        if self.told is not None:
+            self.told(member, view)
+        for checker in self._view:
+            checker.view(member, view, start, held)
+        facts, seen = self.facts, self.seen(member)
+        seen.view, seen.count = view, 0
+        if view.identity not in facts.views:
+            facts.views[view.identity] = view
+            facts.rivals.setdefault(view.identity[:2], []).append(view.identity)
+            facts.latest[view.lineage] = max(view.number, facts.latest.get(view.lineage, 0))
+        if view.witnesses.issuperset(view.members):
+            facts.acked.clear()  # all that had state have left: the next to come begins anew
+            facts.anew = max(facts.anew, view.identity)
+        facts.installed.setdefault(view.identity, []).append(member)
+        if start is not None:
+            facts.starts.setdefault(view.identity, start)
+            facts.cuts.setdefault(view.identity, start if held is None else held)
+
+    def state(self, member: int, view: Installed, digest: int) -> None:
+        """The state of `member` at `view`, in one number."""
+        for checker in self._state:
+            checker.state(member, view, digest)
+
+    def take_state(self, member: int, last: Key, sources: dict[int, int]) -> None:
+        """`member` begins with the state of others."""
+        seen = self.seen(member)
+        seen.last, seen.sources = last, dict(sources)
+
+    def promise(self, member: int, view: Identity) -> None:
+        """`member` goes along with the end of a view."""
+        self.facts.promised.setdefault(view, set()).add(member)
+
+    def leave(self, member: int) -> None:
+        """`member` asks to leave; so it goes along with that."""
+        self.facts.leavers.add(member)
+        view = self.seen(member).view
+        if view is not None:
+            self.promise(member, view.identity)
+
+    def exit(self, member: int, why: str) -> None:
+        """`member` is out of the group."""
+        if self.told is not None:
+            self.told(member, f"is out: {why}")
+        for checker in self.checkers:
+            checker.exit(member, why)
+        self.seen(member).exited = why
+
+    def die(self, member: int) -> None:
+        """The process of `member` is dead."""
+        self.seen(member).dead = True
+
+    def gauge(self, member: int, packets: int, packets_max: int, size: int, size_max: int) -> None:
+        """What `member` keeps that is not stable, and what it may keep."""
+        for checker in self._gauge:
+            checker.gauge(member, packets, packets_max, size, size_max)
+
+    def finish(self, live: list[int], *, blocked: bool = False) -> None:
+        """It is over; `live` are the members of the last view that run."""
+        for checker in self.checkers:
+            checker.finish(live, blocked)

@@ -1,0 +1,475 @@
+"""One run of a scenario: the faults, then the time in which the group must come right again.
+
+First safety: whatever goes wrong, nothing that was promised may break. Then the faults end, and
+within 10 D there must be one primary view of all its members that run, with nothing left to
+deliver; or, where too few of them are left by the rule H1, a group that says that it is blocked
+(G29).
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from orcalike.simulator.application import Application
+from orcalike.simulator.checkers.facts import MAJORITY, Violation
+from orcalike.simulator.checkers.monitor import Judge
+from orcalike.simulator.faults import Actions
+from orcalike.simulator.scenario import MS, Event, Scenario
+from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers.sim import Node, Stream, World
+from orcalike.transport.membership.agreement import UNDER_WAY
+from orcalike.transport.stack import Stack
+from orcalike.transport.stacks import parse_stack
+from orcalike.transport.view import Member, View, resets_of
+
+EVENTS_MAX = 2_000_000
+"""More events than that are a group that never comes to rest."""
+VIEWS_PER_CHANGE = 10
+"""More views for each fault, join and leave are a group that thrashes."""
+GAUGED = 8
+"""One in so many steps what a member keeps is looked at."""
+ROUNDS = 10
+"""In so many times D the group must come right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run came to."""
+
+    scenario: Scenario
+    trace: str
+    """A digest over every frame that arrived: the same scenario gives the same trace."""
+    steps: int
+    """How many inputs the stacks had."""
+    simulated: int
+    """How long it took, in simulated ns."""
+    delivered: int
+    views: int
+    blocked: bool
+    """In the end there were too few members to go on."""
+    fired: tuple[Event, ...]
+    """What really happened of what was to happen at a step of the protocol."""
+
+
+class Run:
+    """A group, and what happens to it."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.world = self.make_world()
+        self.world.beat_loss = scenario.beat_loss
+        self.world.on_input = self._stepped
+        self.world.on_death = lambda node: self.judge.die(node.incarnation)
+        self.judge: Judge = Judge(scenario.least)
+        self.specs = parse_stack(scenario.stack, sound=False)  # a DROP below may be a bad network
+        self.dice = Stream(scenario.seed, "run", "dice")
+        self.applications: dict[int, Application] = {}
+        """By incarnation: of all that ever were."""
+        self.current: dict[str, Application] = {}
+        """By name: the one that runs there, or ran last."""
+        self.newest: View | None = None
+        """The newest view that was installed anywhere."""
+        self.healing = False
+        self.fired: list[Event] = []
+        changes = sum(event.do not in ("cast", "lag") for event in scenario.events)
+        self._views_max = 50 + VIEWS_PER_CHANGE * (scenario.size + changes)
+        largest = max((event.size for event in scenario.events), default=0)
+        self._largest = 16 * (largest + 64) + 2_048
+        """The largest packet: what PACK puts into one."""
+        self._passed: dict[Event, int] = {}
+        self._marked = [event for event in scenario.events if event.mark]
+        self.actions = Actions(self)
+        for number in range(scenario.size):
+            self.start(str(number))
+
+    def make_world(self) -> World:
+        """Where it happens."""
+        return World(self.scenario.seed, self.scenario.delays)
+
+    # Processes.
+
+    def start(self, name: str) -> Application:
+        """A new process of that name: what an earlier one knew is lost."""
+        scenario, number = self.scenario, int(name)
+        generation = sum(each.process == name for each in self.applications.values())
+        dice = Stream(scenario.seed, f"{name}/{generation}", "member")
+        witness = scenario.witness and number == 0
+        me = Member(f"sim:{name}", dice.draw(), witness=witness)
+        config = StackConfig(
+            "group",
+            detection=scenario.detection,
+            slow=scenario.slow,
+            sabotage=frozenset(scenario.sabotage) or None,
+        )
+        stack = Stack(self.specs, config, me, dice.draw())
+        application = Application(self, stack, name)
+        stack.above = application
+        stack.top.degree(scenario.least)
+        host = f"host {scenario.hosts[number]}" if scenario.hosts else None
+        application.node = self.world.add(name, stack, host)
+        if witness and application.transfer is not None:
+            application.transfer.silent = True
+        application.stack.on_mark = lambda step: self._pass(application, step)
+        self.applications[me.incarnation] = self.current[name] = application
+        return application
+
+    def node(self, name: str) -> Node:
+        """The process of that name."""
+        return self.world.nodes[f"sim:{name}"]
+
+    def living(self, view: View | None) -> list[Application]:
+        """The members of a view that run."""
+        if view is None:
+            return []
+        known = [self.applications[member.incarnation] for member in view.members]
+        return [each for each in known if each.node.alive]
+
+    def process_of(self, name: str) -> str | None:
+        """The process that an event means: by its number, or by a role; None where there is none."""
+        if name.isdigit():
+            return name
+        living = [each for each in self.living(self.newest) if not each.node.paused]
+        if not living:
+            return None
+        if name == "sequencer":
+            return living[0].process
+        if name == "next":
+            return living[min(1, len(living) - 1)].process
+        if name == "youngest":
+            return living[-1].process
+        return min(living, key=lambda each: each.total.held).process
+
+    # What the applications tell.
+
+    def viewed(self, application: Application) -> None:
+        """A view was installed."""
+        view = application.entered
+        assert view is not None
+        if len(self.judge.facts.views) > self._views_max:
+            raise Violation(
+                "I28", f"more than {self._views_max} views: faults make one each, or few"
+            )
+        if self.newest is None or view.identity > self.newest.identity:
+            self.newest = view
+
+    def exited(self, application: Application) -> None:
+        """A member is out: one that was expelled comes back."""
+        if not (application.exited or "").startswith("expelled"):
+            return
+        if 0 < self.scenario.settled <= self.world.now:
+            raise Violation(
+                "I28", f"{application.process} is out without a cause: {application.exited}"
+            )
+        if self.scenario.rejoins:
+            later = self.world.now + self.dice.below(self.scenario.detection)
+            self.world.at(later, lambda: self.actions.come_back(application))
+
+    def holders(self, view: View, seqno: int) -> int:
+        """How many members of a view hold the packet with that seqno, and all before it (H3)."""
+        applications = self.applications
+        count = 0
+        for member in view.members:
+            application = applications[member.incarnation]
+            if application.total.held > seqno and application.transfer.complete:
+                count += 1
+        return count
+
+    def _pass(self, application: Application, step: str) -> None:
+        """A stack passes a step of the protocol."""
+        if step in ("V2", "V3") and application.membership.view is not None:
+            self.judge.promise(application.me, application.membership.view.identity)
+        if self.healing or not self._marked:
+            return
+        for event in self._marked:
+            if event.mark != step or self.world.now < event.at or event in self.fired:
+                continue
+            if self.is_meant(event.node, application):
+                self._passed[event] = self._passed.get(event, 0) + 1
+                if self._passed[event] >= event.nth:
+                    self.fired.append(event)
+                    self.actions.do(event, application.process)
+
+    def is_meant(self, name: str, application: Application) -> bool:
+        """Whether an event that waits for a step means this process, which passes it."""
+        total, membership = application.total, application.membership
+        if name == "S":
+            return bool(total.place == 0)
+        if name == "P":
+            return bool(total.place > 0 and total.dump()["unordered"])
+        if name == "A":
+            return bool(total.place > 0)
+        if name == "C":
+            return membership.agreement.attempt is not None
+        if name == "J":
+            return not application.transfer.complete
+        return not name or self.process_of(name) == application.process
+
+    def _stepped(self, node: Node) -> None:
+        application = self.applications[node.incarnation]
+        if application.errors:
+            raise Violation("E1", f"at {node.name}: {application.errors[0]}")
+        if self.world.steps % GAUGED == 0 and application.entered is not None:
+            self._gauge(application)
+
+    def _gauge(self, application: Application) -> None:
+        """I27: what it keeps that is not stable."""
+        total = application.total
+        kept = total.dump()["history"]
+        size_max = total.window_bytes + self._largest
+        self.judge.gauge(
+            application.me, kept, 3 * total.window_packets, total.history.bytes, size_max
+        )
+
+    # The run.
+
+    def run(self) -> Result:
+        """Let it all happen; raises Violation where a promise was broken."""
+        scenario, world = self.scenario, self.world
+        try:
+            self._schedule()
+            if not world.run_for(scenario.safety, EVENTS_MAX):
+                raise Violation("I28", f"more than {EVENTS_MAX} events while faults go on")
+            blocked = self._heal()
+        except Violation as error:
+            error.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
+            raise error.with_traceback(None) from None  # it is the story that says how it came
+        except Exception as error:  # noqa: BLE001 whatever a stack raises is a finding
+            broken = Violation("E0", f"a stack raised {type(error).__name__}: {error}")
+            broken.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
+            broken.add_note(traceback.format_exc(limit=-6))
+            raise broken from None
+        views = len(self.judge.facts.views)
+        delivered, fired = self.judge.delivered, tuple(self.fired)
+        return Result(
+            scenario, world.trace, world.steps, world.now, delivered, views, blocked, fired
+        )
+
+    def _schedule(self) -> None:
+        first = self.current["0"]
+        first.creates = True
+        first.node.call(partial(first.stack.join, ""))
+        for event in self.scenario.events:
+            if not event.mark:
+                self.world.at(event.at, partial(self.actions.do, event))
+
+    def _heal(self) -> bool:
+        """The faults end; True where the group is blocked, as it must be."""
+        self.healing = True
+        self.actions.heal()
+        if self._settles():
+            self.judge.finish(self._finished(), blocked=self._is_short())
+            return False
+        self._check_blocked()
+        if not self.scenario.resets:
+            return True
+        self._reset()
+        return False
+
+    def _settles(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
+        """Let time pass until the group has come right, for 10 D and what delays add to that.
+
+        A small window makes each packet a round trip of its own, so what waits counts too.
+        `meanwhile` is called each D/4.
+        """
+        scenario, world, delays = self.scenario, self.world, self.scenario.delays
+        turns = 20 + 8 * self._backlog()
+        slack = turns * (delays.least + delays.mean) + 20 * delays.connect
+        end = world.now + ROUNDS * scenario.detection + slack + 2 * delays.timeout
+        while world.now < end:
+            if not world.run_for(scenario.detection // 4, EVENTS_MAX):
+                raise Violation("I28", f"more than {EVENTS_MAX} events after the faults")
+            if self.trouble() is None:
+                return True
+            meanwhile()
+        return False
+
+    def _backlog(self) -> int:
+        """How many casts the member that has most to come still waits for."""
+        living = self.living(self._newest_living())
+        sent = self.judge.facts.sent
+        return max(
+            (
+                sum(sent.get(other.me, 0) - seen.get(other.me, 0) for other in living)
+                for seen in (self.judge.seen(each.me).sources for each in living)
+            ),
+            default=0,
+        )
+
+    def trouble(self) -> str | None:
+        """What is not as it must be in the end; None where all is."""
+        newest = self._newest_living()
+        if newest is None:
+            return None  # no member is left that could let a joiner in
+        for member in newest.members:
+            if not self.applications[member.incarnation].node.alive:
+                return f"{member} is dead, and in {newest.identity}"
+            if self.applications[member.incarnation].exited is not None:
+                return f"{member} is out, and in {newest.identity}"
+        for each in self._inside():
+            if self._is_stranded(each):
+                continue
+            if each.entered is None or each.entered.identity != newest.identity:
+                return f"{each.process} is in {each.entered and each.entered.identity}, not {newest.identity}"
+        for each in self.current.values():
+            if each.waits and each.node.alive and each.entered is None and each.exited is None:
+                return f"{each.process} has not come in: {each.failed}"
+        return self._pending(newest)
+
+    def _is_stranded(self, application: Application) -> bool:
+        """Whether it is blocked, or was reset, and no member is left that it could ask.
+
+        Blocked, it asks those of its view: they are gone, and no process that is in the group runs
+        where one of them ran. Reset, it seeks all those that it was ever in a view with.
+        """
+        if application.entered is None:
+            return False
+        if application.blocked is not None:
+            members = [self.applications[each.incarnation] for each in application.entered.members]
+            others = [self.current[each.process] for each in members if each is not application]
+        elif resets_of(application.entered.lineage):
+            others = [
+                each
+                for each in self._acquaintances(application)
+                if each.entered != application.entered
+            ]
+        else:
+            return False
+        return not any(
+            each is not application and each.inside and each.node.alive for each in others
+        )
+
+    def _acquaintances(self, application: Application) -> list[Application]:
+        """All that were ever in a view with it."""
+        facts = self.judge.facts
+        views = [facts.views[view] for view, at in facts.installed.items() if application.me in at]
+        return [self.applications[each] for each in {me for view in views for me in view.members}]
+
+    def _pending(self, view: View) -> str | None:
+        """What is still to be delivered."""
+        facts = self.judge.facts
+        if self._is_short():
+            return None
+        places = {each.total.next for each in self.living(view)}
+        if len(places) > 1:
+            return f"members are at different places of the order: {sorted(places)}"
+        for each in self.living(view):
+            if not each.transfer.complete:
+                return f"{each.process} has no complete state"
+            for other in () if each.stack.me.witness else self.living(view):
+                had = self.judge.seen(each.me).sources.get(other.me, 0)
+                if had != facts.sent.get(other.me, 0):
+                    return f"{each.process} has {had} of {facts.sent[other.me]} casts of {other.process}"
+        return None
+
+    def _is_short(self) -> bool:
+        """Whether something waits for more members with replicas than there are (H2)."""
+        newest = self._newest_living()
+        if newest is not None and resets_of(newest.lineage):
+            return False  # no degree takes more than there are
+        living = self.living(newest)
+        replicas = sum(not each.stack.me.witness for each in living)
+        sources = [self.judge.seen(each.me).sources for each in living if not each.stack.me.witness]
+        return any(
+            replicas <= cast.degree < MAJORITY
+            and any(seen.get(sender, 0) < number for seen in sources)
+            for (sender, number), cast in self.judge.facts.casts.items()
+        )
+
+    def _inside(self) -> list[Application]:
+        """All that run and are in the group, as far as they know."""
+        return [each for each in self.applications.values() if each.inside and each.node.alive]
+
+    def _newest_living(self) -> View | None:
+        views = [each.entered for each in self._inside() if each.entered is not None]
+        return max(views, key=lambda view: view.identity, default=None)
+
+    def _finished(self) -> list[int]:
+        return [each.me for each in self.living(self._newest_living())]
+
+    def _check_blocked(self) -> None:
+        """The group has not come right: was it bound to?"""
+        newest = self._newest_living()
+        trouble = self.trouble()
+        living = self._present(newest)
+        may = self.may_go_on(newest, living) if newest is not None else False
+        if may is True:
+            names = [each.process for each in living]
+            raise Violation("I28", f"{names} of {newest} may go on by H1, and do not: {trouble}")
+        if may is False:
+            for each in living:
+                if each.blocked is None:
+                    raise Violation(
+                        "I28", f"{each.process} does not say that it is blocked: {trouble}"
+                    )
+        self.judge.finish([each.me for each in living], blocked=True)
+
+    def _present(self, view: View | None) -> list[Application]:
+        """The members of a view that can still promise the end of it.
+
+        One that has left cannot: it was in the view after this one when that was decided, and answers
+        no more. Nor can one that was expelled from a view after this one. Both count among
+        the members (H1), as the dead do; so the others may be bound to stay blocked.
+        """
+        later = (
+            self.newest is not None and view is not None and self.newest.identity > view.identity
+        )
+        return [
+            each for each in self.living(view) if each.exited is None or not (each.leaves or later)
+        ]
+
+    def may_go_on(self, view: View, living: list[Application]) -> bool | None:
+        """Whether these may form the next primary view (H1); None where it depends on what others know."""
+        size, present = len(view.members), {each.me for each in living}
+        least = self.judge.facts.degree_in(
+            self.scenario.least, self.judge.facts.views[view.identity]
+        )
+        if least and len(living) < size - least:
+            return False
+        if not any(each.transfer.complete and not each.stack.me.witness for each in living):
+            return None
+        if 2 * len(living) > size:
+            return True
+        if 2 * len(living) == size and view.members[0].incarnation in present:
+            return True
+        if any(
+            self.applications[member.incarnation].node.alive
+            for member in view.members
+            if member.incarnation not in present
+        ):
+            return False  # one that is missing is not dead, so no member can know that it is
+        return None if len(present) < size else True
+
+    def _reset(self) -> None:
+        """The program says that the group is to go on with those that are left (A05)."""
+        newest = self._newest_living()
+        living = self._present(newest)
+        if not any(each.transfer.complete and not each.stack.me.witness for each in living):
+            return
+        # The program asks at a member that has let it begin: not at one that still waits for state.
+        least, asker = len(living), next((each for each in living if each.inside), living[0])
+        asked_at = -self.scenario.detection
+
+        def ask() -> None:
+            """As `group.reset()` does: again, if a change of view was under way, or nothing came."""
+            nonlocal asked_at
+            late = self.world.now - asked_at >= self.scenario.detection
+            if asker.inside and (asker.failed == UNDER_WAY or (asker.failed is None and late)):
+                asked_at, asker.failed = self.world.now, None
+                asker.node.call(partial(asker.stack.reset, least))
+
+        asker.failed = None
+        ask()
+        if not self._settles(ask):
+            raise Violation("I28", f"a reset of {newest} did not help: {self.trouble()}")
+        self.judge.finish(self._finished(), blocked=self._is_short())
+
+
+def run(scenario: Scenario, watch: Callable[[Run], None] | None = None) -> Result:
+    """Run a scenario; raises Violation where a promise was broken."""
+    it = Run(scenario)
+    if watch is not None:
+        watch(it)
+    return it.run()

@@ -1,0 +1,112 @@
+"""What happens in a run, told line by line or as a diagram, to look for the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+from orcalike.simulator.checkers.facts import Installed, Key, number_of
+from orcalike.simulator.scenario import MS, Event
+from orcalike.simulator.simulation import Run
+from orcalike.transport.drivers.sim import End
+
+KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT", 4: "ACCEPT", 5: "state"}
+LINES_MAX = 300
+"""A diagram shows the last so many of a longer story."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that happened; a frame where there is a source."""
+
+    when: int
+    process: str
+    what: str
+    source: str = ""
+
+    def __str__(self) -> str:
+        process = f"{self.source} > {self.process}" if self.source else self.process
+        return f"{self.when / MS:12.3f} ms  {process:8} {self.what}"
+
+
+class Story:
+    """Listens to a run. Make it before the run begins."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.lines: list[Line] = []
+        run.world.on_frame = self._frame
+        run.actions.told = self._event
+        run.judge.told = self._told
+
+    def _add(self, process: str, what: str, source: str = "") -> None:
+        self.lines.append(Line(self.run.world.now, process, what, source))
+
+    def _frame(self, end: End, frame: bytes) -> None:
+        self._add(end.node.name, describe(frame), end.peer.node.name)
+
+    def _event(self, event: Event, name: str) -> None:
+        if event.do != "lag":
+            self._add(name, f"*** {event}")
+
+    def _told(self, member: int, what: object) -> None:
+        application = self.run.applications[member]
+        match what:
+            case Installed(identity, members):
+                names = " ".join(self.run.applications[each].process for each in members)
+                self._add(application.process, f"installs {identity}: {names}")
+            case (int(source), bytes(body), tuple(key)):
+                self._add(application.process, self._delivered(source, body, key))
+            case _:
+                self._add(application.process, str(what))
+
+    def _delivered(self, source: int, body: bytes, key: Key) -> str:
+        name = self.run.applications[source].process
+        return f"delivers {key[0]}.{key[1]}: cast {number_of(body)} of {name}"
+
+    def diagram(self) -> str:
+        """A sequence diagram, as Mermaid draws them."""
+        return "\n".join(self._mermaid()) + "\n"
+
+    def _mermaid(self) -> Iterator[str]:
+        yield "sequenceDiagram"
+        for number in range(self.run.scenario.size):
+            yield f"    participant {number}"
+        if len(self.lines) > LINES_MAX:
+            yield f"    Note over 0: {len(self.lines) - LINES_MAX} lines before this are left out"
+        for line in self.lines[-LINES_MAX:]:
+            what = line.what.replace(";", ",").replace("#", "no. ")
+            if line.source:
+                yield f"    {line.source}->>{line.process}: {what}"
+            else:
+                yield f"    Note over {line.process}: {line.when / MS:.3f} ms {what}"
+
+
+def describe(frame: bytes) -> str:
+    """A frame in a few words; its length where it cannot be read."""
+    try:
+        return _describe(frame)
+    except (ValueError, LookupError, TypeError):
+        return f"{len(frame)} bytes"
+
+
+def _describe(frame: bytes) -> str:
+    if frame[6] == 1:
+        return "HELLO"
+    key = int.from_bytes(frame[8:16], "little")
+    if key >> 63:
+        fields: Any = msgpack.unpackb(frame[16:], strict_map_key=False)
+        details = [str(field) for field in fields[1:] if isinstance(field, int | str)]
+        return " ".join([fields[0], *details])[:80]
+    view = f"v{key >> 24 & 0xFFFFFFFF}"
+    kind = KINDS.get(frame[16], "?")
+    if kind == "state":
+        return f"{view} {kind}"
+    counter, number = (int.from_bytes(frame[i : i + 8], "little") for i in (24, 32))
+    place = int.from_bytes(frame[18:20], "little")
+    if kind in ("EXPECT", "ACCEPT"):
+        return f"{view} {kind} {number}"
+    return f"{view} {kind} {number}: packet {counter} of place {place}, degree {frame[17]}"

@@ -1,6 +1,0 @@
-"""Judges of recorded histories: what `ORCALIKE_HISTORY` wrote is held against the promises.
-
-`judge.judge(folder, degree)` reads a folder and gives all that is wrong; `python -m
-tests.histories FOLDER --r DEGREE` prints it. Nothing here knows how orcalike works: the records
-(docs/history.md) and the invariants (docs/internals/invariants.md) are all there is.
-"""

@@ -1,5 +1,0 @@
-"""`python -m tests.histories FOLDER --r DEGREE`."""
-
-from tests.histories.judge import main
-
-main()

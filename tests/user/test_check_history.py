@@ -1,0 +1,89 @@
+"""`orcalike check-history`: real members record, and the command judges what they recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.user.conftest import Cli
+
+PROGRAM = """
+import orcalike as orca
+from orcalike.objects import Counter
+
+with orca.join() as group:
+    hits = group.share(Counter, "hits")
+    for _ in range(20):
+        hits.add()
+        hits.value
+    group.barrier(timeout=100)
+"""
+
+
+def check_history(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The command, as a shell would run it."""
+    command = [sys.executable, "-m", "orcalike", "check-history", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(cli: Cli, tmp_path: Path) -> Path:
+    """What a run of two ranks has recorded."""
+    folder = tmp_path / "recorded"
+    recording = os.environ | {"ORCALIKE_HISTORY": str(folder)}
+    run = cli.run("-n2", cli.write(PROGRAM), env=recording)
+    assert run.returncode == 0, run.stderr
+    return folder
+
+
+def test_a_good_run_is_judged_good(folder: Path) -> None:
+    ended = check_history(str(folder))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    counted = re.fullmatch(r"2 members, (\d+) messages, (\d+) acknowledged: ok\n", ended.stdout)
+    assert counted is not None, ended.stdout
+    assert min(map(int, counted.groups())) >= 40
+
+
+def test_a_write_that_is_missing_at_one_member_is_found(folder: Path) -> None:
+    """A delivery is taken out of what one member recorded."""
+    path = next(folder.glob("default-1-*.jsonl"))
+    lines = path.read_text().splitlines(keepends=True)
+    deliveries = [at for at, line in enumerate(lines) if json.loads(line)["kind"] == "deliver"]
+    del lines[deliveries[len(deliveries) // 2]]
+    path.write_text("".join(lines))
+    ended = check_history(str(folder))
+    assert ended.returncode == 1
+    assert "violations" in ended.stdout
+    assert "I2 at " in ended.stdout
+
+
+def test_what_is_no_history_is_refused(tmp_path: Path) -> None:
+    for arguments, why in (
+        ([str(tmp_path / "none")], "there is no folder"),
+        ([str(tmp_path)], "has no history of a group 'default'"),
+    ):
+        ended = check_history(*arguments)
+        assert ended.returncode == 2
+        assert why in ended.stderr
+    (tmp_path / "default-0-ab.jsonl").write_text('{"kind": "member"}\n{"kind\n{}\n')
+    ended = check_history(str(tmp_path))
+    assert (ended.returncode, "no record" in ended.stderr) == (2, True)
+
+
+def test_models_are_imported_by_name(folder: Path) -> None:
+    models = folder.parent / "models.py"
+    models.write_text("def model_of(name):\n    print('asked for', name)\n")
+    ended = check_history(str(folder), "--models", "models:model_of", cwd=folder.parent)
+    assert ended.returncode == 0, ended.stderr
+    assert "asked for hits" in ended.stdout
+    ended = check_history(str(folder), "--models", "models:other")
+    assert ended.returncode == 2
+    assert "--models models:other" in ended.stderr
