@@ -114,10 +114,10 @@ def join(
     contradict each other.
     """
     from orcalike.session.joining import Joining  # not at the top: see _OF_GROUPS
-    from orcalike.session.options import Plan, make_plan
+    from orcalike.session.options import JoinOptions, make_options
 
-    def plan() -> Plan:
-        return make_plan(
+    def options() -> JoinOptions:
+        return make_options(
             name,
             seeds=seeds,
             listen=listen,
@@ -132,7 +132,7 @@ def join(
             check=check,
         )
 
-    return Joining(plan)
+    return Joining(options)
 
 
 def _with_parameters_of(

@@ -21,10 +21,10 @@ from orcalike.session.group_calls import Drop, Find, Share, Whole
 from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of
 from orcalike.session.long_operations import LongOperations
 from orcalike.session.notebook import html_of_group
-from orcalike.session.options import Plan
+from orcalike.session.options import JoinOptions
 from orcalike.session.own_calls import OwnCalls
 from orcalike.session.recovery import Rejoin, Reset
-from orcalike.session.session import Endpoint
+from orcalike.session.session import Session
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held
 from orcalike.transport.layers.stable import Stable
@@ -58,46 +58,46 @@ def reasons_of_waits(within: float) -> list[str]:
         if not group._closed:
             runtime = group._runtime
             look = runtime.long_waits.reasons
-            group._endpoint.pump.call_within(within, lambda now, look=look: found.extend(look()))
+            group._session.pump.call_within(within, lambda now, look=look: found.extend(look()))
     return found
 
 
 class Group:
     """A set of processes that share objects. `join` makes it; leaving its block ends it."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._endpoint = Endpoint(plan, self._make_runtime, Runtime)
-        self._runtime.driver = self._endpoint.pump
-        self._endpoint.cast_ended = self._cast_ended
-        if plan.failpoints:
+    def __init__(self, options: JoinOptions) -> None:
+        self._session = Session(options, self._make_runtime, Runtime)
+        self._runtime.driver = self._session.pump
+        self._session.cast_ended = self._cast_ended
+        if options.failpoints:
             failpoints.install(
-                plan.failpoints,
-                self._endpoint.stack,
-                self._endpoint.pump,
+                options.failpoints,
+                self._session.stack,
+                self._session.pump,
                 self._runtime.history,
             )
-        self._forget = follow_declarations(self._runtime, self._endpoint.pump.call)
-        self._own_calls = OwnCalls(self._runtime, self._endpoint)
+        self._forget = follow_declarations(self._runtime, self._session.pump.call)
+        self._own_calls = OwnCalls(self._runtime, self._session)
         self._closed = False
         self._watch: LongOperations | None = None
         _groups.add(self)
 
-    def _make_runtime(self, stack: Stack, endpoint: Endpoint) -> Runtime:
-        checks, folder = endpoint.plan.checks, endpoint.plan.history
+    def _make_runtime(self, stack: Stack, session: Session) -> Runtime:
+        checks, folder = session.options.checks, session.options.history
         self._runtime = make_runtime(
             stack,
             stack.me.incarnation,
-            endpoint,
+            session,
             chained="hash" in checks or "order" in checks,
             strict="strict" in checks,
             shadow="shadow" in checks,
             digests="none" if "none" in checks else "all" if "hash" in checks else "some",
-            patient=endpoint.plan.blocked == "wait",
-            degree=degree_of(endpoint.plan.resilience),
-            available=endpoint.plan.degree == "available",
-            single=endpoint.plan.how == "alone",
-            history=(folder, endpoint.plan.name) if folder else None,
-            seed=find_seed(endpoint.plan.name),
+            patient=session.options.blocked == "wait",
+            degree=degree_of(session.options.resilience),
+            available=session.options.degree == "available",
+            single=session.options.how == "alone",
+            history=(folder, session.options.name) if folder else None,
+            seed=find_seed(session.options.name),
         )
         return self._runtime
 
@@ -112,7 +112,7 @@ class Group:
     @property
     def name(self) -> str:
         """The group's name: each name is a group with an order of its own."""
-        return self._endpoint.plan.name
+        return self._session.options.name
 
     @property
     def view(self) -> View:
@@ -120,16 +120,16 @@ class Group:
 
         `view.primary` is False while the group is blocked, and after this member was expelled.
         """
-        view = self._endpoint.view
+        view = self._session.view
         if view is None:
             raise GroupClosed("the group was not joined, or was left")
-        return self._endpoint.show(view)
+        return self._session.show(view)
 
     @property
     def me(self) -> Member:
         """This member."""
         self.view  # noqa: B018 - raises where there is none
-        me = self._endpoint.me
+        me = self._session.me
         assert me is not None
         return me
 
@@ -153,7 +153,7 @@ class Group:
     @property
     def address(self) -> str:
         """What others name to join through this member; "" for a group of one without a socket."""
-        return self._endpoint.address
+        return self._session.address
 
     def views(self) -> Iterator[View]:
         """The views to come, one after the other, in this thread; until the group is left.
@@ -161,7 +161,7 @@ class Group:
         Of those that were not asked for yet the newest 1,024 are kept.
         """
         queue: SimpleQueue[View | None] = SimpleQueue()
-        known, listeners = weakref.ref(queue), self._endpoint.on_view
+        known, listeners = weakref.ref(queue), self._session.on_view
 
         def put(view: View | None) -> None:
             queue = known()
@@ -195,12 +195,12 @@ class Group:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(keep, view)
 
-        self._endpoint.on_view.append(put)
+        self._session.on_view.append(put)
         try:
             while not self._closed and (view := await queue.get()) is not None:
                 yield view
         finally:
-            self._endpoint.on_view.remove(put)
+            self._session.on_view.remove(put)
 
     # Objects.
 
@@ -254,25 +254,25 @@ class Group:
             assert runtime.chain is not None
             seen.append((runtime.dispatched, runtime.chain))
 
-        self._endpoint.pump.call(look)
+        self._session.pump.call(look)
         self._record_states()
         return seen[0][0], seen[0][1].hex()
 
     def _record_states(self) -> None:
         """What the objects are, for the history; nothing is dispatched meanwhile."""
         if self._runtime.history is not None:
-            self._endpoint.pump.call(lambda now: self._runtime.record_states())
+            self._session.pump.call(lambda now: self._runtime.record_states())
 
     def info(self) -> GroupInfo:
         """The state of the group, as this member knows it (A06)."""
         refuse_inside("info")
-        endpoint, runtime = self._endpoint, self._runtime
+        session, runtime = self._session, self._runtime
         if self._closed:
             raise GroupClosed(f"the group {self.name!r} was left")
         seen: list[GroupInfo] = []
 
         def look(now: int) -> None:
-            blocked = endpoint.waits_for
+            blocked = session.waits_for
             seen.append(
                 GroupInfo(
                     name=self.name,
@@ -281,11 +281,11 @@ class Group:
                     view=self.view,
                     resilience=resilience_of(runtime.effective_degree),
                     blocked=None if blocked is None else Blocked(*blocked),
-                    next_seqno=next_seqno_of(endpoint.stack),
+                    next_seqno=next_seqno_of(session.stack),
                 )
             )
 
-        endpoint.pump.call(look)
+        session.pump.call(look)
         return seen[0]
 
     def stability(self) -> Stability:
@@ -296,13 +296,13 @@ class Group:
         STABLE layer.
         """
         refuse_inside("stability")
-        layer = self._endpoint.stack.focus("STABLE")
+        layer = self._session.stack.focus("STABLE")
         if not isinstance(layer, Stable):
             raise StackError(NO_STABLE)
         if self._closed:
             raise GroupClosed(f"the group {self.name!r} was left")
         seen: list[Stability] = []
-        self._endpoint.pump.call(lambda now: seen.append(layer.matrix.stability()))
+        self._session.pump.call(lambda now: seen.append(layer.matrix.stability()))
         return seen[0]
 
     # When the group cannot go on, or has gone on without this member.
@@ -310,17 +310,17 @@ class Group:
     @property
     def reset(self) -> Reset:
         """`reset(minimum=n)` rebuilds a blocked group of n members or more; data may be lost."""
-        return Reset(self._endpoint, self._lower_degrees)
+        return Reset(self._session, self._lower_degrees)
 
     def _lower_degrees(self, timeout: float | None) -> None:
         """Say that the members that are there are enough for every degree."""
-        self._endpoint.pump.call(lambda now: self._runtime.manager.lower_degrees())
+        self._session.pump.call(lambda now: self._runtime.manager.lower_degrees())
         self._runtime.invoke_group(Code.AVAILABLE, (), "reset", degree=0).result(timeout)
 
     @property
     def rejoin(self) -> Rejoin:
         """`rejoin()` makes a member that was expelled, or has diverged, one again, with fresh state."""
-        return Rejoin(self._endpoint)
+        return Rejoin(self._session)
 
     # Leaving.
 
@@ -351,7 +351,7 @@ class Group:
             try:
                 self._own_calls.withdraw()
                 self._record_states()
-                self._endpoint.leave(1.0 if not orderly else 5.0)
+                self._session.leave(1.0 if not orderly else 5.0)
             finally:
                 self._end()
 
@@ -368,14 +368,14 @@ class Group:
             try:
                 self._own_calls.withdraw()
                 self._record_states()
-                await self._endpoint.leave_on_loop(1.0 if not orderly else 5.0)
+                await self._session.leave_on_loop(1.0 if not orderly else 5.0)
             finally:
                 self._end()
 
     def _begin(self) -> None:
         """The group was joined."""
-        if self._endpoint.plan.how != "alone":
-            self._watch = LongOperations(self._runtime, self._endpoint.pump)
+        if self._session.options.how != "alone":
+            self._watch = LongOperations(self._runtime, self._session.pump)
 
     def _end(self) -> None:
         if self._watch is not None:
@@ -389,11 +389,11 @@ class Group:
         if not self._closed:
             self._runtime.failure = GroupClosed("a forked child has no group: join in the child")
             self._let_go()
-            self._endpoint.abandon()
+            self._session.abandon()
 
     def _let_go(self) -> None:
         self._closed = True
-        for listener in list(self._endpoint.on_view):
+        for listener in list(self._session.on_view):
             listener(None)
         self._forget()
         error = self._runtime.failure
@@ -402,5 +402,5 @@ class Group:
         self._runtime.let_go(error)
 
     def __repr__(self) -> str:
-        view = self._endpoint.view
+        view = self._session.view
         return f"<Group {self.name!r}: {view or 'not joined'}>"

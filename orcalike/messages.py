@@ -36,9 +36,9 @@ from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.errors import BlockingInLoop, GroupClosed, InvocationTimeout
 from orcalike.runtime.raising import fresh
 from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of
-from orcalike.session.options import Plan, make_plan
+from orcalike.session.options import JoinOptions, make_options
 from orcalike.session.recovery import check_minimum
-from orcalike.session.session import LEAVE_WITHIN, Endpoint
+from orcalike.session.session import LEAVE_WITHIN, Session
 from orcalike.session.waiting import SAY_EVERY
 from orcalike.transport.degree import (
     AVAILABLE,
@@ -125,9 +125,9 @@ class Inbox(Layer):
     name = "orcalike.messages"
     needs = frozenset({"TOTAL_ORDER", "STATE"})  # the group's degree is the state
 
-    def __init__(self, stack: Stack, endpoint: Endpoint) -> None:
+    def __init__(self, stack: Stack, session: Session) -> None:
         super().__init__(stack)
-        self.endpoint = endpoint
+        self.session = session
         self.lock = threading.Lock()
         """Guards `events`, `size`, `receivers` and `failure`; held for moments only."""
         self.receivers: list[Waitable] = []
@@ -164,9 +164,9 @@ class Inbox(Layer):
         """A sender of more than may be under way waits for this."""
         self.group_degree = 0
         """The group's resilience degree, which all its messages have; 0 if no process can join."""
-        if self.endpoint.plan.how != "alone":
-            self.group_degree = degree_of(self.endpoint.plan.resilience)
-        self.available = self.endpoint.plan.degree == "available"
+        if self.session.options.how != "alone":
+            self.group_degree = degree_of(self.session.options.resilience)
+        self.available = self.session.options.degree == "available"
         """Whether the degree counts as far as the view has members for it."""
         self._full = False
         self._degree_told = 0
@@ -294,7 +294,7 @@ class Inbox(Layer):
             self.add(*(Left(member, view) for member in left))
             self.add(*(Joined(member, view) for member in joined))
         self.core.again(self)
-        self.endpoint.viewed(view)
+        self.session.viewed(view)
 
     def up_cast(self, message: Message) -> None:
         assert self.installed is not None
@@ -320,39 +320,39 @@ class Inbox(Layer):
         elif body.startswith(_ENDED):
             unpacker = msgpack.Unpacker()
             unpacker.feed(body[len(_ENDED) :])
-            self.endpoint.ended(set(unpacker))
+            self.session.ended(set(unpacker))
         elif body == _AVAILABLE:
             self.lower_degree()
             if message.source == self.place and self.awaited:
                 self.returned += 1
                 self.awaited.popleft().finish()
         else:
-            self.endpoint.system_error(f"{sender} sent what is no message")
+            self.session.system_error(f"{sender} sent what is no message")
 
     def up_problem(self, member: object, why: str) -> None:
         assert isinstance(member, Member)
-        self.endpoint.suspected(member, why)
+        self.session.suspected(member, why)
 
     def up_blocked(self, missing: object, rule: str) -> None:
         assert isinstance(missing, tuple)
-        self.endpoint.blocked_by(missing, rule)
+        self.session.blocked_by(missing, rule)
 
     def up_reset_failed(self, why: str) -> None:
-        self.endpoint.reset_failed(why)
+        self.session.reset_failed(why)
 
     def up_exit(self, why: str) -> None:
         if self.installed is not None:
             self.add(Left(self.me, self.installed))
-        self.endpoint.exited(why)
+        self.session.exited(why)
 
     def up_join_failed(self, why: str) -> None:
-        self.endpoint.join_failed(why)
+        self.session.join_failed(why)
 
     def up_join_denied(self, why: str) -> None:
-        self.endpoint.join_denied(why)
+        self.session.join_denied(why)
 
     def up_system_error(self, why: str) -> None:
-        self.endpoint.system_error(why)
+        self.session.system_error(why)
 
     def up_give_state(self) -> Iterator[bytes]:
         """Messages leave no state behind; there is the group's degree, and how it counts."""
@@ -366,18 +366,18 @@ class Inbox(Layer):
 class MessageGroup:
     """A membership in a group; the functions of this module work on it."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._endpoint = Endpoint(plan, Inbox, Inbox)
-        self._inbox: Inbox = self._endpoint.upper
-        self._endpoint.cast_ended = self._cast_ended
+    def __init__(self, options: JoinOptions) -> None:
+        self._session = Session(options, Inbox, Inbox)
+        self._inbox: Inbox = self._session.upper
+        self._session.cast_ended = self._cast_ended
 
     def _cast_ended(self, ranks: set[int]) -> None:
         body = _ENDED + b"".join(map(msgpack.packb, sorted(ranks)))
-        self._endpoint.pump.call(self._endpoint.stack.cast, Message(body))
+        self._session.pump.call(self._session.stack.cast, Message(body))
 
     @held
     def _send(self, data: bytes, timeout: float | None) -> None:
-        inbox, pump = self._inbox, self._endpoint.pump
+        inbox, pump = self._inbox, self._session.pump
         number = ticket = 0
         taken: list[bool] = []
         returned = Waitable()
@@ -398,7 +398,7 @@ class MessageGroup:
             message = Message(_DATA + data)
             message.degree = inbox.group_degree
             ticket = inbox.pack.ticket if inbox.pack is not None else 0
-            self._endpoint.stack.cast(message, now)
+            self._session.stack.cast(message, now)
 
         if inbox.failure is not None:
             raise fresh(inbox.failure)
@@ -432,24 +432,24 @@ class MessageGroup:
 
     def _attend(self, waitable: Waitable, end: float | None, what: str) -> bool:
         """Wait in this thread; each 10 s the log has why. False when the time is over."""
-        endpoint, inbox, told = self._endpoint, self._inbox, False
+        session, inbox, told = self._session, self._inbox, False
         try:
             while True:
                 too_few = inbox.too_few()
                 if too_few is not None:
                     told = True
-                    endpoint.lacks_members(inbox.group_degree + 1)
+                    session.lacks_members(inbox.group_degree + 1)
                 rest = _rest(end)
                 within = SAY_EVERY if rest is None else min(rest, SAY_EVERY)
-                if endpoint.pump.attend(waitable, within):
+                if session.pump.attend(waitable, within):
                     return True
                 if _rest(end) == 0.0:
                     return False
-                why = endpoint.why_stuck() or inbox.too_few() or "it has no place in the order yet"
+                why = session.why_stuck() or inbox.too_few() or "it has no place in the order yet"
                 _log.warning("%s waits: %s", what, why)
         finally:
             if told:
-                endpoint.lacks_members(0)
+                session.lacks_members(0)
 
     def _raise_not_sent(self, size: int, timeout: float | None) -> NoReturn:
         """The time of a message is over that had not left this member, and never will."""
@@ -476,19 +476,19 @@ class MessageGroup:
             if event is None:
                 self._wait(receiver, timeout, end)
         if inbox.wants_emptying and inbox.failure is None:
-            self._endpoint.pump.call(self._endpoint.stack.nudge, inbox)
+            self._session.pump.call(self._session.stack.nudge, inbox)
         return event
 
     def _lower_degrees(self, timeout: float | None) -> None:
         """Say that the members that are there are enough for the degree."""
-        inbox, pump = self._inbox, self._endpoint.pump
+        inbox, pump = self._inbox, self._session.pump
         returned = Waitable()
 
         def lower(now: int) -> None:
             inbox.lower_degree()
             inbox.sent += 1
             inbox.awaited.append(returned)
-            self._endpoint.stack.cast(Message(_AVAILABLE), now)
+            self._session.stack.cast(Message(_AVAILABLE), now)
 
         pump.call(lower)
         if not pump.attend(returned, timeout):
@@ -505,7 +505,7 @@ class MessageGroup:
         waits.enter("message", "", "receive_from_group")
         try:
             rest = None if end is None else end - time.monotonic()
-            if (rest is not None and rest <= 0) or not self._endpoint.pump.attend(receiver, rest):
+            if (rest is not None and rest <= 0) or not self._session.pump.attend(receiver, rest):
                 raise TimeoutError(f"no event within {timeout} s")
         finally:
             waits.leave()
@@ -516,8 +516,8 @@ class MessageGroup:
     @held
     def _leave(self, timeout: float) -> None:
         if not isinstance(self._inbox.failure, GroupClosed):
-            self._endpoint.leave(timeout)
-            self._inbox.fail_all(GroupClosed(f"the group {self._endpoint.plan.name!r} was left"))
+            self._session.leave(timeout)
+            self._inbox.fail_all(GroupClosed(f"the group {self._session.options.name!r} was left"))
 
 
 def create_group(
@@ -539,10 +539,10 @@ def create_group(
 
     Raises InsecureConfig, StackError, OrcalikeError if no socket can listen there.
     """
-    plan = _plan(name, None, listen, resilience, None, stack, key, degree)
-    if plan.how == "launched":
+    options = _plan(name, None, listen, resilience, None, stack, key, degree)
+    if options.how == "launched":
         raise ValueError("a launched program joins its group with join_group()")
-    return _joined(plan)
+    return _joined(options)
 
 
 def join_group(
@@ -560,21 +560,21 @@ def join_group(
 
     Raises JoinFailed after `timeout` seconds, ConfigMismatch, InsecureConfig, StackError.
     """
-    plan = _plan(name, seeds, None, 0, timeout, stack, key)
-    if plan.how == "alone":
+    options = _plan(name, seeds, None, 0, timeout, stack, key)
+    if options.how == "alone":
         raise ValueError("this program was not launched: name the group's members with seeds=")
-    return _joined(plan)
+    return _joined(options)
 
 
-def _leave_again(plan: Plan, group: MessageGroup) -> None:
+def _leave_again(options: JoinOptions, group: MessageGroup) -> None:
     group._leave(1.0)
 
 
 # A handler of a signal may raise as this returns: the caller would not have the group then.
 @held_or_undone(_leave_again)
-def _joined(plan: Plan) -> MessageGroup:
-    group = MessageGroup(plan)
-    group._endpoint.join()
+def _joined(options: JoinOptions) -> MessageGroup:
+    group = MessageGroup(options)
+    group._session.join()
     return group
 
 
@@ -596,8 +596,8 @@ def _plan(
     stack: str | None,
     key: bytes | str | os.PathLike[str] | None,
     degree: str = "required",
-) -> Plan:
-    return make_plan(
+) -> JoinOptions:
+    return make_options(
         name,
         seeds=seeds,
         listen=listen,
@@ -640,17 +640,17 @@ def receive_from_group(group: MessageGroup, *, timeout: Duration | None = None) 
 @held
 def get_info_group(group: MessageGroup) -> Info:
     """GetInfoGroup (A06): the state of the group, blocked or not. Raises GroupClosed after leaving."""
-    inbox, endpoint = group._inbox, group._endpoint
+    inbox, session = group._inbox, group._session
     with inbox.lock:
         if inbox.installed is None or isinstance(inbox.failure, GroupClosed):
-            raise GroupClosed(f"the group {endpoint.plan.name!r} was left")
+            raise GroupClosed(f"the group {session.options.name!r} was left")
         return Info(
-            name=endpoint.plan.name,
-            address=endpoint.address,
+            name=session.options.name,
+            address=session.address,
             me=inbox.me,
-            view=endpoint.show(inbox.installed),
+            view=session.show(inbox.installed),
             resilience=resilience_of(inbox.group_degree),
-            blocked=Blocked(*waits_for) if (waits_for := endpoint.waits_for) else None,
+            blocked=Blocked(*waits_for) if (waits_for := session.waits_for) else None,
             next_seqno=inbox.next_seqno,
             seqno=inbox.seqno,
             waiting=len(inbox.events),
@@ -677,7 +677,7 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: Duration | None =
     _refuse_loop("reset_group")
     if isinstance(group._inbox.failure, GroupClosed):
         raise fresh(group._inbox.failure)
-    return group._endpoint.reset(minimum, seconds_of(timeout), group._lower_degrees)
+    return group._session.reset(minimum, seconds_of(timeout), group._lower_degrees)
 
 
 def leave_group(group: MessageGroup, *, timeout: Duration = LEAVE_WITHIN) -> None:

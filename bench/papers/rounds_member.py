@@ -23,8 +23,8 @@ from itertools import repeat
 import orcalike as orca
 from orcalike.bench.member import Desk, answer, next_order
 from orcalike.bench.papers.layers import make_known
-from orcalike.session.options import make_plan
-from orcalike.session.session import Endpoint
+from orcalike.session.options import make_options
+from orcalike.session.session import Session
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
@@ -43,9 +43,9 @@ class Counter(Layer):
     available = False
     """Its degree is never lowered to what there is."""
 
-    def __init__(self, stack: Stack, endpoint: Endpoint) -> None:
+    def __init__(self, stack: Stack, session: Session) -> None:
         super().__init__(stack)
-        self.endpoint = endpoint
+        self.session = session
         self.me = stack.me.incarnation
         self.place = -1
         self.received = 0
@@ -58,7 +58,7 @@ class Counter(Layer):
         """A member has joined, or left."""
         self.place = view.place(self.me)
         if self.place >= 0:
-            self.endpoint.viewed(view)
+            self.session.viewed(view)
 
     def up_cast(self, message: Message) -> None:
         """One message; this member's own ones come back if there is an order."""
@@ -76,23 +76,23 @@ class Counter(Layer):
 
     def up_exit(self, why: str) -> None:
         """Out of the group."""
-        self.endpoint.exited(why)
+        self.session.exited(why)
 
     def too_few(self) -> None:
         """Nothing that it casts has a degree that the view has too few members for."""
 
     def up_join_failed(self, why: str) -> None:
         """The address that was tried does not answer."""
-        self.endpoint.join_failed(why)
+        self.session.join_failed(why)
 
     def up_join_denied(self, why: str) -> None:
         """The group refused."""
-        self.endpoint.join_denied(why)
+        self.session.join_denied(why)
 
     def up_problem(self, member: object, why: str) -> None:
         """A member is suspected."""
         assert isinstance(member, Member)
-        self.endpoint.suspected(member, why)
+        self.session.suspected(member, why)
 
     def up_give_state(self) -> Iterator[bytes]:
         """There is none."""
@@ -111,7 +111,7 @@ class Rounds:
     """One member of the group that is measured."""
 
     def __init__(self, stack: str) -> None:
-        plan = make_plan(
+        options = make_options(
             "rounds",
             seeds=None,
             listen=None,
@@ -121,19 +121,19 @@ class Rounds:
             stack=stack,
             timeout=ENOUGH,
         )
-        self.endpoint = Endpoint(plan, Counter, Counter)
-        self.counter: Counter = self.endpoint.upper
-        self.endpoint.join()
+        self.session = Session(options, Counter, Counter)
+        self.counter: Counter = self.session.upper
+        self.session.join()
 
     def cast(self, count: int, size: int) -> None:
         """So many messages, in one input of the stack."""
-        stack, data = self.endpoint.stack, bytes(size)
+        stack, data = self.session.stack, bytes(size)
 
         def all_of_them(now: int) -> None:
             for _ in repeat(None, count):
                 stack.cast(Message(data), now)
 
-        self.endpoint.pump.call(all_of_them)
+        self.session.pump.call(all_of_them)
 
     def run(self, kind: str, rank: int, members: int, rounds: int) -> tuple[float, float]:
         """When this member began, and when its last round was over."""
@@ -171,7 +171,7 @@ def main() -> None:
             if group.rank == 0:
                 answer(desk.seconds(number, group.size) / count)
         group.barrier()
-        rounds.endpoint.leave()
+        rounds.session.leave()
 
 
 if __name__ == "__main__":

@@ -172,10 +172,10 @@ def _run(scenario: Scenario, diagram: Path | None, story: bool) -> bool:
     """Run it, show what was asked for, and say what became of it; False where it failed."""
     from orcalike.simulator.checkers.facts import Violation
     from orcalike.simulator.simulation import Run
-    from orcalike.simulator.transcript import Story
+    from orcalike.simulator.transcript import Transcript
 
     run = Run(scenario)
-    told = Story(run) if story or diagram is not None else None
+    told = Transcript(run) if story or diagram is not None else None
     failed: Violation | None = None
     result: Result | None = None
     try:

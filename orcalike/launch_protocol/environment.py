@@ -29,7 +29,7 @@ DEFAULT_NAME = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class RankEnvironment:
     """What the launcher says of this process (`ORCALIKE_*`)."""
 
     rank: int
@@ -68,7 +68,7 @@ class Launch:
         return self.sequencer == "rank" and self.rank == 0 and name not in self.formed
 
 
-def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
+def find_rank_environment(environ: Mapping[str, str] = os.environ) -> RankEnvironment | None:
     """What the environment says; None in a process that was not launched, as a rank's child.
 
     Raises OrcalikeError if a rank is given and the rest is missing or makes no sense.
@@ -78,7 +78,7 @@ def find_launch(environ: Mapping[str, str] = os.environ) -> Launch | None:
     try:
         rank, size = int(environ["ORCALIKE_RANK"]), int(environ["ORCALIKE_WORLD_SIZE"])
         fd = environ.get("ORCALIKE_LISTEN_FD")
-        launch = Launch(
+        launch = RankEnvironment(
             rank,
             size,
             environ["ORCALIKE_ADDRESS"],

@@ -13,7 +13,7 @@ from functools import partial
 
 from orcalike.launcher.chaos_socket import Answer, Refused
 from orcalike.launcher.group_status import Role, name_of, names_of
-from orcalike.launcher.process_table import Crew
+from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.processes import Child
 from orcalike.launcher.timers import Timers
 
@@ -24,8 +24,8 @@ SECONDS_MAX = 3600.0
 class Chaos:
     """Answers the questions of one run's control socket."""
 
-    def __init__(self, crew: Crew, timers: Timers, notice: Callable[[str], None]) -> None:
-        self._crew = crew
+    def __init__(self, table: ProcessTable, timers: Timers, notice: Callable[[str], None]) -> None:
+        self._table = table
         self._timers = timers
         self._notice = notice
 
@@ -44,31 +44,31 @@ class Chaos:
                 done = self._partition(parts, _seconds(seconds))
             case {"do": "heal"}:
                 self._timers.cancel("heal")
-                done = "healed" if self._crew.heal() else "no rank was cut off"
+                done = "healed" if self._table.heal() else "no rank was cut off"
             case _:
                 raise Refused(f"not understood: {question!r:.200}")
         self._notice(f"orcalike chaos: {done}")
         return {"done": done}
 
     def _describe(self) -> Answer:
-        options = self._crew.job.options
+        options = self._table.job.options
         return {
-            "job": self._crew.job.identity,
+            "job": self._table.job.identity,
             "program": options.program,
             "nprocs": options.nprocs,
-            "ranks": {rank: child.pid for rank, child in self._crew.ranks.items()},
-            "witness": self._crew.witness.pid if self._crew.witness else None,
+            "ranks": {rank: child.pid for rank, child in self._table.ranks.items()},
+            "witness": self._table.witness.pid if self._table.witness else None,
         }
 
     def _find(self, name: object) -> tuple[Role, Child]:
         role = self._sequencer() if name == "sequencer" else self._parse(name)
-        child = self._crew.find(role)
+        child = self._table.find(role)
         if child is None:
             raise Refused(f"{name_of(role)} does not run")
         return role, child
 
     def _sequencer(self) -> Role:
-        known = self._crew.groups.sequencers()
+        known = self._table.groups.sequencers()
         if not known:
             raise Refused("no member orders now, as far as the launcher knows: name a rank")
         if len(set(known)) > 1:
@@ -77,7 +77,7 @@ class Chaos:
 
     def _parse(self, role: object) -> Role:
         """A rank of this run, or the witness where it has one."""
-        options = self._crew.job.options
+        options = self._table.job.options
         match role:
             case "witness":
                 if options.sequencer == "witness":
@@ -90,7 +90,7 @@ class Chaos:
     def _kill(self, role: Role, child: Child) -> str:
         child.signal_alone(signal.SIGKILL)
         done = f"killed {name_of(role)} (pid {child.pid})"
-        if not self._crew.job.options.outlives_failures:
+        if not self._table.job.options.outlives_failures:
             done += "; without --keep-going or --restart the run ends with it"
         return done
 
@@ -100,7 +100,7 @@ class Chaos:
         return f"{name_of(role)} (pid {child.pid}) is stopped, and goes on in {seconds:g} s"
 
     def _resume(self, role: Role, child: Child) -> None:
-        if self._crew.find(role) is child:
+        if self._table.find(role) is child:
             child.signal_alone(signal.SIGCONT)
             self._notice(f"orcalike chaos: {name_of(role)} goes on")
 
@@ -115,11 +115,11 @@ class Chaos:
         whole = [role for part in parts for role in part]
         if len(set(whole)) < len(whole):
             raise Refused("a rank can be in one part only")
-        roles: list[Role] = list(range(self._crew.job.options.nprocs))
-        if self._crew.job.options.sequencer == "witness":
+        roles: list[Role] = list(range(self._table.job.options.nprocs))
+        if self._table.job.options.sequencer == "witness":
             roles.append(None)
         parts[0] += [role for role in roles if role not in whole]
-        self._crew.separate(parts)
+        self._table.separate(parts)
         self._timers.cancel("heal")
         if seconds is not None:
             self._timers.at("heal", seconds, self._heal)
@@ -127,7 +127,7 @@ class Chaos:
         return f"cut apart {lasts}: {' | '.join(map(names_of, parts))}"
 
     def _heal(self) -> None:
-        if self._crew.heal():
+        if self._table.heal():
             self._notice("orcalike chaos: healed")
 
 

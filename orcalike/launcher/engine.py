@@ -24,10 +24,10 @@ from orcalike.launcher.chaos_socket import ControlSocket
 from orcalike.launcher.group_status import Loss, Role
 from orcalike.launcher.job import Job, Options, check_number
 from orcalike.launcher.outcome import Ending, Outcome, Report
-from orcalike.launcher.output_relay import Pump
-from orcalike.launcher.process_table import Crew
+from orcalike.launcher.output_relay import OutputRelay
+from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.processes import Child
-from orcalike.launcher.reaper import Guard
+from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.signals import hear_sigusr1, watch_signals
 from orcalike.launcher.timers import Timers
 
@@ -55,24 +55,24 @@ def launch(options: Options) -> int:
     _open_standard_files()
     check_number(options)
     job = Job.create(options)
-    guard = Guard(job.directory)
+    reaper = Reaper(job.directory)
     try:
-        return _Launcher(job, guard).run()
+        return _Launcher(job, reaper).run()
     finally:
-        guard.close()
+        reaper.close()
 
 
 class _Launcher:
-    def __init__(self, job: Job, guard: Guard) -> None:
+    def __init__(self, job: Job, reaper: Reaper) -> None:
         self.job = job
         self.options = job.options
-        self.guard = guard
+        self.reaper = reaper
         self.began = time.monotonic()
         self.selector = selectors.DefaultSelector()
-        self.pump = Pump(self.selector, prefix=job.options.prefix, color=job.options.color)
+        self.relay = OutputRelay(self.selector, prefix=job.options.prefix, color=job.options.color)
         self.timers = Timers()
-        self.crew = Crew(job)
-        self.chaos = Chaos(self.crew, self.timers, self.pump.notice)
+        self.table = ProcessTable(job)
+        self.chaos = Chaos(self.table, self.timers, self.relay.notice)
         self.outcome: Outcome | None = None
         self.consequences: list[Ending] = []
         #: Failures that the run went on after.
@@ -89,27 +89,27 @@ class _Launcher:
         watch_signals(self.selector, self._signalled)
         processes.adopt_orphans()
         self._start()
-        while self.crew.ranks or self.restarting - {None}:
+        while self.table.ranks or self.restarting - {None}:
             self._turn()
         self._wind_up()
-        while self.crew.witness or self.pump.reading:
+        while self.table.witness or self.relay.reading:
             self._turn()
         self._say_goodbye()
-        while self.pump.writing:
+        while self.relay.writing:
             self._turn()
         return self.outcome.code if self.outcome else 0
 
     def _start(self) -> None:
         if not self.options.quiet:
-            self.pump.notice(self.job.describe())
-            self.pump.write()
+            self.relay.notice(self.job.describe())
+            self.relay.write()
         try:
             ControlSocket(self.job.directory, self.selector, self.timers, self.chaos.answer)
             self.job.listen()
             if self.options.sequencer == "witness":
-                self._attend(None, self.crew.start(None))
+                self._attend(None, self.table.start(None))
             for rank in range(self.options.nprocs):
-                self._attend(rank, self.crew.start(rank))
+                self._attend(rank, self.table.start(rank))
         except OSError as error:
             self._decide(outcome.cannot_start(error, self.options.nprocs))
             self._stop(_STOP)
@@ -121,12 +121,12 @@ class _Launcher:
 
     def _attend(self, role: Role, child: Child) -> None:
         """Read what a process says from now on, and notice its end."""
-        self.guard.watch(child.pid)
+        self.reaper.watch(child.pid)
         ended = self._witness_ended if role is None else partial(self._rank_ended, role)
         self.selector.register(child.pidfd, selectors.EVENT_READ, ended)
         hear = partial(self._hear, role, child)
         self.selector.register(child.control, selectors.EVENT_READ, hear)
-        self.pump.attend(child, "witness" if role is None else str(role))
+        self.relay.attend(child, "witness" if role is None else str(role))
         if child.report is not None:
             read = partial(self._read_report, child)
             self.selector.register(child.report, selectors.EVENT_READ, read)
@@ -138,23 +138,23 @@ class _Launcher:
         if self.survived and not self.well:
             self._decide(outcome.nobody_ended_well(self.survived[0]))
         self.timers.clear()
-        spared = {self.guard.pid}
-        if (witness := self.crew.witness) is not None:
+        spared = {self.reaper.pid}
+        if (witness := self.table.witness) is not None:
             spared.add(witness.pid)
             witness.tell("quit")
             self.timers.at("witness", ASK_SECONDS, partial(witness.signal, signal.SIGKILL))
         processes.kill_orphans(spared)
-        self.timers.at("output", 2 * ASK_SECONDS, self.pump.give_up_reading)
+        self.timers.at("output", 2 * ASK_SECONDS, self.relay.give_up_reading)
 
     def _say_goodbye(self) -> None:
-        self.pump.finish()
+        self.relay.finish()
         if self.outcome is None and not self.options.quiet:
             failed = ", ".join(f"rank {ending.rank} failed" for ending in self.survived)
             took = f"{time.monotonic() - self.began:.1f} s"
-            self.pump.notice(f"[orcalike] done in {took}{' · ' if failed else ''}{failed}")
+            self.relay.notice(f"[orcalike] done in {took}{' · ' if failed else ''}{failed}")
         elif self.outcome is not None and self.outcome.message:
-            self.pump.notice(self.outcome.message)
-        self.pump.write()
+            self.relay.notice(self.outcome.message)
+        self.relay.write()
 
     def _turn(self) -> None:
         """Wait for something to happen, and let it."""
@@ -164,21 +164,21 @@ class _Launcher:
                 key.data()
         now = time.monotonic()
         self.timers.expire(now)
-        self.pump.show_partial(now)
-        self.pump.write()
-        if self.pump.reader_gone and self._decide(Outcome(outcome.SIGNALLED + signal.SIGPIPE)):
+        self.relay.show_partial(now)
+        self.relay.write()
+        if self.relay.reader_gone and self._decide(Outcome(outcome.SIGNALLED + signal.SIGPIPE)):
             self._stop(_STOP)
 
     def _until_next(self) -> float | None:
-        times = [at for at in (self.timers.next(), self.pump.next_deadline()) if at is not None]
+        times = [at for at in (self.timers.next(), self.relay.next_deadline()) if at is not None]
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     # Ends
 
     def _rank_ended(self, rank: int) -> None:
         after = time.monotonic() - self.began
-        child = self.crew.remove(rank)
-        self.pump.read_rest(child)
+        child = self.table.remove(rank)
+        self.relay.read_rest(child)
         self._read_report(child)
         self._close_report(child)
         returncode = self._reap(child)
@@ -189,7 +189,7 @@ class _Launcher:
             self._show_report(ending)
             self._start_soon(rank, outcome.describe_failure(ending), child.restarts)
         else:
-            self.crew.give_up(rank)
+            self.table.give_up(rank)
             if ending.failed and self.outcome is None:
                 self._take_failure(ending)
         self._judge()
@@ -199,8 +199,8 @@ class _Launcher:
         if self.options.keep_going and not ending.hopeless:
             self._show_report(ending)
             self.survived.append(ending)
-            others = len({*self.crew.ranks, *self.restarting} - {None})
-            self.pump.notice(outcome.survived(ending, others))
+            others = len({*self.table.ranks, *self.restarting} - {None})
+            self.relay.notice(outcome.survived(ending, others))
         elif not ending.consequence:
             self._fail(ending)
         else:
@@ -225,12 +225,12 @@ class _Launcher:
         if self.options.restart and child.has_failed():
             child.signal(signal.SIGKILL)
         returncode = child.reap()
-        self.guard.forget(child.pid)
+        self.reaper.forget(child.pid)
         return returncode
 
     def _fail(self, first: Ending) -> None:
         """The run fails with this rank: show its traceback, and stop the others."""
-        if not self._decide(outcome.failure(first, len(self.crew.ranks))):
+        if not self._decide(outcome.failure(first, len(self.table.ranks))):
             return
         if not first.hopeless:
             self._show_report(first)
@@ -238,19 +238,19 @@ class _Launcher:
 
     def _show_report(self, ending: Ending) -> None:
         if ending.report is not None:
-            self.pump.show(str(ending.rank), ending.report.text)
+            self.relay.show(str(ending.rank), ending.report.text)
 
     def _witness_ended(self) -> None:
-        witness = self.crew.remove(None)
-        self.pump.read_rest(witness)
+        witness = self.table.remove(None)
+        self.relay.read_rest(witness)
         returncode = self._reap(witness)
-        if self.outcome is not None or not (self.crew.ranks or self.restarting):
+        if self.outcome is not None or not (self.table.ranks or self.restarting):
             return
         what = outcome.describe_witness(witness.pid, returncode)
         if witness.restarts < self.options.restart:
             self._start_soon(None, what, witness.restarts)
         elif self.options.outlives_failures:
-            self.pump.notice(f"orcalike: {what}; the ranks go on, and one of them orders")
+            self.relay.notice(f"orcalike: {what}; the ranks go on, and one of them orders")
         else:
             self._decide(outcome.witness_lost(witness.pid, returncode))
             self._stop(_STOP)
@@ -269,7 +269,7 @@ class _Launcher:
     # What the processes say of their groups
 
     def _hear(self, role: Role, child: Child) -> None:
-        if not self.crew.hear(role, child):
+        if not self.table.hear(role, child):
             self._hang_up(child)
         self._judge()
 
@@ -288,7 +288,7 @@ class _Launcher:
 
     def _loss(self) -> Loss | None:
         """A group that no process of this run can let go on."""
-        return self.crew.groups.loss(self.crew.ranks, len(self.restarting - {None}))
+        return self.table.groups.loss(self.table.ranks, len(self.restarting - {None}))
 
     def _give_up(self) -> None:
         """A group has been blocked for good for long enough: the run ends."""
@@ -304,7 +304,7 @@ class _Launcher:
     def _start_soon(self, role: Role, what: str, restarts: int) -> None:
         """Start a rank or the witness again, after a pause that grows; `what` is how it ended."""
         pause = PAUSES[min(restarts, len(PAUSES) - 1)]
-        self.pump.notice(outcome.started_again(what, restarts, self.options.restart, pause))
+        self.relay.notice(outcome.started_again(what, restarts, self.options.restart, pause))
         self.restarting.add(role)
         start = partial(self._start_again, role, restarts + 1)
         self.timers.at(f"start {role}", pause, start)
@@ -315,7 +315,7 @@ class _Launcher:
         try:
             if role is None:
                 self.job.listen()
-            self._attend(role, self.crew.start(role, restarts))
+            self._attend(role, self.table.start(role, restarts))
         except OSError as error:
             self._decide(outcome.cannot_start(error, self.options.nprocs))
             self._stop(_STOP)
@@ -328,7 +328,7 @@ class _Launcher:
     def _stop(self, signals: tuple[signal.Signals, ...]) -> None:
         """Send the ranks the first signal now, and the next after each grace period."""
         number, *rest = signals
-        for child in self.crew.ranks.values():
+        for child in self.table.ranks.values():
             child.signal(number)
             if number != signal.SIGKILL:
                 child.signal(signal.SIGCONT)  # a stopped process would never see it
@@ -339,13 +339,13 @@ class _Launcher:
         limit = f"{self.options.timeout:g} s"
         if not self._decide(Outcome(outcome.TIMED_OUT, f"orcalike: timed out after {limit}")):
             return
-        numbers = ", ".join(map(str, self.crew.ranks))
-        self.pump.notice(f"orcalike: {limit} are over; still running: {numbers}; their stacks:")
+        numbers = ", ".join(map(str, self.table.ranks))
+        self.relay.notice(f"orcalike: {limit} are over; still running: {numbers}; their stacks:")
         self._ask_for_stacks()
         self.timers.at("stop", ASK_SECONDS, partial(self._stop, _STOP))
 
     def _ask_for_stacks(self) -> None:
-        for child in self.crew.ranks.values():
+        for child in self.table.ranks.values():
             child.signal_alone(signal.SIGUSR1)
 
     # Signals to the launcher
@@ -362,16 +362,16 @@ class _Launcher:
         """Ctrl-C, or a signal that ends: gracefully at first, at once the second time."""
         if self._decide(Outcome(outcome.SIGNALLED + number)):
             again = "Ctrl-C again" if number == signal.SIGINT else f"{number.name} again"
-            self.pump.notice(f"stopping … ({again} to kill)")
+            self.relay.notice(f"stopping … ({again} to kill)")
             self._stop(_INTERRUPT if number == signal.SIGINT else _STOP)
-        elif self.crew.ranks:
+        elif self.table.ranks:
             self._stop((signal.SIGKILL,))
         else:
-            self.pump.abandon()
+            self.relay.abandon()
 
     def _pause(self) -> None:
         """Ctrl-Z: the ranks stop with the launcher, and go on with it."""
-        children = self.crew.children()
+        children = self.table.children()
         for _, child in children:
             child.signal(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)

@@ -17,7 +17,7 @@ from orcalike.launcher.processes import Child
 READ_SIZE = 1 << 16
 
 
-class Pump:
+class OutputRelay:
     """All streams of a run; its callbacks are the `data` of the selector's keys."""
 
     def __init__(

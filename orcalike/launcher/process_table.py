@@ -10,7 +10,7 @@ from orcalike.launcher.job import Job
 from orcalike.launcher.processes import Child
 
 
-class Crew:
+class ProcessTable:
     """The ranks and the witness that run now, by `Role`: a rank, or None for the witness."""
 
     def __init__(self, job: Job) -> None:

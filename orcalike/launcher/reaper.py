@@ -1,7 +1,7 @@
 """A small process that outlives the launcher by a moment and cleans up after it.
 
 The kernel kills the ranks when the launcher is killed with -9, but not what the ranks have
-started, and it leaves the runtime directory behind. The guard is forked from the launcher
+started, and it leaves the runtime directory behind. The reaper is forked from the launcher
 before anything else, reads a pipe whose other end the launcher holds, and acts when that end
 closes, however the launcher came to its end.
 """
@@ -26,16 +26,16 @@ IGNORED = (
 )
 
 
-class Guard:
+class Reaper:
     """The launcher's side: it says which process groups there are."""
 
     def __init__(self, directory: Path) -> None:
-        """Fork the guard; at the end it removes `directory`.
+        """Fork the reaper; at the end it removes `directory`.
 
-        It must be called before threads, sockets and ranks exist, for the guard keeps none.
+        It must be called before threads, sockets and ranks exist, for the reaper keeps none.
         """
         reader, self._writer = os.pipe()
-        #: The guard's process, a child of this one.
+        #: The reaper's process, a child of this one.
         self.pid = os.fork()
         if self.pid == 0:
             _become_guard(reader, directory)
@@ -50,12 +50,12 @@ class Guard:
         self._tell(f"-{group}\n")
 
     def close(self) -> None:
-        """Let the guard clean up, and wait until it has."""
+        """Let the reaper clean up, and wait until it has."""
         os.close(self._writer)
         os.waitpid(self.pid, 0)
 
     def _tell(self, line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the guard was killed
+        with contextlib.suppress(BrokenPipeError):  # the reaper was killed
             os.write(self._writer, line.encode())
 
 

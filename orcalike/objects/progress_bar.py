@@ -129,7 +129,7 @@ class Bar:
         self._began = time.monotonic()
         self._is_closed = False
         self._lock = threading.Lock()
-        group._endpoint.on_view.append(self._viewed)
+        group._session.on_view.append(self._viewed)
         threading.Thread(target=self._run, name="orcalike progress", daemon=True).start()
 
     def _run(self) -> None:
@@ -168,7 +168,7 @@ class Bar:
             if self._is_closed:
                 return
             self._is_closed = True
-            self._group._endpoint.on_view.remove(self._viewed)
+            self._group._session.on_view.remove(self._viewed)
             done, total, _ = self._tally.now()
             seconds = time.monotonic() - self._began
             text = f"{self._name}: {done:,}{'' if total is None else f'/{total:,}'}"

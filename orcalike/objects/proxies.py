@@ -53,7 +53,7 @@ class Membership:
         self.group = group
         self.objects: dict[str, Any] = {}
         group._runtime.manager.expect_other_seeds()
-        group._endpoint.tells_loss = False  # the maker orders, and so has all that was ordered
+        group._session.tells_loss = False  # the maker orders, and so has all that was ordered
         atexit.unregister(group.close)  # with those of `multiprocessing`, in its children, too
         self._end = multiprocessing.util.Finalize(self, _leave, args=(group,), exitpriority=-1)
 
@@ -79,8 +79,8 @@ class Maker(Membership):
             raise
         super().__init__(group)
         self._blocked = threading.Event()
-        self.group._endpoint.on_blocked = self._blocked.set
-        self.group._endpoint.on_view.append(self._viewed)
+        self.group._session.on_blocked = self._blocked.set
+        self.group._session.on_view.append(self._viewed)
         thread = threading.Thread(target=self._reset, name="orcalike manager", daemon=True)
         thread.start()
         # For the process that made it alone, and not for a forked child.
@@ -102,7 +102,7 @@ class Maker(Membership):
         while not self.group._closed:
             self._blocked.wait()
             self._blocked.clear()
-            while not self.group._closed and self.group._endpoint.blocked is not None:
+            while not self.group._closed and self.group._session.blocked is not None:
                 with contextlib.suppress(orca.OrcalikeError):
                     self.group.reset(minimum=1, timeout=JOIN_WITHIN)
 

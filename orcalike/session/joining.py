@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from orcalike.group import Group
 from orcalike.session.meeting import Deserted
-from orcalike.session.options import Plan
+from orcalike.session.options import JoinOptions
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.view import View
@@ -20,19 +20,19 @@ _log = logging.getLogger("orcalike")
 class Joining:
     """What `join` returns: a context manager, sync or async."""
 
-    def __init__(self, plan: Callable[[], Plan]) -> None:
-        self._plan = plan
+    def __init__(self, options: Callable[[], JoinOptions]) -> None:
+        self._options = options
         self._group: Group | None = None
 
     def _join(self) -> Group:
-        plan = self._plan()
+        options = self._options()
         while True:
             with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
-                if plan.place is not None:
-                    lock.enter_context(plan.place.locked(plan.timeout))
-                with _attempt(plan, lock) as group:
+                if options.place is not None:
+                    lock.enter_context(options.place.locked(options.timeout))
+                with _attempt(options, lock) as group:
                     self._group = group
-                    group._endpoint.join()
+                    group._session.join()
                 _announce(group)
                 return group
 
@@ -50,14 +50,16 @@ class Joining:
     async def __aenter__(self) -> Group:
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        plan = self._plan()
+        options = self._options()
         while True:
             with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
-                if plan.place is not None:
-                    await asyncio.to_thread(lock.enter_context, plan.place.locked(plan.timeout))
-                with _attempt(plan, lock) as group:
+                if options.place is not None:
+                    await asyncio.to_thread(
+                        lock.enter_context, options.place.locked(options.timeout)
+                    )
+                with _attempt(options, lock) as group:
                     self._group = group
-                    await group._endpoint.join_on_loop()
+                    await group._session.join_on_loop()
                 _announce(group)
                 return group
 
@@ -67,13 +69,13 @@ class Joining:
 
 
 @contextlib.contextmanager
-def _attempt(plan: Plan, lock: contextlib.ExitStack) -> Iterator[Group]:
+def _attempt(options: JoinOptions, lock: contextlib.ExitStack) -> Iterator[Group]:
     """A group to join, which ends if that fails.
 
     The meeting place's `lock` is closed as soon as others can join through this member.
     """
-    group = Group(plan.settled())
-    listeners = group._endpoint.on_view
+    group = Group(options.settled())
+    listeners = group._session.on_view
 
     def release(view: View | None) -> None:
         listeners.remove(release)
@@ -98,12 +100,12 @@ def connect(joining: Joining) -> Group:
 def _announce(group: Group) -> None:
     """The group was joined: one startup line, on the logger."""
     group._begin()
-    view, plan, runtime = group.view, group._endpoint.plan, group._runtime
+    view, options, runtime = group.view, group._session.options, group._runtime
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
     _log.info(
         "%d members (%s) · rank %d · sequencer: %s · resilience %s",
         len(view.replicas),
-        plan.how,
+        options.how,
         group.rank,
         sequencer,
         resilience_of(runtime.effective_degree),

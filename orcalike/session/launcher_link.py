@@ -14,7 +14,7 @@ from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.view import Member, View
 
 
-class Line:
+class LauncherLink:
     """What a launcher and one member of one group tell each other; `addresses`: where each listens."""
 
     def __init__(

@@ -15,12 +15,12 @@ from orcalike.launch_protocol.environment import (
     DEFAULT_NAME,
     DETECTION,
     SLOW,
-    Launch,
+    RankEnvironment,
     find_checks,
     find_detection,
     find_foreign,
     find_history,
-    find_launch,
+    find_rank_environment,
     is_ranks_child,
 )
 from orcalike.runtime.durations import Duration, seconds_of
@@ -34,7 +34,7 @@ _log = logging.getLogger("orcalike")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JoinOptions:
     """How one membership begins."""
 
     name: str
@@ -42,7 +42,7 @@ class Plan:
     """"alone", "launched", "listen", "seeds" or, until it is settled which of these two, "at"."""
     seeds: tuple[str, ...] = ()
     listen: str = ""
-    launch: Launch | None = None
+    launch: RankEnvironment | None = None
     size: int | None = None
     resilience: Resilience = 0
     degree: str = "required"
@@ -65,8 +65,8 @@ class Plan:
     place: MeetingPlace | None = None
     """Where symmetric workers meet."""
 
-    def settled(self) -> Plan:
-        """The plan, once it is known whether a member is there already; the place is locked."""
+    def settled(self) -> JoinOptions:
+        """The options, once it is known whether a member is there already; the place is locked."""
         if self.place is None:
             return self
         if seeds := self.place.members():
@@ -79,7 +79,7 @@ class Plan:
         return self.launch.rank if self.launch else None
 
 
-def make_plan(
+def make_options(
     name: str | None,
     *,
     seeds: str | Sequence[str] | None,
@@ -93,20 +93,20 @@ def make_plan(
     key: bytes | str | os.PathLike[str] | None = None,
     at: str | None = None,
     check: str | None = None,
-) -> Plan:
-    """The plan for the arguments of `join`; raises ValueError if they contradict each other.
+) -> JoinOptions:
+    """The options for the arguments of `join`; raises ValueError if they contradict each other.
 
     Raises InsecureConfig for a TCP address without a key.
     """
     _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
     name = name or DEFAULT_NAME
-    launch = None if seeds or listen or at else find_launch()
+    launch = None if seeds or listen or at else find_rank_environment()
     addresses = tuple(map(normal, (seeds,) if isinstance(seeds, str) else seeds or ()))
     secret = find_key() if key is None else read_key(key)
     if secret is None:
         _refuse_tcp(*addresses, listen or "", launch.listen if launch else "")
     detection, slow = find_detection()
-    plan = Plan(
+    options = JoinOptions(
         name,
         how=_how_to_begin(seeds, listen, at, launch),
         seeds=addresses,
@@ -126,9 +126,9 @@ def make_plan(
         key=secret,
         place=MeetingPlace(at, None if name == DEFAULT_NAME else name) if at else None,
     )
-    if plan.how == "alone":
+    if options.how == "alone":
         _check_group_of_one(size)
-    return plan
+    return options
 
 
 def _check_arguments(
@@ -155,9 +155,12 @@ def _check_arguments(
 
 
 def _how_to_begin(
-    seeds: str | Sequence[str] | None, listen: str | None, at: str | None, launch: Launch | None
+    seeds: str | Sequence[str] | None,
+    listen: str | None,
+    at: str | None,
+    launch: RankEnvironment | None,
 ) -> str:
-    """`Plan.how`: what `join` was given goes before what the launcher says."""
+    """`JoinOptions.how`: what `join` was given goes before what the launcher says."""
     if seeds:
         return "seeds"
     if listen:

@@ -10,7 +10,7 @@ from orcalike.errors import OrcalikeError
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.invocation import Invocation
-from orcalike.session.session import LEAVE_WITHIN, Endpoint
+from orcalike.session.session import LEAVE_WITHIN, Session
 
 _log = logging.getLogger("orcalike")
 
@@ -18,9 +18,9 @@ _log = logging.getLogger("orcalike")
 class OwnCalls:
     """A member's own calls: leaving waits for those that can go on, and withdraws the others."""
 
-    def __init__(self, runtime: Runtime, endpoint: Endpoint) -> None:
+    def __init__(self, runtime: Runtime, session: Session) -> None:
         self._runtime = runtime
-        self._endpoint = endpoint
+        self._session = session
 
     def wait(self) -> None:
         """Wait until what this member has invoked is ordered and applied, where it can be."""
@@ -28,7 +28,7 @@ class OwnCalls:
             fence = self._fence()
             patience = Patience(self._is_stuck)
             while patience.lasts():
-                if self._endpoint.pump.attend(fence, Patience.STEP):
+                if self._session.pump.attend(fence, Patience.STEP):
                     return fence.result()
             self._say_left_behind()
         except OrcalikeError as error:
@@ -54,11 +54,11 @@ class OwnCalls:
         return invocation
 
     def _is_stuck(self) -> bool:
-        return self._endpoint.blocked is not None or self._endpoint.lacks_members_for_own()
+        return self._session.blocked is not None or self._session.lacks_members_for_own()
 
     def _say_left_behind(self) -> None:
-        why = "it is blocked" if self._endpoint.blocked else "the view has too few members for them"
-        name = self._endpoint.plan.name
+        why = "it is blocked" if self._session.blocked else "the view has too few members for them"
+        name = self._session.options.name
         _log.warning("the group %r was left with calls under way: %s", name, why)
 
     def withdraw(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from orcalike.runtime.dispatch import refuse_inside, refuse_to_wait
 from orcalike.runtime.durations import Duration, seconds_of
-from orcalike.session.session import Endpoint
+from orcalike.session.session import Session
 from orcalike.transport.view import View
 
 
@@ -25,8 +25,8 @@ def check_minimum(minimum: int) -> None:
 class Reset:
     """`group.reset`, for threads and coroutines."""
 
-    def __init__(self, endpoint: Endpoint, lower_degrees: Callable[[float | None], None]) -> None:
-        self._endpoint = endpoint
+    def __init__(self, session: Session, lower_degrees: Callable[[float | None], None]) -> None:
+        self._session = session
         self._lower_degrees = lower_degrees
 
     def __call__(self, *, minimum: int, timeout: Duration | None = None) -> View:
@@ -52,7 +52,7 @@ class Reset:
         """
         check_minimum(minimum)
         refuse_to_wait("reset")
-        return self._endpoint.reset(minimum, seconds_of(timeout), self._lower_degrees)
+        return self._session.reset(minimum, seconds_of(timeout), self._lower_degrees)
 
     async def aio(self, *, minimum: int, timeout: Duration | None = None) -> View:
         """The same, for coroutines."""
@@ -60,15 +60,15 @@ class Reset:
         refuse_inside("reset")
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        reset = self._endpoint.reset
+        reset = self._session.reset
         return await asyncio.to_thread(reset, minimum, seconds_of(timeout), self._lower_degrees)
 
 
 class Rejoin:
     """`group.rejoin`, for threads and coroutines."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def __call__(self, *, timeout: Duration | None = None) -> None:
         """Join again after `Expelled` or `ReplicaDivergence`, as a new incarnation with the same rank.
@@ -79,11 +79,11 @@ class Rejoin:
         Raises JoinFailed after `timeout` seconds, OrcalikeError where it is a member that serves.
         """
         refuse_to_wait("rejoin")
-        self._endpoint.rejoin(seconds_of(timeout))
+        self._session.rejoin(seconds_of(timeout))
 
     async def aio(self, *, timeout: Duration | None = None) -> None:
         """The same, for coroutines."""
         refuse_inside("rejoin")
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        await asyncio.to_thread(self._endpoint.rejoin, seconds_of(timeout))
+        await asyncio.to_thread(self._session.rejoin, seconds_of(timeout))

@@ -1,4 +1,4 @@
-"""An endpoint: one membership of this process, from joining to leaving.
+"""A session: one membership of this process, from joining to leaving.
 
 It puts a stack, a pump and what stands above together, and is the only place where they meet
 threads and event loops. A member that the group has gone on without can join again: as another
@@ -29,13 +29,13 @@ from orcalike.errors import (
 )
 from orcalike.launch_protocol.environment import DEFAULT_NAME
 from orcalike.session.deferred_signals import handlers
-from orcalike.session.launcher_link import Line
+from orcalike.session.launcher_link import LauncherLink
 from orcalike.session.meeting import Deserted
 from orcalike.session.notebook import let_cells_wait
-from orcalike.session.options import Plan
+from orcalike.session.options import JoinOptions
 from orcalike.session.shortage import Shortage
 from orcalike.session.switch_interval import switching
-from orcalike.session.waiting import Watch
+from orcalike.session.waiting import Waiting
 from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers import sockets
@@ -67,8 +67,8 @@ TRY_AGAIN = 0.02
 _log = logging.getLogger("orcalike")
 
 
-class Endpoint:
-    """One membership. `make_upper(stack, endpoint)` gives what stands on top of the stack, an `upper`.
+class Session:
+    """One membership. `make_upper(stack, session)` gives what stands on top of the stack, an `upper`.
 
     That is a layer, whose `needs` the stack is checked for, with `fail_all(error)`, after which every call raises it; `bar(error)`, the same
     until there is a view; `notice`, which the next call raises, once; and, where it can join again,
@@ -76,10 +76,10 @@ class Endpoint:
     """
 
     def __init__(
-        self, plan: Plan, make_upper: Callable[[Stack, Endpoint], Any], upper: type[Layer]
+        self, options: JoinOptions, make_upper: Callable[[Stack, Session], Any], upper: type[Layer]
     ) -> None:
-        self.plan = plan
-        text = DEFAULT if plan.stack is None else plan.stack
+        self.options = options
+        text = DEFAULT if options.stack is None else options.stack
         self._layers = parse_stack(text, upper)
         self._check_witness()
         self.view: View | None = None
@@ -108,9 +108,9 @@ class Endpoint:
         """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
         self._tried = 0
         self._last_trouble = ""
-        self._shortage = Shortage(plan.name, lambda: self.upper.too_few())
+        self._shortage = Shortage(options.name, lambda: self.upper.too_few())
         self._reset_refused: str | None = None
-        self._watch = Watch(
+        self._waiting = Waiting(
             lambda waitable, seconds: self.pump.attend(waitable, seconds), self._say_waiting
         )
         self._thread: threading.Thread | None = None
@@ -121,7 +121,7 @@ class Endpoint:
         handlers.defer()
         try:
             self._listener, self.address = self._listen()
-            self.stack = self._make_stack(self.plan.rank)
+            self.stack = self._make_stack(self.options.rank)
         except BaseException:
             self._stop_listening()
             self._defer_no_more()
@@ -134,40 +134,40 @@ class Endpoint:
 
     @property
     def _makes_group(self) -> bool:
-        launch = self.plan.launch
-        makes = launch is not None and launch.makes_group(self.plan.name)
-        return makes or self.plan.how in ("alone", "listen")
+        launch = self.options.launch
+        makes = launch is not None and launch.makes_group(self.options.name)
+        return makes or self.options.how in ("alone", "listen")
 
     def _listen(self) -> tuple[socket.socket | None, str]:
-        plan, launch = self.plan, self.plan.launch
+        options, launch = self.options, self.options.launch
         self._incarnation = secrets.randbits(64)
-        if plan.how == "alone":
+        if options.how == "alone":
             return None, ""
-        if plan.how == "listen":
-            return sockets.listen(plan.listen)
+        if options.how == "listen":
+            return sockets.listen(options.listen)
         if launch is not None:
-            if launch.listen_fd is not None and plan.name == DEFAULT_NAME:
+            if launch.listen_fd is not None and options.name == DEFAULT_NAME:
                 os.environ.pop("ORCALIKE_LISTEN_FD", None)  # it is there once, and for no child
                 os.set_inheritable(launch.listen_fd, False)
                 return socket.socket(fileno=launch.listen_fd), launch.listen
-            return sockets.listen(launch.listen_at(plan.name))
+            return sockets.listen(launch.listen_at(options.name))
         return sockets.listen(sockets.beside(self._targets()[0], self._incarnation))
 
-    def _make_stack(self, rank: int | None, options: dict[str, Any] | None = None) -> Stack:
-        """A stack for this incarnation; `options` are the group's, where they are known."""
-        plan = self.plan
-        if plan.stack is not None:
+    def _make_stack(self, rank: int | None, settings: dict[str, Any] | None = None) -> Stack:
+        """A stack for this incarnation; `settings` are the group's, where they are known."""
+        options = self.options
+        if options.stack is not None:
             self._check_medium()
-        if options is None:
+        if settings is None:
             # All ranks of a program ask for the same; elsewhere a joiner takes what there is.
-            asks = self._makes_group or plan.launch is not None or plan.resilience != 0
-            resilience = plan.resilience if asks else None
-            says_degree = self._makes_group or plan.degree == "available"
-            degree = plan.degree if says_degree else None
+            asks = self._makes_group or options.launch is not None or options.resilience != 0
+            resilience = options.resilience if asks else None
+            says_degree = self._makes_group or options.degree == "available"
+            degree = options.degree if says_degree else None
             layers = name_layers(self._layers)
-            options = {"resilience": resilience, "degree": degree, "stack": layers}
+            settings = {"resilience": resilience, "degree": degree, "stack": layers}
         config = StackConfig(
-            plan.name, options, time.time_ns() - clock(), plan.detection, plan.slow
+            options.name, settings, time.time_ns() - clock(), options.detection, options.slow
         )
         me = Member(self.address, self._incarnation, rank)
         return Stack(self._layers, config, me, self._incarnation)
@@ -175,8 +175,8 @@ class Endpoint:
     def _make_pump(self) -> Pump:
         pump = Pump(_log.log)
         pump.add(self.stack)
-        pump.key = self.plan.key
-        pump.stack_for = lambda group, address: self.stack if group == self.plan.name else None
+        pump.key = self.options.key
+        pump.stack_for = lambda group, address: self.stack if group == self.options.name else None
         pump.on_failure = lambda error: self.failed(
             OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
         )
@@ -197,23 +197,23 @@ class Endpoint:
 
     def _check_witness(self) -> None:
         """Raise StackError where a witness orders, which has the default stack, for another one."""
-        launch, layers = self.plan.launch, name_layers(self._layers)
+        launch, layers = self.options.launch, name_layers(self._layers)
         if launch is not None and launch.sequencer == "witness" and layers != DEFAULT_LAYERS:
             raise StackError(
                 f"the witness of a launched program has the stack {DEFAULT_LAYERS}, not {layers}: "
                 "start the program with `orcalike run --sequencer rank`"
             )
 
-    def _make_line(self) -> Line | None:
-        launch, name = self.plan.launch, self.plan.name
+    def _make_line(self) -> LauncherLink | None:
+        launch, name = self.options.launch, self.options.name
         if launch is None:
             return None
-        return Line(
+        return LauncherLink(
             name,
             self.pump,
             launch.addresses(name),
             lambda ranks: self.cast_ended(ranks),
-            self._watch.notify,
+            self._waiting.notify,
         )
 
     def _stop_listening(self) -> None:
@@ -226,8 +226,8 @@ class Endpoint:
 
     def _targets(self) -> tuple[str, ...]:
         """Where the group can be joined: where it was last, and where it is said to be."""
-        launch, last = self.plan.launch, self.view
-        said = launch.seeds_of(self.plan.name) if launch else self.plan.seeds
+        launch, last = self.options.launch, self.view
+        said = launch.seeds_of(self.options.name) if launch else self.options.seeds
         members = [member.address for member in last.members] if last else []
         own = getattr(self, "address", "")
         return tuple(each for each in dict.fromkeys((*members, *said)) if each not in ("", own))
@@ -238,14 +238,14 @@ class Endpoint:
     def join(self) -> View:
         """Join with a thread of its own; raises JoinFailed or ConfigMismatch."""
         let_cells_wait()
-        if self.plan.how != "alone":
+        if self.options.how != "alone":
             self._thread = OwnThread(self.pump.run, "orcalike")
             self._thread.start()
             switching.shorten()
         try:
             self._begin()
-            if not self._watch.wait(self._step_join, self.plan.timeout, "join the group"):
-                raise self._too_late(self.plan.timeout)
+            if not self._waiting.wait(self._step_join, self.options.timeout, "join the group"):
+                raise self._too_late(self.options.timeout)
             self.pump.call(self._arrive)
         except BaseException:
             if self._may_be_in():
@@ -265,10 +265,10 @@ class Endpoint:
         self._loop.add_reader(self.pump.fileno(), self.pump.handle)
         try:
             self._begin()
-            if not await self._watch.wait_on_loop(
-                self._step_join, self.plan.timeout, "join the group"
+            if not await self._waiting.wait_on_loop(
+                self._step_join, self.options.timeout, "join the group"
             ):
-                raise self._too_late(self.plan.timeout)
+                raise self._too_late(self.options.timeout)
             self.pump.call(self._arrive)
         except BaseException:
             if self._may_be_in():
@@ -299,7 +299,11 @@ class Endpoint:
         trouble = self.turned_out or self.join_trouble
         if trouble is not None and not self._targets():
             raise JoinFailed(f"no member is known through which to join: {trouble}")
-        if trouble is not None and self.plan.place is not None and not self.plan.place.members():
+        if (
+            trouble is not None
+            and self.options.place is not None
+            and not self.options.place.members()
+        ):
             raise Deserted(f"all members have left: {trouble}")
         if trouble is not None and not self._is_in:
             again = self._try_anew if self.turned_out is not None else self._try_next
@@ -311,7 +315,7 @@ class Endpoint:
                 assert self._loop is not None
                 self._loop.call_later(delay, again)
             else:
-                self._watch.pause(delay)
+                self._waiting.pause(delay)
                 again()
 
     def _say_waiting(self, what: str) -> None:
@@ -319,12 +323,12 @@ class Endpoint:
         why = self.why_stuck()
         if why is None and self._is_in and self.view is not None:
             there = {member.rank for member in self.view.replicas} | self._ended()
-            launch = self.plan.launch
+            launch = self.options.launch
             late = sorted(set(range(launch.size)) - there) if launch is not None else []
             if late:
                 why = f"rank {', '.join(map(str, late))} did not join yet"
-            elif self.plan.size is not None and len(self.view.replicas) < self.plan.size:
-                why = f"{len(self.view.replicas)} of {self.plan.size} members are in"
+            elif self.options.size is not None and len(self.view.replicas) < self.options.size:
+                why = f"{len(self.view.replicas)} of {self.options.size} members are in"
         if why is None and not self._is_in and self._targets():
             why = f"no answer from {', '.join(self._targets())}"
         _log.warning("%s waits: %s", what, why or "the others did not answer yet")
@@ -353,10 +357,10 @@ class Endpoint:
 
     def _is_complete(self, view: View) -> bool:
         ranks = {member.rank for member in view.replicas}
-        launch = self.plan.launch
+        launch = self.options.launch
         if launch is not None and not set(range(launch.size)) <= ranks | self._ended():
             return False
-        return self.plan.size is None or len(ranks) >= self.plan.size
+        return self.options.size is None or len(ranks) >= self.options.size
 
     def _ended(self) -> set[int]:
         """The ranks that have ended, by the group's word or the launcher's."""
@@ -369,7 +373,7 @@ class Endpoint:
             if self._can_leave():
                 if not self.pump.call_within(within, self.stack.leave):
                     self._say_left(f"an operation has not ended within {within:g} s")
-                elif not self._watch.wait(self._is_out, within, "leave"):
+                elif not self._waiting.wait(self._is_out, within, "leave"):
                     self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
@@ -381,7 +385,7 @@ class Endpoint:
         try:
             if self._can_leave():
                 self.pump.call(self.stack.leave)
-                if not await self._watch.wait_on_loop(self._is_out, within, "leave"):
+                if not await self._waiting.wait_on_loop(self._is_out, within, "leave"):
                     self._say_left(f"no member answered within {within:g} s")
         except OrcalikeError as error:
             self._say_left(error)
@@ -495,14 +499,14 @@ class Endpoint:
                 )
             self._reset_refused = None
             self.pump.call(self.stack.reset, minimum)
-            self._watch.wait(lambda: self._reset_is_over(before), rest, "reset the group")
+            self._waiting.wait(lambda: self._reset_is_over(before), rest, "reset the group")
             if self.expelled is not None:
                 raise Expelled(self.expelled)
             if self.view is not None and self.view.number > before.number:
                 return self.view
             refused, self._reset_refused = self._reset_refused, None
             if refused == UNDER_WAY:
-                self._watch.pause(TRY_AGAIN)
+                self._waiting.pause(TRY_AGAIN)
             elif refused is not None and self.blocked is not None:
                 raise NotPrimary(f"the group was not reset: {refused}")
 
@@ -517,7 +521,7 @@ class Endpoint:
         """Join again after Expelled or ReplicaDivergence; raises OrcalikeError if neither was."""
         if self.expelled is None and self.diverged is not None and self._is_in:
             self.pump.call(self.stack.leave)
-            if not self._watch.wait(self._is_out, LEAVE_WITHIN, "leave"):
+            if not self._waiting.wait(self._is_out, LEAVE_WITHIN, "leave"):
                 raise JoinFailed("the group did not let this member go, which it must leave first")
             self.expelled = self.diverged
         if self.expelled is None:
@@ -530,7 +534,7 @@ class Endpoint:
         self.turned_out = None
         self.pump.call(self._begin_again)
         try:
-            if not self._watch.wait(self._step_rejoin, timeout, "join the group again"):
+            if not self._waiting.wait(self._step_rejoin, timeout, "join the group again"):
                 raise self._too_late(timeout)
         except BaseException:
             self._joins = False
@@ -542,7 +546,7 @@ class Endpoint:
 
     def _begin_again(self, now: int) -> None:
         """Ask to be let in as another incarnation, which has this one's rank and objects."""
-        old, rank = self.stack, self.me.rank if self.me is not None else self.plan.rank
+        old, rank = self.stack, self.me.rank if self.me is not None else self.options.rank
         targets = self._targets()
         self._incarnation = secrets.randbits(64)
         self._is_in = False
@@ -587,12 +591,12 @@ class Endpoint:
         self.exit_reason = None
         self._is_in = True
         # The leader tells joiners: now this member knows it, whatever it asked for itself.
-        options = self.stack.config.options
-        options["resilience"] = resilience_of(self.upper.group_degree)
-        options["degree"] = "available" if self.upper.available else "required"
+        settings = self.stack.config.options
+        settings["resilience"] = resilience_of(self.upper.group_degree)
+        settings["degree"] = "available" if self.upper.available else "required"
         was_blocked, self._shortage.blocked = self.blocked is not None, None
         if was_blocked:
-            _log.log(self._level, "the group %r goes on: %s", self.plan.name, view)
+            _log.log(self._level, "the group %r goes on: %s", self.options.name, view)
         if before is not None and not again and view.lineage > before.lineage:
             self._tell_loss(view)
         if self._line is not None:
@@ -602,14 +606,14 @@ class Endpoint:
         self._shortage.look_for_too_few()
         if has_lost:
             self._shortage.warn_of_too_few()
-        self._watch.notify()
+        self._waiting.notify()
 
     def _tell_loss(self, view: View) -> None:
         """The group was reset, and this member was in it before (I9)."""
         if not self.tells_loss:
             return
         text = (
-            f"the group {self.plan.name!r} was reset, and goes on with "
+            f"the group {self.options.name!r} was reset, and goes on with "
             f"{', '.join(map(str, view.members))}: what only others held is lost"
         )
         _log.critical("%s", text)
@@ -625,20 +629,20 @@ class Endpoint:
         if self.blocked == (missing, rule):
             return  # said again, by a link that was made anew
         self._shortage.blocked = missing, rule
-        text = f"the group {self.plan.name!r} is blocked: {self._shortage.describe_blocked()}"
+        text = f"the group {self.options.name!r} is blocked: {self._shortage.describe_blocked()}"
         _log.log(self._level, "%s", text)
         if self.on_blocked is not None:
             self.on_blocked()
         if self._line is not None:
             self._line.blocked(missing, rule)
-        if self.plan.blocked == "raise":
+        if self.options.blocked == "raise":
             self.upper.bar(NotPrimary(f"{text}; what was under way may be ordered yet"))
-        self._watch.notify()
+        self._waiting.notify()
 
     def reset_failed(self, why: str) -> None:
         """A reset cannot be done."""
         self._reset_refused = why
-        self._watch.notify()
+        self._waiting.notify()
 
     def exited(self, why: str) -> None:
         """Out of the group."""
@@ -653,17 +657,17 @@ class Endpoint:
             self.expelled = f"this member was {why}; group.rejoin() makes it a member again"
             _log.warning("%s", self.expelled)
             self.upper.fail_all(Expelled(self.expelled))
-        self._watch.notify()
+        self._waiting.notify()
 
     def join_failed(self, why: str) -> None:
         """The address that was tried does not answer."""
         self.join_trouble = why
-        self._watch.notify()
+        self._waiting.notify()
 
     def join_denied(self, why: str) -> None:
         """The group refused."""
         self.denied = why
-        self._watch.notify()
+        self._waiting.notify()
 
     def system_error(self, why: str) -> None:
         """Something that cannot be believed has come, or orcalike failed."""
@@ -672,13 +676,13 @@ class Endpoint:
     def ended(self, ranks: set[int]) -> None:
         """These ranks of the program have ended."""
         self.ended_ranks = set(ranks)
-        self._watch.notify()
+        self._waiting.notify()
 
     def failed(self, error: Exception) -> None:
         """This replica stopped serving."""
         self.diverged = str(error)
         self.upper.fail_all(error)
-        self._watch.notify()
+        self._waiting.notify()
 
     def why_stuck(self) -> str | None:
         """Why the group cannot go on; None where it can."""

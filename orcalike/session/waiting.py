@@ -13,7 +13,7 @@ SAY_EVERY = 10.0
 """Seconds between two lines of the log that say what a wait is for."""
 
 
-class Watch:
+class Waiting:
     """What waits until something holds; `notify` has all of it look again.
 
     `attend(waitable, seconds)` has a thread wait, and says whether it is done. `say(what)` is called

@@ -1,4 +1,4 @@
-"""What stands on top of each stack in a scenario: it tells the judge what it sees."""
+"""What stands on top of each stack in a scenario: it tells the monitor what it sees."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Application(Layer):
         self.digest = crc32(body, self.digest)
         run = self.run
         holders = None
-        if self._joined_at != run.world.steps and run.judge.is_first(self.me, key):
+        if self._joined_at != run.world.steps and run.monitor.is_first(self.me, key):
             holders = run.holders(view, key[0])
-        run.judge.deliver(self.me, key, sender.incarnation, body, holders)
+        run.monitor.deliver(self.me, key, sender.incarnation, body, holders)
 
     def up_view(self, view: View, cut: bytes) -> None:
         if view.place(self.me) < 0:
@@ -83,12 +83,12 @@ class Application(Layer):
         here = self._joined_at != steps
         self.entered = view
         self.blocked = None
-        judge = self.run.judge
-        judge.view(self.me, seen, start if here else None, held if here else None)
+        monitor = self.run.monitor
+        monitor.view(self.me, seen, start if here else None, held if here else None)
         if not here and self._begins_later(view):
-            judge.seen(self.me).count = self._count
+            monitor.seen(self.me).count = self._count
         elif not self.stack.me.witness:
-            judge.state(self.me, seen, self.digest)
+            monitor.state(self.me, seen, self.digest)
         self.run.viewed(self)
 
     def _begins_later(self, view: View) -> bool:
@@ -105,10 +105,10 @@ class Application(Layer):
             for more in self._taken:
                 pairs = [*pairs, *more]
             self.digest = digest
-            self.run.judge.take_state(self.me, (last[0], last[1]), dict(pairs))
+            self.run.monitor.take_state(self.me, (last[0], last[1]), dict(pairs))
 
     def up_give_state(self) -> Iterator[bytes]:
-        seen = self.run.judge.seen(self.me)
+        seen = self.run.monitor.seen(self.me)
         pairs = list(seen.sources.items())
         piece = self.run.scenario.piece
         head = [self.digest, seen.last, pairs[:piece], seen.count]
@@ -130,7 +130,7 @@ class Application(Layer):
 
     def up_exit(self, why: str) -> None:
         self.exited = why
-        self.run.judge.exit(self.me, why)
+        self.run.monitor.exit(self.me, why)
         self.run.exited(self)
 
     def up_blocked(self, missing: tuple[Member, ...], rule: str) -> None:
@@ -141,8 +141,8 @@ class Application(Layer):
         self._tell(f"suspects {member}: {why}")
 
     def _tell(self, what: str) -> None:
-        if self.run.judge.told is not None:
-            self.run.judge.told(self.me, what)
+        if self.run.monitor.told is not None:
+            self.run.monitor.told(self.me, what)
 
     def up_system_error(self, why: str) -> None:
         self.errors.append(why)

@@ -200,7 +200,7 @@ class SmallScope(Run):
             process.node.doomed = None
         trouble = self.trouble()
         if trouble is None:
-            self.judge.finish([each.me for each in self.living(self._newest_living())])
+            self.monitor.finish([each.me for each in self.living(self._newest_living())])
         else:
             self._check_blocked()
 

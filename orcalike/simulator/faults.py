@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from orcalike.transport.drivers.sim import Node
 
 
-class Actions:
+class Faults:
     """One method for each kind of event."""
 
     def __init__(self, run: Run) -> None:
@@ -67,12 +67,12 @@ class Actions:
             return
         if node.paused or node.inbox:
             return  # a program that does not run casts nothing
-        facts = self.run.judge.facts
+        facts = self.run.monitor.facts
         for _ in range(event.count):
             if not node.alive:
                 break
             body = body_of(target.me, facts.sent.get(target.me, 0) + 1, event.size)
-            self.run.judge.cast(target.me, body, event.degree)
+            self.run.monitor.cast(target.me, body, event.degree)
             message: Any = Message(body)
             message.degree = event.degree
             node.call(partial(target.stack.cast, message))
@@ -81,7 +81,7 @@ class Actions:
         """Ask to leave."""
         if target.inside and not target.leaves and target.entered is not None:
             target.leaves = True
-            self.run.judge.leave(target.me)
+            self.run.monitor.leave(target.me)
             target.node.call(target.stack.leave)
 
     # Processes that fail.

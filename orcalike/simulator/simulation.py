@@ -15,8 +15,8 @@ from functools import partial
 
 from orcalike.simulator.application import Application
 from orcalike.simulator.checkers.facts import MAJORITY, Violation
-from orcalike.simulator.checkers.monitor import Judge
-from orcalike.simulator.faults import Actions
+from orcalike.simulator.checkers.monitor import Monitor
+from orcalike.simulator.faults import Faults
 from orcalike.simulator.scenario import MS, Event, Scenario
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.sim import Node, Stream, World
@@ -62,8 +62,8 @@ class Run:
         self.world = self.make_world()
         self.world.beat_loss = scenario.beat_loss
         self.world.on_input = self._stepped
-        self.world.on_death = lambda node: self.judge.die(node.incarnation)
-        self.judge: Judge = Judge(scenario.least)
+        self.world.on_death = lambda node: self.monitor.die(node.incarnation)
+        self.monitor: Monitor = Monitor(scenario.least)
         self.specs = parse_stack(scenario.stack, sound=False)  # a DROP below may be a bad network
         self.dice = Stream(scenario.seed, "run", "dice")
         self.applications: dict[int, Application] = {}
@@ -81,7 +81,7 @@ class Run:
         """The largest packet: what PACK puts into one."""
         self._passed: dict[Event, int] = {}
         self._marked = [event for event in scenario.events if event.mark]
-        self.actions = Actions(self)
+        self.actions = Faults(self)
         for number in range(scenario.size):
             self.start(str(number))
 
@@ -148,7 +148,7 @@ class Run:
         """A view was installed."""
         view = application.entered
         assert view is not None
-        if len(self.judge.facts.views) > self._views_max:
+        if len(self.monitor.facts.views) > self._views_max:
             raise Violation(
                 "I28", f"more than {self._views_max} views: faults make one each, or few"
             )
@@ -180,7 +180,7 @@ class Run:
     def _pass(self, application: Application, step: str) -> None:
         """A stack passes a step of the protocol."""
         if step in ("V2", "V3") and application.membership.view is not None:
-            self.judge.promise(application.me, application.membership.view.identity)
+            self.monitor.promise(application.me, application.membership.view.identity)
         if self.healing or not self._marked:
             return
         for event in self._marked:
@@ -219,7 +219,7 @@ class Run:
         total = application.total
         kept = total.dump()["history"]
         size_max = total.window_bytes + self._largest
-        self.judge.gauge(
+        self.monitor.gauge(
             application.me, kept, 3 * total.window_packets, total.history.bytes, size_max
         )
 
@@ -241,8 +241,8 @@ class Run:
             broken.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
             broken.add_note(traceback.format_exc(limit=-6))
             raise broken from None
-        views = len(self.judge.facts.views)
-        delivered, fired = self.judge.delivered, tuple(self.fired)
+        views = len(self.monitor.facts.views)
+        delivered, fired = self.monitor.delivered, tuple(self.fired)
         return Result(
             scenario, world.trace, world.steps, world.now, delivered, views, blocked, fired
         )
@@ -260,7 +260,7 @@ class Run:
         self.healing = True
         self.actions.heal()
         if self._settles():
-            self.judge.finish(self._finished(), blocked=self._is_short())
+            self.monitor.finish(self._finished(), blocked=self._is_short())
             return False
         self._check_blocked()
         if not self.scenario.resets:
@@ -289,11 +289,11 @@ class Run:
     def _backlog(self) -> int:
         """How many casts the member that has most to come still waits for."""
         living = self.living(self._newest_living())
-        sent = self.judge.facts.sent
+        sent = self.monitor.facts.sent
         return max(
             (
                 sum(sent.get(other.me, 0) - seen.get(other.me, 0) for other in living)
-                for seen in (self.judge.seen(each.me).sources for each in living)
+                for seen in (self.monitor.seen(each.me).sources for each in living)
             ),
             default=0,
         )
@@ -343,13 +343,13 @@ class Run:
 
     def _acquaintances(self, application: Application) -> list[Application]:
         """All that were ever in a view with it."""
-        facts = self.judge.facts
+        facts = self.monitor.facts
         views = [facts.views[view] for view, at in facts.installed.items() if application.me in at]
         return [self.applications[each] for each in {me for view in views for me in view.members}]
 
     def _pending(self, view: View) -> str | None:
         """What is still to be delivered."""
-        facts = self.judge.facts
+        facts = self.monitor.facts
         if self._is_short():
             return None
         places = {each.total.next for each in self.living(view)}
@@ -359,7 +359,7 @@ class Run:
             if not each.transfer.complete:
                 return f"{each.process} has no complete state"
             for other in () if each.stack.me.witness else self.living(view):
-                had = self.judge.seen(each.me).sources.get(other.me, 0)
+                had = self.monitor.seen(each.me).sources.get(other.me, 0)
                 if had != facts.sent.get(other.me, 0):
                     return f"{each.process} has {had} of {facts.sent[other.me]} casts of {other.process}"
         return None
@@ -371,11 +371,13 @@ class Run:
             return False  # no degree takes more than there are
         living = self.living(newest)
         replicas = sum(not each.stack.me.witness for each in living)
-        sources = [self.judge.seen(each.me).sources for each in living if not each.stack.me.witness]
+        sources = [
+            self.monitor.seen(each.me).sources for each in living if not each.stack.me.witness
+        ]
         return any(
             replicas <= cast.degree < MAJORITY
             and any(seen.get(sender, 0) < number for seen in sources)
-            for (sender, number), cast in self.judge.facts.casts.items()
+            for (sender, number), cast in self.monitor.facts.casts.items()
         )
 
     def _inside(self) -> list[Application]:
@@ -404,7 +406,7 @@ class Run:
                     raise Violation(
                         "I28", f"{each.process} does not say that it is blocked: {trouble}"
                     )
-        self.judge.finish([each.me for each in living], blocked=True)
+        self.monitor.finish([each.me for each in living], blocked=True)
 
     def _present(self, view: View | None) -> list[Application]:
         """The members of a view that can still promise the end of it.
@@ -423,8 +425,8 @@ class Run:
     def may_go_on(self, view: View, living: list[Application]) -> bool | None:
         """Whether these may form the next primary view (H1); None where it depends on what others know."""
         size, present = len(view.members), {each.me for each in living}
-        least = self.judge.facts.degree_in(
-            self.scenario.least, self.judge.facts.views[view.identity]
+        least = self.monitor.facts.degree_in(
+            self.scenario.least, self.monitor.facts.views[view.identity]
         )
         if least and len(living) < size - least:
             return False
@@ -464,7 +466,7 @@ class Run:
         ask()
         if not self._settles(ask):
             raise Violation("I28", f"a reset of {newest} did not help: {self.trouble()}")
-        self.judge.finish(self._finished(), blocked=self._is_short())
+        self.monitor.finish(self._finished(), blocked=self._is_short())
 
 
 def run(scenario: Scenario, watch: Callable[[Run], None] | None = None) -> Result:

@@ -32,7 +32,7 @@ class Line:
         return f"{self.when / MS:12.3f} ms  {process:8} {self.what}"
 
 
-class Story:
+class Transcript:
     """Listens to a run. Make it before the run begins."""
 
     def __init__(self, run: Run) -> None:
@@ -40,7 +40,7 @@ class Story:
         self.lines: list[Line] = []
         run.world.on_frame = self._frame
         run.actions.told = self._event
-        run.judge.told = self._told
+        run.monitor.told = self._told
 
     def _add(self, process: str, what: str, source: str = "") -> None:
         self.lines.append(Line(self.run.world.now, process, what, source))

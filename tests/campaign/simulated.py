@@ -21,7 +21,7 @@ from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import Event, Scenario
 from orcalike.simulator.shrink import shrink, violation_of
 from orcalike.simulator.simulation import Run
-from orcalike.simulator.transcript import Story
+from orcalike.simulator.transcript import Transcript
 from tests.campaign.bars import Bar, Figure, Scale, percentile
 from tests.protocol.sabotage import SWITCHES
 from tests.protocol.test_sabotage import DIRECTED, found
@@ -202,7 +202,7 @@ def measure_shrinking(scale: Scale) -> list[Figure]:
     return [Figure("G27", text, tried > 0 and small >= 0.9 * tried, notes)]
 
 
-class Pairs(Story):
+class Pairs(Transcript):
     """Which message came in which state of its receiver."""
 
     def __init__(self, run: Run, seen: set[tuple[str, str]]) -> None:

@@ -64,7 +64,7 @@ def test_messages_wait_for_room(tmp_path: Path) -> None:
     maker = create_group(listen=where)
     group = join_group(seeds=where, timeout=10)
     try:
-        pack = group._endpoint.stack.focus("PACK")
+        pack = group._session.stack.focus("PACK")
         assert isinstance(pack, Pack)
         most = 0
 
@@ -77,7 +77,7 @@ def test_messages_wait_for_room(tmp_path: Path) -> None:
             for thread in threads:
                 thread.start()
 
-        group._endpoint.pump.call(start)
+        group._session.pump.call(start)
         while any(thread.is_alive() for thread in threads):
             most = max(most, pack.gathered + pack.under_way)
             threads[-1].join(0.001)

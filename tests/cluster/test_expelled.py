@@ -16,7 +16,7 @@ import pytest
 
 import orcalike as orca
 from orcalike import messages
-from orcalike.session.session import Endpoint
+from orcalike.session.session import Session
 from orcalike.transport.drivers.pump import Pump
 from tests.cluster.conftest import DEADLINE
 from tests.zoo import Counter, Journal
@@ -38,7 +38,7 @@ def cut(first: orca.Group, second: orca.Group, *, apart: bool) -> None:
     """Cut two members apart, or connect them again."""
     for one, other in ((first, second), (second, first)):
         addresses = [other.address] if apart else []
-        pump = one._endpoint.pump
+        pump = one._session.pump
         pump.call(partial(sever, pump, addresses))
 
 
@@ -48,7 +48,7 @@ def expel(first: orca.Group, second: orca.Group) -> None:
     cut(first, second, apart=True)
     until(lambda: first.size == 1)
     cut(first, second, apart=False)
-    until(lambda: second._endpoint.expelled)
+    until(lambda: second._session.expelled)
     assert second.view.number == number
 
 
@@ -187,10 +187,10 @@ class Entry:
             self.error = error
 
     @property
-    def now(self) -> Endpoint:
-        """Its endpoint, on its way in."""
+    def now(self) -> Session:
+        """Its session, on its way in."""
         assert self._joining._group is not None
-        return self._joining._group._endpoint
+        return self._joining._group._session
 
     def end(self) -> orca.Group:
         """The group, when it has joined."""
@@ -206,18 +206,18 @@ class Entry:
             self._joining.__exit__(None, None, None)
 
 
-def sever_both(first: Endpoint, second: Endpoint, *, apart: bool) -> None:
-    """Cut two endpoints apart, or connect them again."""
+def sever_both(first: Session, second: Session, *, apart: bool) -> None:
+    """Cut two sessions apart, or connect them again."""
     for one, other in ((first, second), (second, first)):
         one.pump.call(partial(sever, one.pump, [other.address] if apart else []))
 
 
-def expel_joiner(first: orca.Group, joiner: Endpoint) -> None:
+def expel_joiner(first: orca.Group, joiner: Session) -> None:
     """The group goes on without a joiner whose `join` has not returned, and lets it in again."""
     before = joiner.stack.me.incarnation
-    sever_both(first._endpoint, joiner, apart=True)
+    sever_both(first._session, joiner, apart=True)
     until(lambda: first.size == 1)
-    sever_both(first._endpoint, joiner, apart=False)
+    sever_both(first._session, joiner, apart=False)
     until(lambda: joiner.stack.me.incarnation != before)
     until(lambda: first.size == 2)
 
@@ -247,7 +247,7 @@ def test_one_that_is_expelled_while_it_joins_asks_again(alone: orca.Group) -> No
         second.fence()
         assert mine.get() == 10
         assert second.me in alone.members
-        assert second._endpoint.exit_reason is None
+        assert second._session.exit_reason is None
         entry.leave()
 
 
@@ -259,7 +259,7 @@ def test_a_coroutine_that_is_expelled_while_it_joins_asks_again(alone: orca.Grou
         entering = asyncio.create_task(joining.__aenter__())
         await asyncio.to_thread(until, lambda: alone.size == 2)
         assert joining._group is not None
-        await asyncio.to_thread(expel_joiner, alone, joining._group._endpoint)
+        await asyncio.to_thread(expel_joiner, alone, joining._group._session)
         async with orca.join(seeds=alone.address, size=3, timeout=DEADLINE):
             second = await entering
             counter = await second.share.aio(Counter, "counter")
@@ -276,20 +276,20 @@ def test_a_group_of_messages_is_joined_again_as_well(
     """What it had received belongs to a membership that the program never had."""
     monkeypatch.setenv("ORCALIKE_DETECTION", "0.1")
     chat = messages.create_group(listen=f"unix:{tmp_path}/chat")
-    address = chat._endpoint.address
-    plan = replace(chat._endpoint.plan, how="seeds", seeds=(address,), listen="", size=3)
-    second, third = messages.MessageGroup(plan), messages.MessageGroup(plan)
-    threads = [threading.Thread(target=group._endpoint.join) for group in (second, third)]
+    address = chat._session.address
+    options = replace(chat._session.options, how="seeds", seeds=(address,), listen="", size=3)
+    second, third = messages.MessageGroup(options), messages.MessageGroup(options)
+    threads = [threading.Thread(target=group._session.join) for group in (second, third)]
     threads[0].start()
-    first = chat._endpoint
+    first = chat._session
     until(lambda: first.view is not None and len(first.view.members) == 2)
     messages.send_to_group(chat, b"before")
     until(lambda: second._inbox.events)
-    before = second._endpoint.stack.me.incarnation
-    sever_both(first, second._endpoint, apart=True)
+    before = second._session.stack.me.incarnation
+    sever_both(first, second._session, apart=True)
     until(lambda: first.view is not None and len(first.view.members) == 1)
-    sever_both(first, second._endpoint, apart=False)
-    until(lambda: second._endpoint.stack.me.incarnation != before)
+    sever_both(first, second._session, apart=False)
+    until(lambda: second._session.stack.me.incarnation != before)
     threads[1].start()
     for thread in threads:
         thread.join(DEADLINE)
@@ -303,7 +303,7 @@ def test_a_group_of_messages_is_joined_again_as_well(
 def test_what_a_join_has_come_to_is_said_in_the_end(alone: orca.Group) -> None:
     """It is expelled while it joins, and then there is no member to be reached."""
     entry = Entry(alone, timeout=3.0)
-    first = alone._endpoint
+    first = alone._session
     sever_both(first, entry.now, apart=True)
     until(lambda: alone.size == 1)
     entry.now.pump.call(lambda now: entry.now.exited("expelled: as a test has it"))

@@ -183,7 +183,7 @@ async def test_a_cancelled_get_takes_nothing(lab: Lab, kind: type[Queue[int]], b
         await jobs.put.aio(number)
     getting = jobs.get.aio(block)
     waits: list[asyncio.Future[None]] = []
-    group._endpoint.pump.call(lambda now: waits.append(getting.send(None)))  # it is under way
+    group._session.pump.call(lambda now: waits.append(getting.send(None)))  # it is under way
     while not waits[0].done():
         await asyncio.sleep(0)
     assert jobs.qsize() == 2

@@ -21,7 +21,7 @@ from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import MS, Event, Scenario
 from orcalike.simulator.shrink import shrink, violation_of
 from orcalike.simulator.simulation import Run
-from orcalike.simulator.transcript import Story
+from orcalike.simulator.transcript import Transcript
 from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
@@ -143,11 +143,11 @@ def test_each_family_draws_what_a_file_can_hold(family: Family) -> None:
 def test_one_fault_less_leaves_the_rest_as_it_was() -> None:
     """What shrinking needs: until the fault, both runs are the same."""
     scenario = draw(8)
-    story = Story(Run(scenario))
+    story = Transcript(Run(scenario))
     story.run.run()
     fault = max((e for e in scenario.events if e.do not in ("cast", "join")), key=lambda e: e.at)
     rest = [event for event in scenario.events if event is not fault]
-    other = Story(Run(scenario.with_events(rest)))
+    other = Transcript(Run(scenario.with_events(rest)))
     other.run.run()
     before = [str(line) for line in story.lines if line.when < fault.at]
     assert before == [str(line) for line in other.lines if line.when < fault.at]

@@ -201,7 +201,7 @@ def test_so_many_arrivals_wait_at_the_barrier_and_no_more() -> None:
 
 def test_an_iterator_of_views_that_is_not_read_keeps_the_newest(group: orca.Group) -> None:
     views = group.views()
-    listeners = group._endpoint.on_view
+    listeners = group._session.on_view
     found: list[orca.View] = []
     reader = threading.Thread(target=lambda: found.append(next(views)))
     reader.start()

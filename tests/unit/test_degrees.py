@@ -134,7 +134,7 @@ class Watched:
 
     def __init__(self, group: orca.Group) -> None:
         self.group = group
-        notary = group._endpoint.stack.focus("NOTARY")
+        notary = group._session.stack.focus("NOTARY")
         assert isinstance(notary, Notary)
         self.notary = notary
 
@@ -147,8 +147,8 @@ class Watched:
             for call in calls:
                 call()
 
-        self.group._endpoint.pump.call(make)
-        self.group._endpoint.pump.call(self.group._endpoint.stack.flush_packets)
+        self.group._session.pump.call(make)
+        self.group._session.pump.call(self.group._session.stack.flush_packets)
         return list(self.notary.packets)
 
     def degree(self, call: Callable[[], object]) -> int:

@@ -8,7 +8,7 @@ from orcalike.errors import OrcalikeError
 from orcalike.launch_protocol.environment import (
     find_detection,
     find_formed,
-    find_launch,
+    find_rank_environment,
     find_seeds,
 )
 
@@ -30,17 +30,17 @@ def environment(rank: int, *, witness: bool = False, **more: str) -> dict[str, s
 
 
 def test_addresses_to_listen_at_and_to_join_through() -> None:
-    launch = find_launch(environment(1))
+    launch = find_rank_environment(environment(1))
     assert launch is not None
     assert launch.listen_at("default") == "unix:/run/r1"
     assert launch.seeds_of("default") == ("unix:/run/r0", "unix:/run/r2")
-    launch = find_launch(environment(1, witness=True))
+    launch = find_rank_environment(environment(1, witness=True))
     assert launch is not None
     assert launch.seeds_of("default") == ("unix:/run/witness", "unix:/run/r0", "unix:/run/r2")
 
 
 def test_each_group_has_its_addresses() -> None:
-    launches = [find_launch(environment(rank, witness=True)) for rank in range(3)]
+    launches = [find_rank_environment(environment(rank, witness=True)) for rank in range(3)]
     listen = [launch.listen_at("jobs") for launch in launches if launch]
     assert len({*listen, *ADDRESSES}) == 6
     assert launches[0] is not None
@@ -54,7 +54,7 @@ def test_each_group_has_its_addresses() -> None:
 
 def test_a_single_rank_has_its_own_address_as_the_only_seed() -> None:
     alone = environment(0, ORCALIKE_WORLD_SIZE="1", ORCALIKE_SEEDS="unix:/run/r0")
-    launch = find_launch(alone)
+    launch = find_rank_environment(alone)
     assert launch is not None
     assert launch.seeds_of("default") == ("unix:/run/r0",)
 
@@ -62,10 +62,10 @@ def test_a_single_rank_has_its_own_address_as_the_only_seed() -> None:
 def test_ranks_that_make_a_group() -> None:
     """Rank 0 without a witness; but none that was made before it was started again."""
     for rank, witness, makes in ((0, False, True), (1, False, False), (0, True, False)):
-        launch = find_launch(environment(rank, witness=witness))
+        launch = find_rank_environment(environment(rank, witness=witness))
         assert launch is not None
         assert launch.makes_group("default") == launch.makes_group("a b") == makes
-    launch = find_launch(environment(0, ORCALIKE_FORMED="a%20b,default"))
+    launch = find_rank_environment(environment(0, ORCALIKE_FORMED="a%20b,default"))
     assert launch is not None
     assert not launch.makes_group("a b")
     assert not launch.makes_group("default")
@@ -82,8 +82,8 @@ def test_half_of_a_launch_is_an_error(name: str) -> None:
     incomplete = environment(1)
     del incomplete[name]
     with pytest.raises(OrcalikeError, match=f"ORCALIKE_RANK is set, but {name} is not"):
-        find_launch(incomplete)
-    assert find_launch({}) is None
+        find_rank_environment(incomplete)
+    assert find_rank_environment({}) is None
 
 
 def test_detection_times() -> None:

@@ -96,7 +96,7 @@ def struck(text: str, *steps: str) -> list[str]:
 
     with orca.join() as group:
         trigger = Trigger(
-            parse(text), group._endpoint.stack, None, Witness(), lambda p: told.append(str(p))
+            parse(text), group._session.stack, None, Witness(), lambda p: told.append(str(p))
         )
         for step in steps:
             trigger.passed(step)
@@ -120,7 +120,7 @@ from orcalike.session.failpoints import Trigger, act, parse
 logging.basicConfig()
 with orca.join() as group:
     runtime = group._runtime
-    trigger = Trigger(parse(sys.argv[1]), group._endpoint.stack, None, runtime.history, act)
+    trigger = Trigger(parse(sys.argv[1]), group._session.stack, None, runtime.history, act)
     print("before", flush=True)
     trigger.passed("W5")
     print("after", flush=True)
@@ -184,7 +184,7 @@ def test_a_part_of_the_frames_leaves_first(tmp_path: Path) -> None:
         for group in others:
             group.fence()
         seen: list[list[int]] = []
-        stack, pump = first._endpoint.stack, first._endpoint.pump
+        stack, pump = first._session.stack, first._session.pump
 
         def look(point: Failpoint) -> None:
             assert pending(stack) == 0
@@ -211,6 +211,6 @@ def test_a_part_of_the_frames_leaves_first(tmp_path: Path) -> None:
 def test_install_asks_for_marks() -> None:
     done: list[Failpoint] = []
     with orca.join() as group:
-        install(parse("W4:kill"), group._endpoint.stack, group._endpoint.pump, None, done.append)
+        install(parse("W4:kill"), group._session.stack, group._session.pump, None, done.append)
         group.fence()
     assert [point.step for point in done] == ["W4"]

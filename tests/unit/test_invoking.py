@@ -21,7 +21,7 @@ WINDOW = 65_536
 
 def while_nothing_is_cast(group: orca.Group, function: Callable[[], object]) -> None:
     """Call `function` while the stack is busy, so that what it invokes gathers."""
-    group._endpoint.pump.call(lambda now: function())
+    group._session.pump.call(lambda now: function())
 
 
 # Time limits and withdrawal.

@@ -12,7 +12,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.session.meeting import LOCK, Deserted
-from orcalike.session.session import Endpoint
+from orcalike.session.session import Session
 
 
 def is_locked(place: Path) -> bool:
@@ -27,16 +27,16 @@ def is_locked(place: Path) -> bool:
 
 def test_the_lock_is_held_at_each_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     locked: list[bool] = []
-    join = Endpoint.join
+    join = Session.join
 
-    def deserted_once(endpoint: Endpoint) -> object:
+    def deserted_once(session: Session) -> object:
         locked.append(is_locked(tmp_path))
         if len(locked) == 1:
-            endpoint.close()
+            session.close()
             raise Deserted("all members have left")
-        return join(endpoint)
+        return join(session)
 
-    monkeypatch.setattr(Endpoint, "join", deserted_once)
+    monkeypatch.setattr(Session, "join", deserted_once)
     with orca.join(at=f"unix:{tmp_path}", timeout="90s"):
         assert not is_locked(tmp_path)
     assert locked == [True, True]
@@ -46,20 +46,20 @@ def test_the_lock_is_held_at_each_try_of_a_coroutine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked: list[bool] = []
-    join: Callable[[Endpoint], Awaitable[Any]] = Endpoint.join_on_loop
+    join: Callable[[Session], Awaitable[Any]] = Session.join_on_loop
 
-    async def deserted_once(endpoint: Endpoint) -> object:
+    async def deserted_once(session: Session) -> object:
         locked.append(is_locked(tmp_path))
         if len(locked) == 1:
-            endpoint.close()
+            session.close()
             raise Deserted("all members have left")
-        return await join(endpoint)
+        return await join(session)
 
     async def member() -> None:
         async with orca.join(at=f"unix:{tmp_path}", timeout="90s"):
             assert not is_locked(tmp_path)
 
-    monkeypatch.setattr(Endpoint, "join_on_loop", deserted_once)
+    monkeypatch.setattr(Session, "join_on_loop", deserted_once)
     asyncio.run(member())
     assert locked == [True, True]
 
@@ -69,17 +69,17 @@ def test_the_lock_is_taken_anew_if_it_was_given_back(
 ) -> None:
     """A member that had a view gave it back; then it was expelled before it had joined."""
     locked: list[bool] = []
-    join = Endpoint.join
+    join = Session.join
 
-    def deserted_after_a_view(endpoint: Endpoint) -> object:
+    def deserted_after_a_view(session: Session) -> object:
         locked.append(is_locked(tmp_path))
-        view = join(endpoint)
+        view = join(session)
         if len(locked) == 1:
-            endpoint.leave()
+            session.leave()
             raise Deserted("all members have left")
         return view
 
-    monkeypatch.setattr(Endpoint, "join", deserted_after_a_view)
+    monkeypatch.setattr(Session, "join", deserted_after_a_view)
     with orca.join(at=f"unix:{tmp_path}", timeout="90s"):
         assert not is_locked(tmp_path)
     assert locked == [True, True]

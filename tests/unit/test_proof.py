@@ -10,7 +10,7 @@ import pytest
 from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.launcher.job import KEY_SIZE as LAUNCHER_KEY_SIZE
 from orcalike.session.keys import find_key, read_key
-from orcalike.session.options import make_plan
+from orcalike.session.options import make_options
 from orcalike.transport.drivers.proof import KEY_SIZE, MAGIC, Proof
 from orcalike.transport.errors import AuthenticationError
 
@@ -141,9 +141,9 @@ def test_the_launchers_key_is_this_processs_alone() -> None:
 
 @pytest.mark.parametrize("how", ["listen", "seeds"])
 def test_tcp_without_a_key_is_refused(how: str) -> None:
-    def plan(key: bytes | None) -> object:
+    def options(key: bytes | None) -> object:
         address = "tcp:127.0.0.1:0"
-        return make_plan(
+        return make_options(
             None,
             seeds=address if how == "seeds" else None,
             listen=address if how == "listen" else None,
@@ -156,6 +156,6 @@ def test_tcp_without_a_key_is_refused(how: str) -> None:
         )
 
     with pytest.raises(InsecureConfig, match="a TCP port is open to every user of this machine"):
-        plan(None)
-    assert KEY.hex() not in repr(plan(KEY))
-    assert repr(KEY) not in repr(plan(KEY))
+        options(None)
+    assert KEY.hex() not in repr(options(KEY))
+    assert repr(KEY) not in repr(options(KEY))

@@ -22,8 +22,8 @@ from orcalike.messages import (
     reset_group,
     send_to_group,
 )
-from orcalike.session.options import make_plan
-from orcalike.session.session import Endpoint
+from orcalike.session.options import make_options
+from orcalike.session.session import Session
 from orcalike.transport import stacks
 from tests.unit.test_degrees import STACK, Notary
 from tests.zoo import Counter
@@ -45,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     calls: list[tuple[object, ...]] = []
 
     def reset(
-        self: Endpoint, minimum: int, timeout: float | None, lower_degrees: object
+        self: Session, minimum: int, timeout: float | None, lower_degrees: object
     ) -> orca.View:
         calls.append(("reset", minimum, timeout))
         if minimum > 2:
@@ -53,12 +53,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
         assert self.view is not None
         return self.view
 
-    def rejoin(self: Endpoint, timeout: float | None) -> None:
+    def rejoin(self: Session, timeout: float | None) -> None:
         calls.append(("rejoin", timeout))
 
-    monkeypatch.setattr(Endpoint, "blocked", ((GONE,), "more than half"))
-    monkeypatch.setattr(Endpoint, "reset", reset)
-    monkeypatch.setattr(Endpoint, "rejoin", rejoin)
+    monkeypatch.setattr(Session, "blocked", ((GONE,), "more than half"))
+    monkeypatch.setattr(Session, "reset", reset)
+    monkeypatch.setattr(Session, "rejoin", rejoin)
     return calls
 
 
@@ -94,12 +94,12 @@ def test_a_view_is_primary_while_its_members_may_write(
     )
     whole = [show() for show in views]
     assert all(view.primary for view in whole)
-    monkeypatch.setattr(Endpoint, "blocked", ((GONE,), "more than half"))
+    monkeypatch.setattr(Session, "blocked", ((GONE,), "more than half"))
     assert [show() for show in views] == [replace(view, primary=False) for view in whole]
-    monkeypatch.setattr(Endpoint, "blocked", None)
+    monkeypatch.setattr(Session, "blocked", None)
     assert [show() for show in views] == whole
-    for endpoint in (group._endpoint, chat._endpoint):
-        monkeypatch.setattr(endpoint, "exit_reason", "expelled: view 2 went on without this member")
+    for session in (group._session, chat._session):
+        monkeypatch.setattr(session, "exit_reason", "expelled: view 2 went on without this member")
     assert not any(show().primary for show in views)
 
 
@@ -113,11 +113,11 @@ def test_info_shows_the_degree(tmp_path: Path) -> None:
 
 
 def test_reset(group: orca.Group, asked: list[tuple[object, ...]]) -> None:
-    assert group.reset(minimum=1) is group._endpoint.view
-    assert group.reset(minimum=2, timeout=3.0) is group._endpoint.view
+    assert group.reset(minimum=1) is group._session.view
+    assert group.reset(minimum=2, timeout=3.0) is group._session.view
     with pytest.raises(orca.NotPrimary, match="only 2 have answered"):
         group.reset(minimum=3)
-    assert asyncio.run(group.reset.aio(minimum=1, timeout=4.0)) is group._endpoint.view
+    assert asyncio.run(group.reset.aio(minimum=1, timeout=4.0)) is group._session.view
     assert asked == [
         ("reset", 1, None),
         ("reset", 2, 3.0),
@@ -187,7 +187,7 @@ def test_get_info_group(chat: MessageGroup) -> None:
 
 
 def test_reset_group(chat: MessageGroup, asked: list[tuple[object, ...]]) -> None:
-    assert reset_group(chat, 2, timeout=5.0) is chat._endpoint.view
+    assert reset_group(chat, 2, timeout=5.0) is chat._session.view
     assert get_info_group(chat).blocked == orca.Blocked((GONE,), "more than half")
     with pytest.raises(orca.NotPrimary):
         reset_group(chat, 3)
@@ -206,14 +206,14 @@ def test_messages_have_the_groups_degree(tmp_path: Path, monkeypatch: pytest.Mon
     """A joiner learns it from the group."""
     monkeypatch.setattr(stacks, "_LAYERS", stacks._LAYERS | {"NOTARY": Notary})
 
-    def plan(*args: Any, **options: Any) -> Any:
-        return make_plan(*args, **(options | {"stack": STACK}))
+    def options(*args: Any, **options: Any) -> Any:
+        return make_options(*args, **(options | {"stack": STACK}))
 
-    monkeypatch.setattr(messages, "make_plan", plan)
+    monkeypatch.setattr(messages, "make_options", options)
     where = f"unix:{tmp_path}/chat"
     groups = [create_group(listen=where, resilience=1), join_group(seeds=where, timeout=60)]
     for group in groups:
-        notary = group._endpoint.stack.focus("NOTARY")
+        notary = group._session.stack.focus("NOTARY")
         assert isinstance(notary, Notary)
         send_to_group(group, b"x")
         assert notary.packets[-1] == (1, 1)

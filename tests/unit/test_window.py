@@ -44,8 +44,8 @@ class Window:
     """What a group has under way while its stack is busy."""
 
     def __init__(self, group: orca.Group) -> None:
-        self.pump = group._endpoint.pump
-        pack = group._endpoint.stack.focus("PACK")
+        self.pump = group._session.pump
+        pack = group._session.stack.focus("PACK")
         assert isinstance(pack, Pack)
         self.pack = pack
 

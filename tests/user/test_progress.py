@@ -64,14 +64,14 @@ def test_items_cost_no_writes(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_bar_that_is_through_leaves_nothing_behind() -> None:
     with orca.join() as group:
-        listeners = list(group._endpoint.on_view)
+        listeners = list(group._session.on_view)
         bar = orca.progress(range(10), group=group)
         assert next(bar) == 0
         tally = group.find(Tally, "orcalike progress 0 of progress")
         assert list(bar) == list(range(1, 10))
         with pytest.raises(orca.ObjectDropped):
             tally.after(NEVER)
-        assert group._endpoint.on_view == listeners
+        assert group._session.on_view == listeners
 
 
 def test_a_member_that_leaves_before_it_began(capsys: pytest.CaptureFixture[str]) -> None:

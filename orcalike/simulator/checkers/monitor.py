@@ -1,4 +1,4 @@
-"""The judge: tells every checker what happens in a group, and keeps the facts."""
+"""The monitor: tells every checker what happens in a group, and keeps the facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orcalike.simulator.checkers.facts import (
 )
 
 
-class Judge:
+class Monitor:
     """All checkers over one group. Each call raises Violation where a promise is broken."""
 
     def __init__(self, least: int = 0, checkers: Iterable[type[Checker]] = CHECKERS) -> None:
