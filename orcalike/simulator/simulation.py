@@ -447,26 +447,38 @@ class Run:
     def _reset(self) -> None:
         """The program says that the group is to go on with those that are left (A05)."""
         newest = self._newest_living()
-        living = self._present(newest)
-        if not any(each.transfer.complete and not each.stack.me.witness for each in living):
+        least, asker = self._choose_asker()
+        if asker is None:
             return
-        # The program asks at a member that has let it begin: not at one that still waits for state.
-        least, asker = len(living), next((each for each in living if each.inside), living[0])
-        asked_at = -self.scenario.detection
+        asker.failed, asked_at = None, -self.scenario.detection
 
         def ask() -> None:
-            """As `group.reset()` does: again, if a change of view was under way, or nothing came."""
-            nonlocal asked_at
+            """As `group.reset()` does: again, if a change of view was under way, or nothing came.
+
+            One that was about to leave is out by the reset, and others may still be blocked.
+            """
+            nonlocal least, asker, asked_at
+            if asker is None or asker.exited is not None:
+                least, asker = self._choose_asker()
             late = self.world.now - asked_at >= self.scenario.detection
-            if asker.inside and (asker.failed == UNDER_WAY or (asker.failed is None and late)):
+            if asker is None or not asker.inside:
+                return
+            if asker.failed == UNDER_WAY or (asker.failed is None and late):
                 asked_at, asker.failed = self.world.now, None
                 asker.node.call(partial(asker.stack.reset, least))
 
-        asker.failed = None
         ask()
         if not self._settles(ask):
             raise Violation("I28", f"a reset of {newest} did not help: {self.trouble()}")
         self.monitor.finish(self._finished(), blocked=self._is_short())
+
+    def _choose_asker(self) -> tuple[int, Application | None]:
+        """How many members can go on, and the one that a program asks; None if none has the state."""
+        living = self._present(self._newest_living())
+        if not any(each.transfer.complete and not each.stack.me.witness for each in living):
+            return 0, None
+        # The program asks at a member that has let it begin: not at one that still waits for state.
+        return len(living), next((each for each in living if each.inside), living[0])
 
 
 def run(scenario: Scenario, watch: Callable[[Run], None] | None = None) -> Result:

@@ -520,11 +520,28 @@ def test_a_reset_goes_on_without_a_member_that_dies_before_it_accepts(
     assert attempt is not None
     assert attempt.value is not None
     group.crash("c")
-    group.suspect("b", "a", "c", "d")
+    group["b"].agreement.died(C.incarnation, vouched=False)
+    group["b"].agreement.proceed()
     group.settle()
     assert [view.members for view in group["b"].views] == ([(B,)] if goes_on else [])
     if not goes_on:
         assert group["b"].blocks[-1][1] == "reset asks for 2 members, one with the state"
+
+
+def test_a_reset_waits_for_a_member_that_was_slow_and_has_promised() -> None:
+    """It will not be in the view, but it answers: so its acceptance comes, and no other ballot."""
+    group = Group(A, B, C, D)
+    group.crash("a", "d")
+    group.suspect("bc", "a", "d")
+    group.settle()
+    assert group["b"].blocks
+    group["b"].agreement.expelled.add(C.incarnation)
+    assert group["b"].agreement.reset(2) is None
+    attempt = group["b"].agreement.attempt
+    assert attempt is not None
+    group.settle()
+    (view,) = group["b"].views
+    assert (view.members, view.ballot) == ((B,), attempt.ballot)
 
 
 def test_a_reset_needs_a_member_with_the_state() -> None:

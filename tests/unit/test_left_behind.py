@@ -7,7 +7,7 @@ from typing import Any
 from orcalike.transport.membership.left_behind import SOUGHT, LeftBehind
 from orcalike.transport.view import Member, View
 
-D = 1_000
+D, PATIENCE = 1_000, 5_000
 A, B, C = (Member(f"sim:{number}", number, number) for number in range(3))
 BEFORE = View(1, 5, 0, (A, B, C))
 
@@ -31,12 +31,12 @@ class Port:
 
 def test_one_that_was_left_out_is_sought_by_the_leader_for_a_while() -> None:
     port = Port()
-    left = LeftBehind(port, D)
+    left = LeftBehind(port, D, PATIENCE)
     assert left.deadline is None
     left.left_out(B, 100)
     left.seek(1, 100)
     assert port.sought == [B]
-    assert left.deadline == 100 + SOUGHT * D
+    assert left.deadline == 100 + PATIENCE + SOUGHT * D
     left.seek(1, left.deadline)
     assert port.sought == []
     assert left.deadline is None
@@ -44,7 +44,7 @@ def test_one_that_was_left_out_is_sought_by_the_leader_for_a_while() -> None:
 
 def test_those_of_a_reset_are_sought_by_the_oldest_until_they_are_out_or_dead() -> None:
     port = Port()
-    left = LeftBehind(port, D)
+    left = LeftBehind(port, D, PATIENCE)
     left.reset(BEFORE, View(2, 6, 0, (A,)), {C.incarnation})
     assert left.deadline is None
     left.seek(1, 0)
@@ -57,7 +57,7 @@ def test_those_of_a_reset_are_sought_by_the_oldest_until_they_are_out_or_dead() 
 
 def test_a_later_endpoint_at_the_address_is_not_sought() -> None:
     port = Port()
-    left = LeftBehind(port, D)
+    left = LeftBehind(port, D, PATIENCE)
     left.reset(BEFORE, View(2, 6, 0, (A,)), ())
     left.seek(0, 0)
     assert port.sought == [B, C]
@@ -70,7 +70,7 @@ def test_a_later_endpoint_at_the_address_is_not_sought() -> None:
 
 def test_a_member_that_is_out_tells_those_that_may_count_on_it() -> None:
     port = Port()
-    left = LeftBehind(port, D)
+    left = LeftBehind(port, D, PATIENCE)
     view = View(2, 6, 0, (C,))
     left.pass_on(view, BEFORE, A.incarnation)
     assert port.told == [(1, ["EXPELLED", view.pack(), B.incarnation])]

@@ -78,7 +78,7 @@ cdef class Mbrship(Layer):
         self.answered = {}
         self.asked, self.passed_on = set(), set()
         self.questioned, self.former = {}, {}
-        self.left_behind = LeftBehind(self, config.detection)
+        self.left_behind = LeftBehind(self, config.detection, self.detector.patience)
         self.ask_at = self.frozen_at = self.lease_at = NEVER
 
     # Downcalls.
@@ -294,7 +294,7 @@ cdef class Mbrship(Layer):
 
         All that could tell it that the group has gone on may be gone, but for such.
         """
-        if self.agreement.missed():
+        if self.agreement.missed() or self.agreement.leader != self.place and self.detector.silent:
             for address in self.below.focus("COM").strangers():
                 self.ask_what_is_missing(address)
 

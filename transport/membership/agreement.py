@@ -360,13 +360,13 @@ class Agreement:
         elif attempt.is_decided(self._dead_for_quorum()):
             if self._leases_are_over(attempt):
                 self._decide()
-        elif not any(
-            place not in attempt.accepts
-            and not self.is_out(attempt.view.members[place].incarnation)
-            for place in attempt.reports
-        ):
-            if attempt.reset:  # a member that has promised is gone: by another ballot, without it
-                self._give_up()
+        else:
+            places = attempt.reports.keys() - attempt.accepts
+            awaited = [attempt.view.members[place].incarnation for place in sorted(places)]
+            if not all(map(self.is_out, awaited)):
+                return
+            if attempt.reset and not self.dead.isdisjoint(awaited):
+                self._give_up()  # one that has promised is dead: by another ballot, without it
                 self._begin(attempt.reset)
             else:
                 self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))

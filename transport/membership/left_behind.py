@@ -1,8 +1,9 @@
 """Members that a view went on without, and that may live: they are sought, and notified.
 
 In one lineage only one side goes on. A member that is left out and lives suspects the others when it
-does not hear them for the detection time D, and asks them as soon as it does; until then it may
-notice nothing. So the member that leads seeks it for some D.
+does not hear them for the detection time D, or for as long as the detector is patient with processes
+that live, and asks them then; until then it may notice nothing. So the member that leads seeks it
+for longer than that.
 
 After a reset both sides may have gone on, so neither waits for the other any more. Those that were
 left behind are sought until they are out or dead: by the oldest member, that all of them know.
@@ -18,7 +19,7 @@ from typing import Any, Protocol
 from orcalike.transport.view import Member, View
 
 SOUGHT = 4
-"""Times D for which a member that was left out is sought."""
+"""Times D for which a member that was left out is sought, beyond the detector's patience."""
 
 
 class Port(Protocol):
@@ -37,10 +38,10 @@ class Port(Protocol):
 class LeftBehind:
     """The members of earlier views that this member seeks."""
 
-    def __init__(self, port: Port, detection: int) -> None:
-        """`detection` is D, in ns."""
+    def __init__(self, port: Port, detection: int, patience: int) -> None:
+        """`detection` is D, `patience` the longest silence that the detector excuses; in ns."""
         self._port = port
-        self._sought_for = SOUGHT * detection
+        self._sought_for = patience + SOUGHT * detection
         self._members: dict[int, tuple[Member, int | None]] = {}
         """By incarnation; with the time until which it is sought, in ns, or None after a reset."""
 

@@ -1,0 +1,206 @@
+"""The lines between the launcher and a process of its run: what they say, written and read here.
+
+The launcher gives each rank and the witness one socket, on which lines come and go.
+
+| to the process | |
+| --- | --- |
+| `ended RANK` | `Ended`: this rank has ended, and is not started again |
+| `died INCARNATION` | `Died`: the process of this member was seen to end (H13) |
+| `cut RANK,RANK,w` | `Cut`: nothing may come from these ranks and the witness, nor go there |
+| `heal` | `Heal`: the end of that |
+| `quit` | `Quit`: to the witness: the run is over |
+
+| to the launcher | |
+| --- | --- |
+| `joining GROUP INCARNATION` | `Joining`: this process asks to be let into a group, or makes it |
+| `unblocked GROUP` | `Unblocked`: it has installed a primary view |
+| `sequencer GROUP` | `Sequencer`: it has installed one in which it orders |
+| `blocked GROUP INCARNATION:RANK,INCARNATION:w RULE` | `Blocked`: it can install none without these members |
+| `lacks GROUP NUMBER RULE` | `Lacks`: it waits until so many members with replicas are in its view |
+
+A group's name is percent-encoded. What cannot be parsed is none of these lines, and is let pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import quote, unquote
+
+LINE_MAX = 1 << 15
+"""A longer line is cut, so that the kernel takes it in one piece."""
+
+Role: TypeAlias = int | None
+"""A process of the run: a rank, or None for the witness."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """This rank has ended, and is not started again."""
+
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The process of this member was seen to end."""
+
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Nothing may come from these processes, nor go there; it replaces what was said before."""
+
+    others: frozenset[Role]
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """The process is cut off from none any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """The run is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """This process asks to be let into the group as this member, or makes the group."""
+
+    group: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unblocked:
+    """This process has installed a primary view of the group."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequencer:
+    """This process has installed a primary view of the group in which it orders."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """No primary view can be formed without these members, by this rule."""
+
+    group: str
+    missing: tuple[tuple[int, Role], ...]
+    """Incarnation and role of each."""
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lacks:
+    """This process waits until so many members with replicas are in its view, by this rule."""
+
+    group: str
+    needed: int
+    rule: str
+
+
+ToProcess: TypeAlias = Ended | Died | Cut | Heal | Quit
+ToLauncher: TypeAlias = Joining | Unblocked | Sequencer | Blocked | Lacks
+
+
+def encode(said: ToProcess | ToLauncher) -> str:
+    """The line, without its end."""
+    match said:
+        case Ended(rank):
+            return f"ended {rank}"
+        case Died(incarnation):
+            return f"died {incarnation}"
+        case Cut(others):
+            return f"cut {','.join(map(_role, sorted(others, key=_by_rank)))}"
+        case Heal():
+            return "heal"
+        case Quit():
+            return "quit"
+        case Joining(group, incarnation):
+            return f"joining {_quoted(group)} {incarnation}"
+        case Unblocked(group):
+            return f"unblocked {_quoted(group)}"
+        case Sequencer(group):
+            return f"sequencer {_quoted(group)}"
+        case Blocked(group, missing, rule):
+            members = ",".join(f"{incarnation}:{_role(role)}" for incarnation, role in missing)
+            return f"blocked {_quoted(group)} {members or '-'} {_one_line(rule)}"
+        case Lacks(group, needed, rule):
+            return f"lacks {_quoted(group)} {needed} {_one_line(rule)}"
+
+
+def parse_for_process(line: str) -> ToProcess | None:
+    """What the launcher says to a process; None for any other line."""
+    match line.split():
+        case ["ended", rank] if rank.isdigit():
+            return Ended(int(rank))
+        case ["died", incarnation] if incarnation.isdigit():
+            return Died(int(incarnation))
+        case ["cut", others] if all(map(_is_role, others.split(","))):
+            return Cut(frozenset(map(_parse_role, others.split(","))))
+        case ["heal"]:
+            return Heal()
+        case ["quit"]:
+            return Quit()
+        case _:
+            return None
+
+
+def parse_for_launcher(line: str) -> ToLauncher | None:
+    """What a process says to the launcher; None for any other line."""
+    match line.split(maxsplit=3):
+        case ["joining", group, incarnation] if incarnation.isdigit():
+            return Joining(unquote(group), int(incarnation))
+        case ["unblocked", group]:
+            return Unblocked(unquote(group))
+        case ["sequencer", group]:
+            return Sequencer(unquote(group))
+        case ["blocked", group, members, *rule]:
+            missing = _parse_members(members)
+            return None if missing is None else Blocked(unquote(group), missing, "".join(rule))
+        case ["lacks", group, needed, *rule] if needed.isdigit():
+            return Lacks(unquote(group), int(needed), "".join(rule))
+        case _:
+            return None
+
+
+def _quoted(group: str) -> str:
+    return quote(group, safe="")
+
+
+def _one_line(rule: str) -> str:
+    return " ".join(rule.split())
+
+
+def _by_rank(role: Role) -> tuple[bool, int]:
+    return role is None, role or 0
+
+
+def _role(role: Role) -> str:
+    return "w" if role is None else str(role)
+
+
+def _is_role(text: str) -> bool:
+    return text == "w" or text.isdigit()
+
+
+def _parse_role(text: str) -> Role:
+    return None if text == "w" else int(text)
+
+
+def _parse_members(text: str) -> tuple[tuple[int, Role], ...] | None:
+    """`12:0,34:w` as ((12, 0), (34, None)); None for what is not like that."""
+    members: list[tuple[int, Role]] = []
+    for member in () if text == "-" else text.split(","):
+        incarnation, _, role = member.partition(":")
+        if not (incarnation.isdigit() and _is_role(role)):
+            return None
+        members.append((int(incarnation), _parse_role(role)))
+    return tuple(members)
