@@ -79,7 +79,7 @@ class Endpoint:
         self.beats_version = 0
 
 
-class Hands:
+class ManualNetwork:
     """Endpoints by name, the frames between them, and what was seen since it was last asked."""
 
     def __init__(self, stack: str = STACK) -> None:

@@ -7,16 +7,16 @@ from itertools import permutations
 import pytest
 
 from tests.protocol.checkers import Installed
-from tests.protocol.hands import STACK, Hands
+from tests.protocol.hands import STACK, ManualNetwork
 
 NAMES = "abc"
 
 
-def group(names: str = "a b c", stack: str = STACK) -> Hands:
-    hands = Hands(stack)
-    hands.form(names)
-    hands.lines()
-    return hands
+def group(names: str = "a b c", stack: str = STACK) -> ManualNetwork:
+    network = ManualNetwork(stack)
+    network.form(names)
+    network.lines()
+    return network
 
 
 @pytest.mark.parametrize("arrivals", list(permutations(["ba", "ca", "ab", "ac"])), ids=" ".join)
@@ -25,27 +25,27 @@ def test_concurrent_messages_come_in_one_order(arrivals: tuple[str, ...]) -> Non
 
     A19. Whatever arrives first where.
     """
-    hands = group()
-    hands.cast("b", b"A")
-    hands.cast("c", b"B")
+    network = group()
+    network.cast("b", b"A")
+    network.cast("c", b"B")
     for arrival in arrivals:
-        hands.deliver(arrival[0], arrival[1])
-    hands.stabilize()
-    orders = [hands[name].bodies for name in NAMES]
+        network.deliver(arrival[0], arrival[1])
+    network.stabilize()
+    orders = [network[name].bodies for name in NAMES]
     assert orders[0] in ([b"A", b"B"], [b"B", b"A"])
     assert orders == [orders[0]] * 3
 
 
 def test_one_senders_messages_come_in_its_order() -> None:
     """2.2: "The group primitives guarantee a total ordering (with FIFO) per group." """
-    hands = group()
+    network = group()
     sent = [str(i).encode() for i in range(20)]
     for body in sent:
-        hands.cast("b", body)
-        hands.cast("c", b"between")
-    hands.stabilize()
+        network.cast("b", body)
+        network.cast("c", b"between")
+    network.stabilize()
     for name in NAMES:
-        assert [body for body in hands[name].bodies if body != b"between"] == sent
+        assert [body for body in network[name].bodies if body != b"between"] == sent
 
 
 @pytest.mark.parametrize("cast_is_numbered", [True, False])
@@ -53,54 +53,54 @@ def test_a_join_has_one_place_among_the_messages(cast_is_numbered: bool) -> None
     """2: "either all members first receive the join and then the broadcast or all members first
     receive the broadcast and then the join." A02, A09.
     """
-    hands = group("a b")
-    hands.add("c")
-    hands.join("c", "a")
-    hands.cast("b", b"x")
+    network = group("a b")
+    network.add("c")
+    network.join("c", "a")
+    network.cast("b", b"x")
     if cast_is_numbered:
-        hands.deliver("b", "a")
+        network.deliver("b", "a")
     else:
-        hands.deliver("a", "c")
-        hands.deliver("c", "a", 2)
-    hands.stabilize()
-    histories = [hands[name].history for name in NAMES]
+        network.deliver("a", "c")
+        network.deliver("c", "a", 2)
+    network.stabilize()
+    histories = [network[name].history for name in NAMES]
     assert histories == [histories[0]] * 3
     assert isinstance(histories[0][-1], Installed) == cast_is_numbered
 
 
 def test_a_leave_has_one_place_among_the_messages() -> None:
     """2: "a member leaving the group [...] totally-ordered." A09."""
-    hands = group()
-    hands.cast("b", b"x")
-    hands.leave("c")
-    hands.cast("a", b"y")
-    hands.stabilize()
-    assert hands["a"].history == hands["b"].history
-    assert hands["c"].exited == "left"
-    assert hands["c"].history == hands["a"].history[: len(hands["c"].history)]
+    network = group()
+    network.cast("b", b"x")
+    network.leave("c")
+    network.cast("a", b"y")
+    network.stabilize()
+    assert network["a"].history == network["b"].history
+    assert network["c"].exited == "left"
+    assert network["c"].history == network["a"].history[: len(network["c"].history)]
 
 
 def test_the_sequencer_numbers_and_broadcasts() -> None:
     """3.1: "a point-to-point message is sent to the sequencer and the sequencer broadcasts the
     message" (PB, A26): one request, and one copy to each of the others.
     """
-    hands = group("a b c d")
-    hands.cast("b", b"x")
-    assert [len(hands.frames(name)) for name in "abcd"] == [0, 1, 0, 0]
-    hands.deliver("b", "a")
-    assert [len(hands.frames(name)) for name in "abcd"] == [3, 0, 0, 0]
+    network = group("a b c d")
+    network.cast("b", b"x")
+    assert [len(network.frames(name)) for name in "abcd"] == [0, 1, 0, 0]
+    network.deliver("b", "a")
+    assert [len(network.frames(name)) for name in "abcd"] == [3, 0, 0, 0]
 
 
 def test_members_elect_another_sequencer() -> None:
     """2.2: "the remaining group members elect a new one": the oldest, if all can tell."""
-    hands = group()
-    hands.leave("a")
-    hands.stabilize()
-    hands.cast("c", b"x")
-    assert [len(hands.frames(name)) for name in "bc"] == [0, 1]
-    hands.stabilize()
-    assert hands["b"].bodies == hands["c"].bodies == [b"x"]
-    views = [hands[name].installed for name in "bc"]
+    network = group()
+    network.leave("a")
+    network.stabilize()
+    network.cast("c", b"x")
+    assert [len(network.frames(name)) for name in "bc"] == [0, 1]
+    network.stabilize()
+    assert network["b"].bodies == network["c"].bodies == [b"x"]
+    views = [network[name].installed for name in "bc"]
     assert views[0] is not None
     assert views[0].sequencer.address == "sim:b"
     assert views[0] == views[1]
@@ -112,18 +112,18 @@ def test_acknowledgements_ride_on_messages() -> None:
     A member that casts tells what it expects by that; one that only listens says so each quarter
     of a window.
     """
-    hands = group(stack="XFER:TOTAL(packets=40):MBRSHIP:COM:sim")
-    hands.stabilize()
-    hands.lines()
+    network = group(stack="XFER:TOTAL(packets=40):MBRSHIP:COM:sim")
+    network.stabilize()
+    network.lines()
     for _ in range(30):
         for name in "bc":
-            hands.cast(name, b"x")
-            hands.stabilize()
-    assert not [line for line in hands.lines() if "EXPECT" in line]
+            network.cast(name, b"x")
+            network.stabilize()
+    assert not [line for line in network.lines() if "EXPECT" in line]
     for _ in range(30):
-        hands.cast("b", b"x")
-        hands.stabilize()
-    assert [line.split(" EXPECT")[0] for line in hands.lines() if "EXPECT" in line] == [
+        network.cast("b", b"x")
+        network.stabilize()
+    assert [line.split(" EXPECT")[0] for line in network.lines() if "EXPECT" in line] == [
         "c->a v3"
     ] * 3
 
@@ -132,31 +132,31 @@ def test_the_header_does_not_grow_with_the_group() -> None:
     """4 and 6 (A40): the cost of a header is the same for any size of the group."""
     sizes = set()
     for names in ("a b", "a b c", "a b c d e f g h i"):
-        hands = group(names)
-        hands.cast("b", b"x")
-        sizes.add(len(hands.frames("b")[0]))
+        network = group(names)
+        network.cast("b", b"x")
+        sizes.add(len(network.frames("b")[0]))
     assert len(sizes) == 1
 
 
 def test_a_group_is_closed() -> None:
     """2: "To send to or to receive from a particular group, a process has to join the group." """
-    hands = group("a b")
-    hands.add("c")
-    hands.cast("c", b"from outside")
-    hands.cast("a", b"inside")
-    hands.stabilize()
-    assert hands["a"].bodies == hands["b"].bodies == [b"inside"]
-    assert not hands["c"].history
+    network = group("a b")
+    network.add("c")
+    network.cast("c", b"from outside")
+    network.cast("a", b"inside")
+    network.stabilize()
+    assert network["a"].bodies == network["b"].bodies == [b"inside"]
+    assert not network["c"].history
 
 
 def test_the_order_is_of_one_group() -> None:
     """2.2 (A66): "The sequencer totally orders messages for a single group": others stay out."""
-    hands = group("a b")
-    hands.add("z", group="other")
-    hands.join("z", "a")
-    hands.stabilize()
-    assert any("another group than 'other'" in error for error in hands["z"].errors)
-    hands.cast("b", b"x")
-    hands.stabilize()
-    assert hands["a"].bodies == hands["b"].bodies == [b"x"]
-    assert not hands["z"].history
+    network = group("a b")
+    network.add("z", group="other")
+    network.join("z", "a")
+    network.stabilize()
+    assert any("another group than 'other'" in error for error in network["z"].errors)
+    network.cast("b", b"x")
+    network.stabilize()
+    assert network["a"].bodies == network["b"].bodies == [b"x"]
+    assert not network["z"].history

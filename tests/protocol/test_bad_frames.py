@@ -12,17 +12,17 @@ import pytest
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.com import greeting_of
 from tests.protocol.checkers import Checker
-from tests.protocol.hands import STACK, Endpoint, Hands
+from tests.protocol.hands import STACK, Endpoint, ManualNetwork
 
 FULL = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
 CONTROL = 1 << 63
 
 
-def unwatched(stack: str) -> Hands:
+def unwatched(stack: str) -> ManualNetwork:
     """Without checkers: if a member itself is made to lie, a history proves nothing."""
-    hands = Hands(stack)
-    hands.watch = Checker()
-    return hands
+    network = ManualNetwork(stack)
+    network.watch = Checker()
+    return network
 
 
 def frame(kind: int, body: bytes, magic: int = 0x4F, version: int = 1) -> bytes:
@@ -45,33 +45,33 @@ def data(layer: bytes, kind: int = 3, view: int = 3) -> bytes:
     return frame(kind, (view << 24 | (1024 if view > 1 else 0)).to_bytes(8, "little") + layer)
 
 
-def group(stack: str = STACK) -> Hands:
+def group(stack: str = STACK) -> ManualNetwork:
     """a, b and c are in a group, and a stranger x has a link to each of them."""
-    hands = Hands(stack)
-    hands.form("a b c")
-    hands.lines()
-    return hands
+    network = ManualNetwork(stack)
+    network.form("a b c")
+    network.lines()
+    return network
 
 
-def stranger(hands: Hands, target: str) -> int:
+def stranger(network: ManualNetwork, target: str) -> int:
     """A new link to `target`, on which no greeting has come."""
-    end = hands.endpoints[target]
+    end = network.endpoints[target]
     far = Endpoint("x", end.stack, end.application)
     link = len(end.links)
     end.links.append((far, 0))
     end.queues.append(deque())
     far.links.append(None)
-    hands.call(target, lambda now: end.stack.link_up(link, "", now))
+    network.call(target, lambda now: end.stack.link_up(link, "", now))
     return link
 
 
-def works(hands: Hands, *names: str) -> None:
+def works(network: ManualNetwork, *names: str) -> None:
     """The members with these names still order what they cast."""
-    before = {name: len(hands[name].bodies) for name in names}
+    before = {name: len(network[name].bodies) for name in names}
     for name in names:
-        hands.cast(name, name.encode())
-    hands.stabilize()
-    orders = [hands[name].bodies[before[name] :] for name in names]
+        network.cast(name, name.encode())
+    network.stabilize()
+    orders = [network[name].bodies[before[name] :] for name in names]
     assert sorted(orders[0]) == sorted(name.encode() for name in names)
     assert all(order == orders[0] for order in orders)
 
@@ -97,25 +97,25 @@ GREETINGS = {
 
 @pytest.mark.parametrize("lie", GREETINGS)
 def test_a_link_that_greets_wrongly_is_refused(lie: str) -> None:
-    hands = group()
+    network = group()
     bad, why = GREETINGS[lie]
-    link = stranger(hands, "a")
-    hands.inject("a", link, bad)
-    assert hands.endpoints["a"].links[link] is None
-    assert any(why in error for error in hands["a"].errors), hands["a"].errors
-    assert hands.endpoints["a"].stack.bottom.counters
-    works(hands, "a", "b", "c")
+    link = stranger(network, "a")
+    network.inject("a", link, bad)
+    assert network.endpoints["a"].links[link] is None
+    assert any(why in error for error in network["a"].errors), network["a"].errors
+    assert network.endpoints["a"].stack.bottom.counters
+    works(network, "a", "b", "c")
 
 
 def test_a_claim_to_the_address_of_a_member_does_not_take_its_place() -> None:
     """A process that is started again at the same address is another member (H9)."""
-    hands = group()
-    link = stranger(hands, "a")
-    hands.inject("a", link, hello("group", "sim:b", 9))
-    peer = hands.endpoints["a"].stack.bottom.peer_at(link)
+    network = group()
+    link = stranger(network, "a")
+    network.inject("a", link, hello("group", "sim:b", 9))
+    peer = network.endpoints["a"].stack.bottom.peer_at(link)
     assert peer is not None
     assert (peer.address, peer.incarnation, peer.place) == ("sim:b", 9, -1)
-    works(hands, "a", "b", "c")
+    works(network, "a", "b", "c")
 
 
 def test_greeting_of_raises_nothing_but_protocol_errors() -> None:
@@ -157,13 +157,13 @@ STRANGERS: dict[str, bytes] = {
 @pytest.mark.parametrize("what", STRANGERS)
 @pytest.mark.parametrize("target", ["a", "b"])
 def test_a_stranger_harms_no_member(what: str, target: str) -> None:
-    hands = group()
-    link = stranger(hands, target)
-    hands.inject(target, link, hello("group", "sim:x", 9))
-    hands.inject(target, link, STRANGERS[what])
-    hands.stabilize()
-    assert [hands[name].installed for name in "abc"] == [hands["a"].installed] * 3
-    works(hands, "a", "b", "c")
+    network = group()
+    link = stranger(network, target)
+    network.inject(target, link, hello("group", "sim:x", 9))
+    network.inject(target, link, STRANGERS[what])
+    network.stabilize()
+    assert [network[name].installed for name in "abc"] == [network["a"].installed] * 3
+    works(network, "a", "b", "c")
 
 
 def ordered(kind: int, place: int, counter: int, number: int) -> bytes:
@@ -172,9 +172,9 @@ def ordered(kind: int, place: int, counter: int, number: int) -> bytes:
     return head + b"".join(n.to_bytes(8, "little") for n in (counter, number, 0, 0)) + b"\0x"
 
 
-def of_member(hands: Hands, layer: bytes, kind: int) -> bytes:
+def of_member(network: ManualNetwork, layer: bytes, kind: int) -> bytes:
     """A message in the view that is installed, whatever it is."""
-    view = hands["a"].installed
+    view = network["a"].installed
     assert view is not None
     key = view.number << 24 | view.ballot
     return frame(kind, key.to_bytes(8, "little") + layer)
@@ -193,36 +193,36 @@ MEMBERS: dict[str, tuple[bytes, int, str]] = {
 
 @pytest.mark.parametrize("what", MEMBERS)
 def test_what_a_member_sends_wrongly_is_reported(what: str) -> None:
-    hands = group()
+    network = group()
     layer, kind, why = MEMBERS[what]
-    hands.inject("a", hands.link("a", "b"), of_member(hands, layer, kind))
-    assert any(why in error for error in hands["a"].errors), hands["a"].errors
-    works(hands, "a", "c")
+    network.inject("a", network.link("a", "b"), of_member(network, layer, kind))
+    assert any(why in error for error in network["a"].errors), network["a"].errors
+    works(network, "a", "c")
 
 
 def test_a_sequencer_that_orders_what_was_not_sent_is_reported() -> None:
-    hands = group()
-    total = hands.endpoints["b"].stack.dump()["TOTAL"]
-    made_up = of_member(hands, ordered(2, 1, 2, int(str(total["next"]))), 2)
-    hands.inject("b", hands.link("b", "a"), made_up)
-    assert any("which it did not send" in error for error in hands["b"].errors)
+    network = group()
+    total = network.endpoints["b"].stack.dump()["TOTAL"]
+    made_up = of_member(network, ordered(2, 1, 2, int(str(total["next"]))), 2)
+    network.inject("b", network.link("b", "a"), made_up)
+    assert any("which it did not send" in error for error in network["b"].errors)
 
 
 def test_a_cut_that_cannot_be_read_is_not_installed() -> None:
     for cut in (b"", b"\xc1", msgpack.packb([1]), msgpack.packb([1, 2, [[3]]])):
-        hands = Hands()
-        hands.form("a")
-        hands.add("b")
-        hands.join("b", "a")
-        hands.deliver("a", "b")
-        me = hands.endpoints["b"].stack.me.pack()
+        network = ManualNetwork()
+        network.form("a")
+        network.add("b")
+        network.join("b", "a")
+        network.deliver("a", "b")
+        me = network.endpoints["b"].stack.me.pack()
         install = control("INSTALL", [1, 2, 0, [me, ["sim:z", 99, 1, False]], True], cut)
-        hands.inject("b", hands.link("b", "a"), install)
-        assert hands["b"].installed is None
-        assert hands["b"].errors
-        hands.join("b", "a")  # that link is closed, and the driver asks again
-        hands.stabilize()
-        works(hands, "a", "b")
+        network.inject("b", network.link("b", "a"), install)
+        assert network["b"].installed is None
+        assert network["b"].errors
+        network.join("b", "a")  # that link is closed, and the driver asks again
+        network.stabilize()
+        works(network, "a", "b")
 
 
 # Frames of a real session, changed at random.
@@ -232,19 +232,19 @@ def session(stack: str) -> list[tuple[str, str, bytes]]:
     """Every frame of a session with joins, casts, state and a leave: (from, to, frame)."""
     seen: list[tuple[str, str, bytes]] = []
 
-    class Tapped(Hands):
+    class Tapped(ManualNetwork):
         def inject(self, target: str, link: int, frame: bytes) -> None:
             far = self.endpoints[target].links[link]
             seen.append(("" if far is None else far[0].name, target, frame))
             super().inject(target, link, frame)
 
-    hands = Tapped(stack)
-    hands.form("a b c")
+    network = Tapped(stack)
+    network.form("a b c")
     for name in "abcb":
-        hands.cast(name, name.encode() * 20)
-    hands.stabilize()
-    hands.leave("b")
-    hands.stabilize()
+        network.cast(name, name.encode() * 20)
+    network.stabilize()
+    network.leave("b")
+    network.stabilize()
     return seen
 
 
@@ -271,24 +271,24 @@ def mutate(frame: bytes, dice: Random) -> bytes:
 
 def attack(stack: str, when: str, frames: list[Any], dice: Random) -> list[object]:
     """One group, and a few frames of the session that arrive once more, changed: what is reported."""
-    hands = unwatched(stack)
-    hands.form("a b c")
+    network = unwatched(stack)
+    network.form("a b c")
     if when == "joining":
-        hands.add("d")
-        hands.join("d", "b")
+        network.add("d")
+        network.join("d", "b")
         for _ in range(dice.randrange(12)):
             one, other = dice.sample("abd", 2)
-            hands.deliver(one, other)
+            network.deliver(one, other)
     for _ in range(10):
         source, target, real = dice.choice(frames)
-        if source and hands.endpoints[source].links:
-            links = hands.endpoints[target].links
+        if source and network.endpoints[source].links:
+            links = network.endpoints[target].links
             ends = [i for i, far in enumerate(links) if far is not None and far[0].name == source]
             if ends:
-                hands.inject(target, ends[-1], mutate(real, dice))
-    hands.cast("a", b"after")
-    hands.stabilize()
-    return [error for name in "abc" for error in hands[name].errors]
+                network.inject(target, ends[-1], mutate(real, dice))
+    network.cast("a", b"after")
+    network.stabilize()
+    return [error for name in "abc" for error in network[name].errors]
 
 
 @pytest.mark.parametrize("when", ["settled", "joining"])
@@ -310,10 +310,10 @@ def test_frames_that_are_cut_short(stack: str) -> None:
     """The shortest come last: COM closes a link on which its own header is cut."""
     for source, target, real in session(stack):
         if source:
-            hands = unwatched(stack)
-            hands.form("a b c")
-            link = hands.link(target, source)
+            network = unwatched(stack)
+            network.form("a b c")
+            link = network.link(target, source)
             for size in range(len(real) - 1, -1, -1):
-                hands.inject(target, link, real[:size])
-            assert hands[target].errors
-            assert hands.endpoints[target].links[link] is None
+                network.inject(target, link, real[:size])
+            assert network[target].errors
+            assert network.endpoints[target].links[link] is None

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from orcalike.transport.wire.message import Message
-from tests.protocol.hands import Hands, Narrator
+from tests.protocol.hands import ManualNetwork, Narrator
 
 
 class Accuser(Narrator):
@@ -27,34 +27,34 @@ class Accuser(Narrator):
 @pytest.mark.parametrize("liar", ["c", "d", "e"])
 def test_a_member_that_lied_in_the_last_view_is_the_one_that_goes(liar: str) -> None:
     """b learns from the others, as the sequencer is dead, what the liar said in the last view."""
-    hands = Hands()
-    hands.form("a b c d e")
-    hands["b"].__class__ = Accuser
-    hands.cast(liar, b"a lie", degree=2)
+    network = ManualNetwork()
+    network.form("a b c d e")
+    network["b"].__class__ = Accuser
+    network.cast(liar, b"a lie", degree=2)
     others = [name for name in "cde" if name != liar]
     for name in [liar, *others]:
-        hands.deliver(liar, "a")
-        hands.deliver("a", name)
-        hands.deliver(name, "a")
+        network.deliver(liar, "a")
+        network.deliver("a", name)
+        network.deliver(name, "a")
     for name in [liar, *others]:
-        hands.deliver("a", name)
-    assert hands[others[0]].bodies == [b"a lie"]
-    assert hands["b"].bodies == []
+        network.deliver("a", name)
+    assert network[others[0]].bodies == [b"a lie"]
+    assert network["b"].bodies == []
 
-    hands.cut_off("a")
-    dead = hands.endpoints.pop("a").stack.me.incarnation
+    network.cut_off("a")
+    dead = network.endpoints.pop("a").stack.me.incarnation
     for name in "bcde":
-        hands.call(name, partial(hands.endpoints[name].stack.died, dead))
-    hands.stabilize()
+        network.call(name, partial(network.endpoints[name].stack.died, dead))
+    network.stabilize()
 
     left = ["b", *others]
     for name in left:
-        view = hands[name].installed
+        view = network[name].installed
         assert view is not None
         assert [member.address.removeprefix("sim:") for member in view.members] == left
-        assert hands[name].bodies == [b"a lie"]
-        assert hands[name].errors == []
-        assert hands[name].sends == [], (
+        assert network[name].bodies == [b"a lie"]
+        assert network[name].errors == []
+        assert network[name].sends == [], (
             "a message under way at a change of view is lost, not misled"
         )
-    assert hands[liar].exited is not None
+    assert network[liar].exited is not None

@@ -17,7 +17,7 @@ from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
 from orcalike.transport.wire.message import Message
 from tests.protocol.every_call import Plain
-from tests.protocol.hands import Hands
+from tests.protocol.hands import ManualNetwork
 
 ROOT = Path(__file__).parents[2]
 MEANT = re.compile(
@@ -91,24 +91,24 @@ def test_a_layer_in_no_stack_has_neighbours_too() -> None:
 
 
 def test_a_member_cannot_end_another_with_a_message_to_it_that_nothing_takes() -> None:
-    hands = Hands()
-    hands.form("a b")
-    stack = hands.endpoints["a"].stack
+    network = ManualNetwork()
+    network.form("a b")
+    stack = network.endpoints["a"].stack
     stack.above = Plain(stack)
-    hands.call("b", lambda now: hands.endpoints["b"].stack.send(Message(b"x"), (0,), now))
-    hands.deliver("b", "a")
+    network.call("b", lambda now: network.endpoints["b"].stack.send(Message(b"x"), (0,), now))
+    network.deliver("b", "a")
     refused = stack.dump()["COM"]["refused"]
     assert refused == {"a message to some members, which nothing here takes": 1}
 
 
 def test_views_are_made_if_nothing_above_holds_packets() -> None:
     """MBRSHIP alone: the ends answer what TOTAL would."""
-    hands = Hands("MBRSHIP:COM:sim")
-    hands.form("a b c")
-    hands.leave("a")
-    hands.stabilize()
+    network = ManualNetwork("MBRSHIP:COM:sim")
+    network.form("a b c")
+    network.leave("a")
+    network.stabilize()
     for name in "bc":
-        view = hands[name].installed
+        view = network[name].installed
         assert view is not None
         assert [member.address for member in view.members] == ["sim:b", "sim:c"]
 

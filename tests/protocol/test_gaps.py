@@ -8,86 +8,86 @@ from __future__ import annotations
 
 import pytest
 
-from tests.protocol.hands import Hands
+from tests.protocol.hands import ManualNetwork
 
 
-def group(names: str = "a b c d") -> Hands:
-    hands = Hands()
-    hands.form(names)
-    hands.lines()
-    return hands
+def group(names: str = "a b c d") -> ManualNetwork:
+    network = ManualNetwork()
+    network.form(names)
+    network.lines()
+    return network
 
 
-def lose(hands: Hands, source: str, target: str) -> bytes:
+def lose(network: ManualNetwork, source: str, target: str) -> bytes:
     """The next frame on this way is lost."""
-    end = hands.endpoints[source]
+    end = network.endpoints[source]
     queue = next(
-        queue for queue in map(end.queues.__getitem__, ways(hands, source, target)) if queue
+        queue for queue in map(end.queues.__getitem__, ways(network, source, target)) if queue
     )
     return queue.popleft()
 
 
-def ways(hands: Hands, source: str, target: str) -> list[int]:
-    links = hands.endpoints[source].links
+def ways(network: ManualNetwork, source: str, target: str) -> list[int]:
+    links = network.endpoints[source].links
     return [i for i, far in enumerate(links) if far is not None and far[0].name == target]
 
 
-def check(hands: Hands, bodies: list[bytes]) -> None:
+def check(network: ManualNetwork, bodies: list[bytes]) -> None:
     """All have delivered these, in one order."""
-    hands.stabilize()
-    for name in hands.endpoints:
-        assert hands[name].bodies == bodies
-        assert not hands[name].errors
-        assert hands[name].exited is None
-    assert len({tuple(hands[name].history[-1:]) for name in hands.endpoints}) == 1
+    network.stabilize()
+    for name in network.endpoints:
+        assert network[name].bodies == bodies
+        assert not network[name].errors
+        assert network[name].exited is None
+    assert len({tuple(network[name].history[-1:]) for name in network.endpoints}) == 1
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])
 @pytest.mark.parametrize("lost", [1, 2])
 def test_a_packet_that_is_lost_is_missed_at_the_next(degree: int, lost: int) -> None:
-    hands = group()
+    network = group()
     bodies = [b"%d" % number for number in range(4)]
     for body in bodies:
-        hands.cast("a", body, degree)
+        network.cast("a", body, degree)
     for _ in range(lost):
-        lose(hands, "a", "c")
-    hands.deliver("a", "c", 1)
-    assert hands["c"].bodies == [], "what comes behind the gap is not delivered"
-    check(hands, bodies)
+        lose(network, "a", "c")
+    network.deliver("a", "c", 1)
+    assert network["c"].bodies == [], "what comes behind the gap is not delivered"
+    check(network, bodies)
 
 
 def test_a_packet_that_is_lost_is_missed_when_it_is_accepted() -> None:
     """c holds nothing of it, b and d do: the word that it is accepted is what tells c."""
-    hands = group()
-    hands.cast("a", b"x", degree=2)
-    lose(hands, "a", "c")
+    network = group()
+    network.cast("a", b"x", degree=2)
+    lose(network, "a", "c")
     for name in "bd":
-        hands.deliver("a", name)
-        hands.deliver(name, "a")
-    assert hands["a"].bodies == [b"x"]
-    hands.deliver("a", "c")
-    assert hands["c"].bodies == []
-    check(hands, [b"x"])
+        network.deliver("a", name)
+        network.deliver(name, "a")
+    assert network["a"].bodies == [b"x"]
+    network.deliver("a", "c")
+    assert network["c"].bodies == []
+    check(network, [b"x"])
 
 
 def test_a_request_that_is_lost_is_missed_at_the_next() -> None:
     """The sequencer numbers a sender's packets in its order, and asks for a view that closes the gap."""
-    hands = group("a b")
-    hands.cast("b", b"1")
-    hands.cast("b", b"2")
-    lose(hands, "b", "a")
-    hands.stabilize()
-    assert hands["a"].bodies == hands["b"].bodies == [b"1", b"2"]
-    assert hands["a"].errors == []
+    network = group("a b")
+    network.cast("b", b"1")
+    network.cast("b", b"2")
+    lose(network, "b", "a")
+    network.stabilize()
+    assert network["a"].bodies == network["b"].bodies == [b"1", b"2"]
+    assert network["a"].errors == []
 
 
 def test_what_is_numbered_twice_over_is_delivered_once() -> None:
     """A frame that comes once more changes nothing."""
-    hands = group("a b c")
-    hands.cast("a", b"x", degree=1)
-    (frame, *_) = hands.frames("a")
-    hands.deliver("a", "b")
+    network = group("a b c")
+    network.cast("a", b"x", degree=1)
+    (frame, *_) = network.frames("a")
+    network.deliver("a", "b")
     for _ in range(3):
-        hands.inject("b", hands.link("b", "a"), frame)
-    hands.cast("a", b"y")
-    check(hands, [b"x", b"y"])
+        network.inject("b", network.link("b", "a"), frame)
+    network.cast("a", b"y")
+    check(network, [b"x", b"y"])

@@ -17,7 +17,7 @@ from orcalike.transport.stacks import LayerSpec, layers, parse_stack
 from orcalike.transport.wire.message import Message
 from tests.protocol import hands as by_hand
 from tests.protocol.checkers import Installed
-from tests.protocol.hands import STACK, Hands
+from tests.protocol.hands import STACK, ManualNetwork
 from tests.protocol.test_swarm import calm
 
 KNOWN = {info.name: info for info in layers()}
@@ -28,19 +28,19 @@ BODIES = [b"a", b"a", b"b", b"b", b"c", b"after"]
 
 def bodies_on(stack: str) -> list[bytes]:
     """What a group on this stack delivers: it forms, orders, gives state and lets a member go."""
-    hands = Hands(stack)
-    hands.form("a b c")
+    network = ManualNetwork(stack)
+    network.form("a b c")
     for name in "abcab":
-        hands.cast(name, name.encode())
-    hands.stabilize()
-    assert len(hands["b"].bodies) == 5
-    assert hands["a"].bodies == hands["b"].bodies == hands["c"].bodies
-    hands.leave("a")
-    hands.cast("c", b"after")
-    hands.stabilize()
-    assert not [error for name in "abc" for error in hands[name].errors]
-    assert hands["b"].bodies == hands["c"].bodies
-    return sorted(hands["b"].bodies[:5]) + hands["b"].bodies[5:]
+        network.cast(name, name.encode())
+    network.stabilize()
+    assert len(network["b"].bodies) == 5
+    assert network["a"].bodies == network["b"].bodies == network["c"].bodies
+    network.leave("a")
+    network.cast("c", b"after")
+    network.stabilize()
+    assert not [error for name in "abc" for error in network[name].errors]
+    assert network["b"].bodies == network["c"].bodies
+    return sorted(network["b"].bodies[:5]) + network["b"].bodies[5:]
 
 
 @pytest.mark.parametrize(
@@ -115,43 +115,43 @@ def test_members_that_go_from_view_to_view_got_the_same_messages() -> None:
     """4.3: processes that go together from one view to the next have "the same set of messages
     (virtual synchrony)" (H03). A cast that b has and c has not is there before the view.
     """
-    hands = Hands()
-    hands.form("a b c")
-    hands.cast("a", b"x")
-    hands.deliver("a", "b")
-    assert (hands["b"].bodies, hands["c"].bodies) == ([b"x"], [])
-    hands.leave("a")
-    hands.stabilize()
-    assert hands["b"].history == hands["c"].history
-    assert isinstance(hands["c"].history[-1], Installed)
-    assert hands["c"].bodies == [b"x"]
+    network = ManualNetwork()
+    network.form("a b c")
+    network.cast("a", b"x")
+    network.deliver("a", "b")
+    assert (network["b"].bodies, network["c"].bodies) == ([b"x"], [])
+    network.leave("a")
+    network.stabilize()
+    assert network["b"].history == network["c"].history
+    assert isinstance(network["c"].history[-1], Installed)
+    assert network["c"].bodies == [b"x"]
 
 
 def test_from_flush_to_view_nothing_is_delivered() -> None:
     """4.3: a member that has agreed to the flush ignores casts of the view, but keeps them (H62)."""
-    hands = Hands()
-    hands.form("a b c")
-    hands.leave("a")
-    hands.cast("b", b"x")
-    hands.deliver("a", "b")
-    hands.deliver("b", "a", 9)
-    assert hands["a"].bodies == []
-    total = hands.endpoints["b"].stack.focus("TOTAL")
+    network = ManualNetwork()
+    network.form("a b c")
+    network.leave("a")
+    network.cast("b", b"x")
+    network.deliver("a", "b")
+    network.deliver("b", "a", 9)
+    assert network["a"].bodies == []
+    total = network.endpoints["b"].stack.focus("TOTAL")
     assert isinstance(total, Total)
     assert total.frozen
-    hands.stabilize()
-    assert hands["b"].bodies == hands["c"].bodies == [b"x"]
+    network.stabilize()
+    assert network["b"].bodies == network["c"].bodies == [b"x"]
 
 
 def test_views_are_a_succession_of_numbered_lists() -> None:
     """2: each member sees "a sequence of views", and joining and leaving are two of its causes
     (H02).
     """
-    hands = Hands()
-    hands.form("a b c")
-    hands.leave("b")
-    hands.stabilize()
-    views = [event for event in hands["c"].history if isinstance(event, Installed)]
+    network = ManualNetwork()
+    network.form("a b c")
+    network.leave("b")
+    network.stabilize()
+    views = [event for event in network["c"].history if isinstance(event, Installed)]
     assert [(view.identity, view.members) for view in views] == [
         ((1, 1, 0), (1,)),
         ((1, 2, 1 << 10), (1, 2)),
@@ -162,38 +162,38 @@ def test_views_are_a_succession_of_numbered_lists() -> None:
 
 def test_state_transfer_while_others_go_on() -> None:
     """4.8: a joiner gets the state, and the others do not wait for it (H76)."""
-    hands = Hands()
-    hands.form("a b")
+    network = ManualNetwork()
+    network.form("a b")
     for i in range(50):
-        hands.cast("b", str(i).encode())
-    hands.stabilize()
-    hands.add("c")
-    hands.join("c", "b")
-    while not (view := hands["a"].installed) or len(view.members) < 3:
+        network.cast("b", str(i).encode())
+    network.stabilize()
+    network.add("c")
+    network.join("c", "b")
+    while not (view := network["a"].installed) or len(view.members) < 3:
         for source, target in permutations("abc", 2):
-            hands.deliver(source, target)
-    hands.cast("a", b"meanwhile")
-    hands.deliver("a", "b", 99)
-    assert hands["b"].bodies[-1] == b"meanwhile"
-    assert not hands["c"].history
-    hands.stabilize()
-    assert hands["c"].history == hands["a"].history
+            network.deliver(source, target)
+    network.cast("a", b"meanwhile")
+    network.deliver("a", "b", 99)
+    assert network["b"].bodies[-1] == b"meanwhile"
+    assert not network["c"].history
+    network.stabilize()
+    assert network["c"].history == network["a"].history
 
 
 def test_send_reaches_a_subset() -> None:
     """Table 1: `send` is a message to a subset of the members (H26, H42)."""
-    hands = Hands()
-    hands.form("a b c")
-    hands.call("a", lambda now: hands.endpoints["a"].stack.send(Message(b"x"), (2,), now))
-    hands.stabilize()
-    assert (hands["b"].sends, hands["c"].sends) == ([], [(0, b"x")])
+    network = ManualNetwork()
+    network.form("a b c")
+    network.call("a", lambda now: network.endpoints["a"].stack.send(Message(b"x"), (2,), now))
+    network.stabilize()
+    assert (network["b"].sends, network["c"].sends) == ([], [(0, b"x")])
 
 
 def test_focus_and_dump() -> None:
     """Table 1: `focus` gives a handle on one layer, `dump` what it knows (H33, H34)."""
-    hands = Hands()
-    hands.form("a b")
-    stack = hands.endpoints["b"].stack
+    network = ManualNetwork()
+    network.form("a b")
+    stack = network.endpoints["b"].stack
     total = stack.focus("TOTAL")
     assert isinstance(total, Total)
     assert total.dump()["next"] == total.next

@@ -10,21 +10,21 @@ import pytest
 from orcalike.transport.membership.attempt import Attempt, Report
 from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View
-from tests.protocol.hands import Hands
+from tests.protocol.hands import ManualNetwork
 
 MAJORITY, ALL = 254, 255
 
 
-def group(names: str = "a b c d e") -> Hands:
-    hands = Hands()
-    hands.form(names)
-    return hands
+def group(names: str = "a b c d e") -> ManualNetwork:
+    network = ManualNetwork()
+    network.form(names)
+    return network
 
 
-def holds(hands: Hands, name: str) -> None:
+def holds(network: ManualNetwork, name: str) -> None:
     """One frame from the sequencer arrives, and the word that it is held."""
-    hands.deliver("a", name)
-    hands.deliver(name, "a")
+    network.deliver("a", name)
+    network.deliver(name, "a")
 
 
 @pytest.mark.parametrize(
@@ -32,43 +32,43 @@ def holds(hands: Hands, name: str) -> None:
 )
 def test_nothing_is_read_before_so_many_others_hold_it(degree: int, others: int) -> None:
     """Of five members; the sequencer is one more."""
-    hands = group()
-    hands.cast("a", b"x", degree)
+    network = group()
+    network.cast("a", b"x", degree)
     for name in "bcde"[:others]:
-        assert not hands["a"].bodies
-        holds(hands, name)
-    assert hands["a"].bodies == [b"x"]
+        assert not network["a"].bodies
+        holds(network, name)
+    assert network["a"].bodies == [b"x"]
 
 
 @pytest.mark.parametrize("behind", [0, 1])
 def test_what_comes_behind_a_tentative_packet_waits_for_it(behind: int) -> None:
-    hands = group()
-    hands.cast("a", b"first", 3)
-    hands.cast("a", b"second", behind)
+    network = group()
+    network.cast("a", b"first", 3)
+    network.cast("a", b"second", behind)
     for name in "bc":
-        hands.deliver("a", name, 2)
-        hands.deliver(name, "a", 2)
-        assert not hands["a"].bodies
-        assert not hands[name].bodies
-    hands.deliver("a", "d", 2)
-    hands.deliver("d", "a", 2)
-    assert hands["a"].bodies == [b"first", b"second"]
+        network.deliver("a", name, 2)
+        network.deliver(name, "a", 2)
+        assert not network["a"].bodies
+        assert not network[name].bodies
+    network.deliver("a", "d", 2)
+    network.deliver("d", "a", 2)
+    assert network["a"].bodies == [b"first", b"second"]
 
 
 def test_what_the_view_is_too_small_for_waits_and_delays_no_member() -> None:
     """It stays with its sender, and all that it casts behind that; others go on."""
-    hands = group("a b c")
-    hands.cast("b", b"too much", 3)
-    hands.cast("b", b"behind", 0)
-    hands.cast("c", b"of c", 2)
-    hands.stabilize()
+    network = group("a b c")
+    network.cast("b", b"too much", 3)
+    network.cast("b", b"behind", 0)
+    network.cast("c", b"of c", 2)
+    network.stabilize()
     for name in "abc":
-        assert hands[name].bodies == [b"of c"]
-    hands.add("d")
-    hands.join("d", "a")
-    hands.stabilize()
+        assert network[name].bodies == [b"of c"]
+    network.add("d")
+    network.join("d", "a")
+    network.stabilize()
     for name in "abcd":
-        assert hands[name].bodies == [b"of c", b"too much", b"behind"]
+        assert network[name].bodies == [b"of c", b"too much", b"behind"]
 
 
 VIEW = View(1, 1, 0, tuple(Member(f"sim:{n}", n, n) for n in range(1, 6)))

@@ -7,7 +7,7 @@ import pytest
 
 from orcalike.transport.membership import early
 from orcalike.transport.membership.attribution import BELIEVED, Standing
-from tests.protocol.hands import Hands
+from tests.protocol.hands import ManualNetwork
 from tests.protocol.test_bad_frames import (
     CONTROL,
     control,
@@ -33,9 +33,9 @@ def raw(body: bytes) -> bytes:
     return frame(4, CONTROL.to_bytes(8, "little") + body)
 
 
-def state_of(hands: Hands, name: str) -> object:
+def state_of(network: ManualNetwork, name: str) -> object:
     """All that a member knows, but for its links and what it has counted as dropped."""
-    layers = hands.endpoints[name].stack.dump()
+    layers = network.endpoints[name].stack.dump()
     layers.pop("COM")
     return {
         layer: {key: value for key, value in facts.items() if key not in ("stale", "early")}
@@ -43,10 +43,10 @@ def state_of(hands: Hands, name: str) -> object:
     }
 
 
-def greeted(hands: Hands, target: str) -> int:
+def greeted(network: ManualNetwork, target: str) -> int:
     """A link of a non-member to `target`, with its greeting."""
-    link = stranger(hands, target)
-    hands.inject(target, link, hello("group", "sim:x", 9))
+    link = stranger(network, target)
+    network.inject(target, link, hello("group", "sim:x", 9))
     return link
 
 
@@ -91,19 +91,19 @@ def test_no_control_message_of_an_outsider_changes_anything(
     what: str, in_view: bool, kind: int
 ) -> None:
     for target in "ab":
-        hands = group()
+        network = group()
         key = CONTROL
         if in_view:
-            view = hands[target].installed
+            view = network[target].installed
             assert view is not None
             key |= view.number << 24 | view.ballot
-        before = state_of(hands, target)
-        link = greeted(hands, target)
-        hands.inject(target, link, frame(kind, key.to_bytes(8, "little") + FORGED[what][16:]))
-        assert state_of(hands, target) == before
-        hands.stabilize()
-        assert state_of(hands, target) == before
-        works(hands, "a", "b", "c")
+        before = state_of(network, target)
+        link = greeted(network, target)
+        network.inject(target, link, frame(kind, key.to_bytes(8, "little") + FORGED[what][16:]))
+        assert state_of(network, target) == before
+        network.stabilize()
+        assert state_of(network, target) == before
+        works(network, "a", "b", "c")
 
 
 @pytest.mark.parametrize(
@@ -124,130 +124,130 @@ def test_no_control_message_of_an_outsider_changes_anything(
 )
 def test_a_control_message_past_the_bounds_ends_its_link(body: bytes, why: str) -> None:
     """And no text of it is shown, whatever it is."""
-    hands = group()
-    before = state_of(hands, "a")
-    link = greeted(hands, "a")
-    hands.inject("a", link, raw(body))
-    assert hands["a"].errors == [f"link {link} refused: {why}"]
-    assert hands.endpoints["a"].links[link] is None
-    assert state_of(hands, "a") == before
-    works(hands, "a", "b", "c")
+    network = group()
+    before = state_of(network, "a")
+    link = greeted(network, "a")
+    network.inject("a", link, raw(body))
+    assert network["a"].errors == [f"link {link} refused: {why}"]
+    assert network.endpoints["a"].links[link] is None
+    assert state_of(network, "a") == before
+    works(network, "a", "b", "c")
 
 
 def test_what_goes_wrong_in_the_core_for_an_outsider_ends_its_link() -> None:
     """Whatever it is: an error of the core's own, too."""
-    hands = group()
-    link = greeted(hands, "a")
+    network = group()
+    link = greeted(network, "a")
 
     def fail(*args: object) -> None:
         raise RecursionError("deep")
 
-    mbrship = hands.endpoints["a"].stack.focus("MBRSHIP")
+    mbrship = network.endpoints["a"].stack.focus("MBRSHIP")
     mbrship.agreement.ask_join = fail  # type: ignore[union-attr]
-    hands.inject("a", link, control("JOIN", X, {}))
-    assert hands["a"].errors == [f"link {link} refused: RecursionError came of what it sent"]
-    assert hands.endpoints["a"].links[link] is None
+    network.inject("a", link, control("JOIN", X, {}))
+    assert network["a"].errors == [f"link {link} refused: RecursionError came of what it sent"]
+    assert network.endpoints["a"].links[link] is None
 
 
-def kept(hands: Hands, name: str) -> int:
+def kept(network: ManualNetwork, name: str) -> int:
     """The bytes that a member keeps for views to come."""
-    return int(str(hands.endpoints[name].stack.dump()["MBRSHIP"]["early"]))
+    return int(str(network.endpoints[name].stack.dump()["MBRSHIP"]["early"]))
 
 
 @pytest.mark.parametrize("size", [0, 1000])
 def test_what_an_outsider_says_in_a_view_to_come_is_hardly_kept(size: int) -> None:
-    hands = group()
-    link = greeted(hands, "a")
+    network = group()
+    link = greeted(network, "a")
     for _ in range(early.OTHER_BYTES_MAX):
-        hands.inject("a", link, data(bytes(size), view=9))
-        assert kept(hands, "a") <= early.OTHER_BYTES_MAX
-        if hands.endpoints["a"].links[link] is None:
+        network.inject("a", link, data(bytes(size), view=9))
+        assert kept(network, "a") <= early.OTHER_BYTES_MAX
+        if network.endpoints["a"].links[link] is None:
             break
-    assert hands["a"].errors == [f"link {link} refused: too much of views that are still to come"]
-    assert kept(hands, "a") == 0
-    works(hands, "a", "b", "c")
+    assert network["a"].errors == [f"link {link} refused: too much of views that are still to come"]
+    assert kept(network, "a") == 0
+    works(network, "a", "b", "c")
 
 
 def test_what_many_outsiders_say_in_a_view_to_come_is_hardly_kept() -> None:
-    hands = group()
+    network = group()
     count = 2 * early.OTHERS_BYTES_MAX // early.OTHER_BYTES_MAX
-    links = [stranger(hands, "a") for _ in range(count)]
+    links = [stranger(network, "a") for _ in range(count)]
     for number, link in enumerate(links):
-        hands.inject("a", link, hello("group", "", 100 + number))
+        network.inject("a", link, hello("group", "", 100 + number))
         for _ in range(early.OTHER_BYTES_MAX // (early.OVERHEAD + 16)):
-            if hands.endpoints["a"].links[link] is not None:
-                hands.inject("a", link, data(b"", view=9))
-        assert kept(hands, "a") <= early.OTHERS_BYTES_MAX
-    hands.endpoints["a"].links[links[-1]] = None
-    hands.call("a", lambda now: hands.endpoints["a"].stack.link_down(links[-1], "gone", now))
-    works(hands, "a", "b", "c")
+            if network.endpoints["a"].links[link] is not None:
+                network.inject("a", link, data(b"", view=9))
+        assert kept(network, "a") <= early.OTHERS_BYTES_MAX
+    network.endpoints["a"].links[links[-1]] = None
+    network.call("a", lambda now: network.endpoints["a"].stack.link_down(links[-1], "gone", now))
+    works(network, "a", "b", "c")
 
 
 def test_what_a_member_says_in_a_view_to_come_has_a_bound() -> None:
     """Past it the link is closed; the group goes on with a new view."""
-    hands = unwatched("XFER:TOTAL:MBRSHIP:COM:sim")
-    hands.form("a b c")
-    link = hands.link("a", "b")
+    network = unwatched("XFER:TOTAL:MBRSHIP:COM:sim")
+    network.form("a b c")
+    link = network.link("a", "b")
     large = data(bytes(1 << 20), view=9)
     for _ in range(100):
-        hands.inject("a", link, large)
-        assert kept(hands, "a") <= early.MEMBER_BYTES_MAX
-        if hands.endpoints["a"].links[link] is None:
+        network.inject("a", link, large)
+        assert kept(network, "a") <= early.MEMBER_BYTES_MAX
+        if network.endpoints["a"].links[link] is None:
             break
-    assert "too much of views that are still to come" in hands["a"].errors[-1]
-    hands.stabilize()
-    works(hands, "a", "c")
+    assert "too much of views that are still to come" in network["a"].errors[-1]
+    network.stabilize()
+    works(network, "a", "c")
 
 
 def test_a_former_member_may_still_say_that_this_one_is_out() -> None:
     """An old member that has left the view, and gone on in another one, is believed."""
     assert Standing.FORMER in BELIEVED["EXPELLED"]
-    hands = unwatched("XFER:TOTAL:MBRSHIP:COM:sim")
-    hands.form("a b c")
-    hands.leave("c")
-    hands.stabilize()
-    link = stranger(hands, "b")
-    hands.inject("b", link, hello("group", "sim:c", 3))
-    me = hands.endpoints["b"].stack.me.incarnation
-    hands.inject("b", link, control("EXPELLED", LATER, me))
-    assert hands["b"].exited is not None
+    network = unwatched("XFER:TOTAL:MBRSHIP:COM:sim")
+    network.form("a b c")
+    network.leave("c")
+    network.stabilize()
+    link = stranger(network, "b")
+    network.inject("b", link, hello("group", "sim:c", 3))
+    me = network.endpoints["b"].stack.me.incarnation
+    network.inject("b", link, control("EXPELLED", LATER, me))
+    assert network["b"].exited is not None
 
 
 def test_a_reused_link_does_not_speak_for_the_one_before() -> None:
     """What was kept of one peer is dropped with its link, and never taken for another's."""
-    hands = group()
-    link = hands.link("a", "b")
-    peer = hands.endpoints["a"].links[link]
+    network = group()
+    link = network.link("a", "b")
+    peer = network.endpoints["a"].links[link]
     assert peer is not None
-    hands.inject("a", link, data(bytes(60), view=4))
-    hands.break_links("a", "b")
-    assert kept(hands, "a") == 0
+    network.inject("a", link, data(bytes(60), view=4))
+    network.break_links("a", "b")
+    assert kept(network, "a") == 0
 
 
 def test_a_lie_in_the_order_ends_the_membership() -> None:
     """A packet that its sender cannot have made so: all see it at the same place."""
-    hands = unwatched("PACK:XFER:TOTAL:MBRSHIP:COM:sim")
-    hands.form("a b c")
+    network = unwatched("PACK:XFER:TOTAL:MBRSHIP:COM:sim")
+    network.form("a b c")
     lie = b"\x01\0\x01\0\0\0\0\0" + (2).to_bytes(8, "little") + (3).to_bytes(8, "little")
     lie += (3).to_bytes(8, "little") + bytes(8) + b"\0"  # XFER's kind, and half of PACK's header
-    hands.inject("a", hands.link("a", "b"), of_member(hands, lie, 3))
-    hands.stabilize()
-    view = hands["a"].installed
+    network.inject("a", network.link("a", "b"), of_member(network, lie, 3))
+    network.stabilize()
+    view = network["a"].installed
     assert view is not None
     assert [member.incarnation for member in view.members] == [1, 3]
-    assert any("member 1" in error for error in hands["c"].errors)
+    assert any("member 1" in error for error in network["c"].errors)
 
 
 def test_what_an_outsider_makes_this_member_ask_is_no_own_question() -> None:
     """It says that it is ahead; what it answers then is not believed."""
-    hands = group()
-    link = greeted(hands, "a")
-    before = state_of(hands, "a")
-    hands.inject("a", link, control("BEHIND", AHEAD, b"\x92\x01\x01"))
-    hands.inject("a", link, data(bytes(60), view=99))
-    hands.inject("a", link, control("EXPELLED", LATER, 1))
-    hands.inject(
+    network = group()
+    link = greeted(network, "a")
+    before = state_of(network, "a")
+    network.inject("a", link, control("BEHIND", AHEAD, b"\x92\x01\x01"))
+    network.inject("a", link, data(bytes(60), view=99))
+    network.inject("a", link, control("EXPELLED", LATER, 1))
+    network.inject(
         "a", link, control("INSTALL", [1, 4, 3, LATER[3], True, HERE], b"\x95\x01\x01\0\x90\x90")
     )
-    assert state_of(hands, "a") == before
-    works(hands, "a", "b", "c")
+    assert state_of(network, "a") == before
+    works(network, "a", "b", "c")

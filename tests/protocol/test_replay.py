@@ -8,10 +8,10 @@ import pytest
 
 from orcalike.transport.wire.message import Message
 from tests.protocol.checkers import Checker
-from tests.protocol.hands import STACK, Hands
+from tests.protocol.hands import STACK, ManualNetwork
 
 
-class Tape(Hands):
+class Tape(ManualNetwork):
     """Keeps each frame that arrived, and which link it came by."""
 
     def __init__(self, stack: str = STACK, copies: int = 1) -> None:
@@ -34,86 +34,86 @@ class Tape(Hands):
     def state(self) -> dict[str, object]:
         """All that the applications of the members have seen."""
         return {
-            name: (hands.history, hands.installed)
+            name: (network.history, network.installed)
             for name in self.endpoints
-            if (hands := self[name]).exited is None
+            if (network := self[name]).exited is None
         }
 
 
 HELLO, CAST, SEND = 1, 2, 3
 
 
-def history(hands: Tape) -> None:
+def history(network: Tape) -> None:
     """Joins, casts of each degree, a leave, and a change of sequencer."""
-    hands.form("a b c")
+    network.form("a b c")
     for number, name in enumerate("abcbca"):
-        hands.cast(name, b"%d" % number, number % 3)
-    hands.stabilize()
-    hands.add("d")
-    hands.join("d", "b")
-    hands.cast("c", b"while d joins")
-    hands.stabilize()
-    hands.leave("a")
-    hands.cast("d", b"while a leaves", 1)
-    hands.stabilize()
+        network.cast(name, b"%d" % number, number % 3)
+    network.stabilize()
+    network.add("d")
+    network.join("d", "b")
+    network.cast("c", b"while d joins")
+    network.stabilize()
+    network.leave("a")
+    network.cast("d", b"while a leaves", 1)
+    network.stabilize()
     for name in "bcd":
-        hands.cast(name, b"after", 1)
-    hands.stabilize()
+        network.cast(name, b"after", 1)
+    network.stabilize()
 
 
-def goes_on(hands: Tape) -> None:
+def goes_on(network: Tape) -> None:
     """The group does, and all see the same."""
-    hands.cast("c", b"at the end", 1)
-    hands.stabilize()
+    network.cast("c", b"at the end", 1)
+    network.stabilize()
     for name in "bcd":
-        assert hands[name].bodies == hands["b"].bodies
-        assert hands[name].bodies[-1] == b"at the end"
-        assert hands[name].exited is None
+        assert network[name].bodies == network["b"].bodies
+        assert network[name].bodies[-1] == b"at the end"
+        assert network[name].exited is None
 
 
 @pytest.mark.parametrize("kind", [HELLO, CAST, SEND])
 def test_old_frames_change_nothing(kind: int) -> None:
-    hands = Tape()
-    history(hands)
-    before = repr(hands.state())
+    network = Tape()
+    history(network)
+    before = repr(network.state())
     for _ in range(2):
-        hands.replay(kind)
-    assert repr(hands.state()) == before
-    goes_on(hands)
+        network.replay(kind)
+    assert repr(network.state()) == before
+    goes_on(network)
 
 
 def test_the_layer_of_views_keeps_those_of_older_views_away_from_any_layer() -> None:
     """Also from one that has no numbers of its own (I16)."""
-    hands = Tape("MBRSHIP:COM:sim")
-    hands.watch = Checker()
-    hands.form("a b c")
-    hands.cast("b", b"cast")
-    hands.call("b", partial(hands.endpoints["b"].stack.send, Message(b"send"), (2,)))
-    hands.stabilize()
-    hands.leave("a")
-    hands.stabilize()
+    network = Tape("MBRSHIP:COM:sim")
+    network.watch = Checker()
+    network.form("a b c")
+    network.cast("b", b"cast")
+    network.call("b", partial(network.endpoints["b"].stack.send, Message(b"send"), (2,)))
+    network.stabilize()
+    network.leave("a")
+    network.stabilize()
     for name in "bc":
-        view = hands[name].installed
+        view = network[name].installed
         assert view is not None
         assert len(view.members) == 2
-    before = [(hands[name].bodies, list(hands[name].sends)) for name in "bc"]
+    before = [(network[name].bodies, list(network[name].sends)) for name in "bc"]
     assert before[1] == ([b"cast"], [(1, b"send")])
-    hands.replay(CAST, SEND)
-    assert [(hands[name].bodies, list(hands[name].sends)) for name in "bc"] == before
+    network.replay(CAST, SEND)
+    assert [(network[name].bodies, list(network[name].sends)) for name in "bc"] == before
 
 
 def test_frames_that_come_twice_change_nothing() -> None:
     once, twice = Tape(), Tape(copies=2)
-    for hands in (once, twice):
-        history(hands)
+    for network in (once, twice):
+        history(network)
     assert repr(twice.state()) == repr(once.state())
     goes_on(twice)
 
 
 def test_no_member_complains_of_what_comes_twice() -> None:
-    hands = Tape(copies=2)
-    hands.form("a b c")
+    network = Tape(copies=2)
+    network.form("a b c")
     for number, name in enumerate("abcbca"):
-        hands.cast(name, b"%d" % number, number % 3)
-    hands.stabilize()
-    assert not [error for name in "abc" for error in hands[name].errors]
+        network.cast(name, b"%d" % number, number % 3)
+    network.stabilize()
+    assert not [error for name in "abc" for error in network[name].errors]

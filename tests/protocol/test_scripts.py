@@ -13,7 +13,7 @@ import pytest
 
 from tests.protocol import datadriven
 from tests.protocol.datadriven import Command
-from tests.protocol.hands import STACK, Hands
+from tests.protocol.hands import STACK, ManualNetwork
 
 SCRIPTS = sorted((Path(__file__).parent / "testdata").glob("*.txt"))
 
@@ -22,53 +22,53 @@ class Script:
     """One script's group."""
 
     def __init__(self) -> None:
-        self.hands = Hands()
+        self.network = ManualNetwork()
 
     def handle(self, command: Command) -> str:
         """What came of a command, a line each."""
         verb, *words = command.words
         result = getattr(self, "do_" + verb.replace("-", "_"))(words, command.options)
-        return "\n".join(self.hands.lines()) if result is None else str(result)
+        return "\n".join(self.network.lines()) if result is None else str(result)
 
     def do_stack(self, words: list[str], options: dict[str, str]) -> None:
-        self.hands = Hands(words[0] if words else STACK)
+        self.network = ManualNetwork(words[0] if words else STACK)
 
     def do_add_members(self, words: list[str], options: dict[str, str]) -> None:
-        self.hands.form(" ".join(words), options.get("witness", ""))
-        self.hands.lines()
+        self.network.form(" ".join(words), options.get("witness", ""))
+        self.network.lines()
 
     def do_new(self, words: list[str], options: dict[str, str]) -> None:
         rank = options.pop("rank", None)
-        self.hands.add(words[0], None if rank is None else int(rank), options=options)
+        self.network.add(words[0], None if rank is None else int(rank), options=options)
 
     def do_join(self, words: list[str], options: dict[str, str]) -> None:
-        self.hands.join(words[0], options.get("through", ""))
+        self.network.join(words[0], options.get("through", ""))
 
     def do_cast(self, words: list[str], options: dict[str, str]) -> None:
         count = int(options.get("count", 1))
         for i in range(1, count + 1):
             number = str(i) if count > 1 else ""
-            self.hands.cast(words[0], (options["data"] + number).encode())
+            self.network.cast(words[0], (options["data"] + number).encode())
 
     def do_deliver(self, words: list[str], options: dict[str, str]) -> None:
-        self.hands.deliver(words[0], words[1], int(options.get("count", 1)))
+        self.network.deliver(words[0], words[1], int(options.get("count", 1)))
 
     def do_stabilize(self, words: list[str], options: dict[str, str]) -> None:
-        self.hands.stabilize()
+        self.network.stabilize()
         if "quiet" in options:
-            self.hands.lines()
+            self.network.lines()
 
     def do_leave(self, words: list[str], options: dict[str, str]) -> None:
-        self.hands.leave(words[0])
+        self.network.leave(words[0])
 
     def do_credit(self, words: list[str], options: dict[str, str]) -> None:
-        self.hands.credit(words[0], options["given"] == "yes")
+        self.network.credit(words[0], options["given"] == "yes")
 
     def do_break(self, words: list[str], options: dict[str, str]) -> None:
-        self.hands.break_links(words[0], words[1])
+        self.network.break_links(words[0], words[1])
 
     def do_state(self, words: list[str], options: dict[str, str]) -> str:
-        known = self.hands.endpoints[words[0]].stack.dump()[options.get("layer", "TOTAL")]
+        known = self.network.endpoints[words[0]].stack.dump()[options.get("layer", "TOTAL")]
         return " ".join(f"{name}={value}" for name, value in known.items())
 
 

@@ -26,7 +26,7 @@ from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 from tests.protocol import hands as by_hand
-from tests.protocol.hands import Hands
+from tests.protocol.hands import ManualNetwork
 
 MS = 1_000_000
 MINUTE = 60_000 * MS
@@ -250,142 +250,142 @@ class Seer(by_hand.Narrator):
         """It looks when the test does."""
 
 
-def group_of(names: str, monkeypatch: pytest.MonkeyPatch, stack: str = STACK) -> Hands:
+def group_of(names: str, monkeypatch: pytest.MonkeyPatch, stack: str = STACK) -> ManualNetwork:
     monkeypatch.setattr(by_hand, "Narrator", Seer)
-    hands = Hands(stack)
-    hands.form(names)
-    return hands
+    network = ManualNetwork(stack)
+    network.form(names)
+    return network
 
 
-def sees(hands: Hands, name: str) -> None:
+def sees(network: ManualNetwork, name: str) -> None:
     """`name` acks all that was delivered to it."""
-    user = hands[name]
+    user = network[name]
     assert isinstance(user, Seer)
     user.below.ack(user.newest)
-    hands.call(name, hands.endpoints[name].stack.expire)
+    network.call(name, network.endpoints[name].stack.expire)
 
 
-def matrix(hands: Hands, name: str) -> list[list[int]]:
-    layer = hands.endpoints[name].stack.focus("STABLE")
+def matrix(network: ManualNetwork, name: str) -> list[list[int]]:
+    layer = network.endpoints[name].stack.focus("STABLE")
     assert isinstance(layer, Stable)
     return [list(row) for row in layer.matrix.stability().matrix]
 
 
 def test_an_ack_need_not_follow_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """4.4: "each member can decide what it means to 'have seen' a message" (H66)."""
-    hands = group_of("a b c", monkeypatch)
-    hands.cast("a", b"x")
-    hands.cast("b", b"y")
-    hands.stabilize()
+    network = group_of("a b c", monkeypatch)
+    network.cast("a", b"x")
+    network.cast("b", b"y")
+    network.stabilize()
     nothing = [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
-    assert matrix(hands, "a") == matrix(hands, "b") == matrix(hands, "c") == nothing
-    sees(hands, "c")
-    assert matrix(hands, "c") == [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
-    assert matrix(hands, "a") == nothing
-    hands.stabilize()
-    assert matrix(hands, "a") == [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    assert matrix(network, "a") == matrix(network, "b") == matrix(network, "c") == nothing
+    sees(network, "c")
+    assert matrix(network, "c") == [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    assert matrix(network, "a") == nothing
+    network.stabilize()
+    assert matrix(network, "a") == [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
 
 
 def test_a_report_rides_on_a_cast(monkeypatch: pytest.MonkeyPatch) -> None:
     """4.4: it "piggybacks some information on existing traffic" (H69)."""
-    hands = group_of("a b", monkeypatch)
-    hands.cast("a", b"x")
-    hands.stabilize()
-    user = hands["b"]
+    network = group_of("a b", monkeypatch)
+    network.cast("a", b"x")
+    network.stabilize()
+    user = network["b"]
     assert isinstance(user, Seer)
     user.below.ack(user.newest)
-    hands.cast("b", b"y")
-    assert len(hands.frames("b")) == 1
-    hands.stabilize()
-    assert matrix(hands, "a") == [[0, 1], [0, 0]]
+    network.cast("b", b"y")
+    assert len(network.frames("b")) == 1
+    network.stabilize()
+    assert matrix(network, "a") == [[0, 1], [0, 0]]
 
 
 def test_a_joiner_has_what_it_joined_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = group_of("a b", monkeypatch)
+    network = group_of("a b", monkeypatch)
     for _ in range(3):
-        hands.cast("a", b"x")
-        hands.stabilize()
-    sees(hands, "a")
-    hands.stabilize()
-    hands.add("c")
-    hands.join("c", "a")
-    hands.stabilize()
-    assert matrix(hands, "a") == [[3, 0, 3], [0, 0, 0], [0, 0, 0]]
-    assert matrix(hands, "c") == matrix(hands, "b") == matrix(hands, "a")
+        network.cast("a", b"x")
+        network.stabilize()
+    sees(network, "a")
+    network.stabilize()
+    network.add("c")
+    network.join("c", "a")
+    network.stabilize()
+    assert matrix(network, "a") == [[3, 0, 3], [0, 0, 0], [0, 0, 0]]
+    assert matrix(network, "c") == matrix(network, "b") == matrix(network, "a")
 
 
 def test_a_joiner_asks_for_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others repeat their reports at its view, when it has no state yet to put them to."""
-    hands = group_of("a b", monkeypatch)
+    network = group_of("a b", monkeypatch)
     for _ in range(60):
-        hands.cast("a", b"x")
-        hands.stabilize()
-    sees(hands, "a")
-    sees(hands, "b")
-    hands.stabilize()
-    hands.add("c")
-    hands.join("c", "a")
-    hands.stabilize()
+        network.cast("a", b"x")
+        network.stabilize()
+    sees(network, "a")
+    sees(network, "b")
+    network.stabilize()
+    network.add("c")
+    network.join("c", "a")
+    network.stabilize()
     for name in "abc":
-        assert matrix(hands, name) == [[60, 60, 60], [0, 0, 0], [0, 0, 0]]
+        assert matrix(network, name) == [[60, 60, 60], [0, 0, 0], [0, 0, 0]]
 
 
 def test_a_report_that_a_change_of_view_lost_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = group_of("a b c d", monkeypatch)
-    hands.cast("a", b"x")
-    hands.stabilize()
-    sees(hands, "c")
-    hands.leave("b")
-    while (view := hands["d"].installed) is None or len(view.members) == 4:
+    network = group_of("a b c d", monkeypatch)
+    network.cast("a", b"x")
+    network.stabilize()
+    sees(network, "c")
+    network.leave("b")
+    while (view := network["d"].installed) is None or len(view.members) == 4:
         moved = [
-            hands.deliver(one, other)
+            network.deliver(one, other)
             for one, other in permutations("abcd", 2)
             if (one, other) != ("c", "d")
         ]
         assert any(moved)
-    hands.stabilize()
-    assert matrix(hands, "d") == matrix(hands, "a") == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    network.stabilize()
+    assert matrix(network, "d") == matrix(network, "a") == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
 
 
 def test_a_leaver_takes_its_row_and_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = group_of("a b c", monkeypatch)
+    network = group_of("a b c", monkeypatch)
     for name in "abc":
-        hands.cast(name, b"x")
-        hands.stabilize()
-    sees(hands, "b")
-    sees(hands, "c")
-    hands.stabilize()
-    hands.leave("b")
-    hands.stabilize()
-    assert matrix(hands, "a") == matrix(hands, "c") == [[0, 1], [0, 1]]
+        network.cast(name, b"x")
+        network.stabilize()
+    sees(network, "b")
+    sees(network, "c")
+    network.stabilize()
+    network.leave("b")
+    network.stabilize()
+    assert matrix(network, "a") == matrix(network, "c") == [[0, 1], [0, 1]]
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A member that stays behind keeps its column, and catches up with it later."""
-    hands = group_of("a b", monkeypatch, STACK.replace("STABLE", "STABLE(window=4)"))
+    network = group_of("a b", monkeypatch, STACK.replace("STABLE", "STABLE(window=4)"))
     for _ in range(3):
-        hands.cast("a", b"x")
-        hands.stabilize()
-        sees(hands, "a")
-    sees(hands, "b")
-    hands.stabilize()
+        network.cast("a", b"x")
+        network.stabilize()
+        sees(network, "a")
+    sees(network, "b")
+    network.stabilize()
     for _ in range(20):
-        hands.cast("a", b"x")
-        hands.stabilize()
-        sees(hands, "a")
-    hands.stabilize()
-    stack = hands.endpoints["a"].stack
+        network.cast("a", b"x")
+        network.stabilize()
+        sees(network, "a")
+    network.stabilize()
+    stack = network.endpoints["a"].stack
     assert stack.dump()["STABLE"]["remembered"] == 4
-    assert matrix(hands, "a") == [[23, 3], [0, 0]]
-    sees(hands, "b")
-    hands.stabilize()
-    assert matrix(hands, "a") == [[23, 23], [0, 0]]
+    assert matrix(network, "a") == [[23, 3], [0, 0]]
+    sees(network, "b")
+    network.stabilize()
+    assert matrix(network, "a") == [[23, 23], [0, 0]]
     assert stack.dump()["STABLE"]["remembered"] == 0
 
 
 def test_nonsense_is_reported_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = group_of("a b", monkeypatch)
-    layer = hands.endpoints["a"].stack.focus("STABLE")
+    network = group_of("a b", monkeypatch)
+    layer = network.endpoints["a"].stack.focus("STABLE")
     assert layer is not None
     for body in (b"", b"\3", b"\1", b"\1" + bytes(9)):
         message = Message(body)
@@ -395,8 +395,8 @@ def test_nonsense_is_reported_and_dropped(monkeypatch: pytest.MonkeyPatch) -> No
     short = Message(bytes(11))
     short.source = 1
     layer.up_cast(short)
-    assert hands["a"].errors == ["member 1: a cast without a report"]
-    assert matrix(hands, "a") == [[0, 0], [0, 0]]
+    assert network["a"].errors == ["member 1: a cast without a report"]
+    assert matrix(network, "a") == [[0, 0], [0, 0]]
 
 
 def test_it_stands_above_xfer() -> None:

@@ -14,7 +14,7 @@ from orcalike.simulator.simulation import Run
 from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from tests.protocol.conformance import check_headers, check_layer
-from tests.protocol.hands import Hands
+from tests.protocol.hands import ManualNetwork
 from tests.protocol.test_swarm import calm
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to-write-a-layer.md"
@@ -47,13 +47,13 @@ def test_groups_with_the_layer_keep_the_promises(page: dict[str, Any]) -> None:
 
 
 def test_a_garbled_message_is_thrown_away(page: dict[str, Any]) -> None:
-    hands = Hands(STACK)
-    hands.form("a b")
-    hands.cast("b", b"x")
-    frame = bytearray(hands.frames("b")[0])
+    network = ManualNetwork(STACK)
+    network.form("a b")
+    network.cast("b", b"x")
+    frame = bytearray(network.frames("b")[0])
     frame[-1] ^= 1
-    hands.inject("a", hands.link("a", "b"), bytes(frame))
-    assert hands.endpoints["a"].stack.dump()["CHECK"] == {"garbled": 1}
-    assert hands["a"].errors == ["a garbled message by link 0"]
-    hands.stabilize()
-    assert hands["a"].bodies == hands["b"].bodies == [b"x"]
+    network.inject("a", network.link("a", "b"), bytes(frame))
+    assert network.endpoints["a"].stack.dump()["CHECK"] == {"garbled": 1}
+    assert network["a"].errors == ["a garbled message by link 0"]
+    network.stabilize()
+    assert network["a"].bodies == network["b"].bodies == [b"x"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from orcalike.transport.wire.message import Message
 from tests.protocol.checkers import Checker
-from tests.protocol.hands import Endpoint, Hands
+from tests.protocol.hands import Endpoint, ManualNetwork
 from tests.protocol.test_links_anew import come_right, linked, members
 
 MIB = 1 << 20
 
 
-class Unreached(Hands):
+class Unreached(ManualNetwork):
     """No link between b and c is made before `go_on`."""
 
     def __init__(self, stack: str) -> None:
@@ -32,33 +32,33 @@ class Unreached(Hands):
 
 def test_more_than_may_wait_for_a_link_is_lost_like_what_a_link_loses_that_breaks() -> None:
     """b sends to c for each cast of a, whose link stands; a new view closes the gap."""
-    hands = Unreached("MBRSHIP:COM:sim")
-    hands.watch = Checker()  # nothing is in order in such a stack
-    hands.form("a b c")
-    stack = hands.endpoints["b"].stack
+    network = Unreached("MBRSHIP:COM:sim")
+    network.watch = Checker()  # nothing is in order in such a stack
+    network.form("a b c")
+    stack = network.endpoints["b"].stack
 
     def answer(message: Message) -> None:
         stack.top.send(Message(bytes(MIB)), (2,))
 
-    hands["b"].up_cast = answer  # type: ignore[method-assign]
-    problems = hands["b"].problems
+    network["b"].up_cast = answer  # type: ignore[method-assign]
+    problems = network["b"].problems
     for _ in range(63):
-        hands.cast("a", b"cast")
-        hands.deliver("a", "b")
+        network.cast("a", b"cast")
+        network.deliver("a", "b")
     assert not problems
     for _ in range(63):
-        hands.cast("a", b"cast")
-        hands.deliver("a", "b")
+        network.cast("a", b"cast")
+        network.deliver("a", "b")
     assert [text.rpartition(": ")[2] for text in problems] == [
         "it is not reached, and 67108864 bytes waited for it"
     ]
-    assert not hands["b"].errors
-    assert linked(hands, "a", "b")
-    hands.go_on()
-    come_right(hands)
-    assert len(hands["c"].sends) <= 64
-    assert members(hands, "a") == members(hands, "b") == members(hands, "c") == "a b c"
-    before = len(hands["c"].sends)
-    hands.call("b", lambda now: stack.send(Message(b"again"), (2,), now))
-    hands.stabilize()
-    assert hands["c"].sends[before:] == [(1, b"again")]
+    assert not network["b"].errors
+    assert linked(network, "a", "b")
+    network.go_on()
+    come_right(network)
+    assert len(network["c"].sends) <= 64
+    assert members(network, "a") == members(network, "b") == members(network, "c") == "a b c"
+    before = len(network["c"].sends)
+    network.call("b", lambda now: stack.send(Message(b"again"), (2,), now))
+    network.stabilize()
+    assert network["c"].sends[before:] == [(1, b"again")]
