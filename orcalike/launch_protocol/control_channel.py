@@ -1,25 +1,7 @@
-"""The line between a process of a launched program and its launcher: what each tells the other.
+"""A process's end of its line to the launcher: what is said to it and what it says (`control_lines`).
 
-The launcher gives each rank and the witness one socket, on which lines come and go.
-
-| to the process | |
-| --- | --- |
-| `ended RANK` | this rank has ended, and is not started again |
-| `died INCARNATION` | the process of this member was seen to end (H13) |
-| `cut RANK,RANK,w` | nothing may come from these ranks and the witness, nor go there |
-| `heal` | the end of that |
-| `quit` | to the witness: the run is over |
-
-| to the launcher | |
-| --- | --- |
-| `joining GROUP INCARNATION` | this process asks to be let into a group, or makes it |
-| `unblocked GROUP` | it has installed a primary view |
-| `sequencer GROUP` | it has installed one in which it orders |
-| `blocked GROUP INCARNATION:RANK,INCARNATION:w RULE` | it can install none without these members |
-| `lacks GROUP NUMBER RULE` | it waits until so many members with replicas are in its view |
-
-A group's name is percent-encoded. Outside a launched program, and in what a rank has forked or
-started, nothing is told and nothing comes.
+Outside a launched program, and in what a rank has forked or started, nothing is told and nothing
+comes.
 """
 
 from __future__ import annotations
@@ -30,21 +12,33 @@ import os
 import select
 import threading
 from collections.abc import Callable, Iterable
-from urllib.parse import quote
 
+from orcalike.launch_protocol.control_lines import (
+    LINE_MAX,
+    Blocked,
+    Cut,
+    Died,
+    Ended,
+    Heal,
+    Joining,
+    Lacks,
+    Role,
+    Sequencer,
+    ToLauncher,
+    Unblocked,
+    encode,
+    parse_for_process,
+)
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.view import Member
 
-LINE_MAX = 1 << 15
-"""A longer line is cut, so that the kernel takes it in one piece."""
-
 _ended: set[int] = set()
 _died: set[int] = set()
-_cut: frozenset[int | None] = frozenset()
+_cut: frozenset[Role] = frozenset()
 _on_ended: list[Callable[[set[int]], None]] = []
 _on_died: list[Callable[[int], None]] = []
-_on_cut: list[Callable[[frozenset[int | None]], None]] = []
-_said: dict[str, str] = {}
+_on_cut: list[Callable[[frozenset[Role]], None]] = []
+_said: dict[str, ToLauncher] = {}
 _spoken: tuple[int, int] | None = None
 """The descriptor of the witness's line, and the process that it belongs to."""
 _reading = False
@@ -77,7 +71,7 @@ def listen_died(listener: Callable[[int], None]) -> None:
             listener(incarnation)
 
 
-def listen_cut(listener: Callable[[frozenset[int | None]], None]) -> None:
+def listen_cut(listener: Callable[[frozenset[Role]], None]) -> None:
     """Call `listener` with those that this process is cut off from: ranks, None for the witness.
 
     Each call replaces what was said before; an empty set is the end of a partition.
@@ -102,24 +96,24 @@ def forget(listener: Callable[..., None]) -> None:
 def hear(line: str) -> bool:
     """Take a line from the launcher; says whether it was one for any process."""
     with _lock:
-        return _take(line.split())
+        return _take(line)
 
 
-def _take(words: list[str]) -> bool:
+def _take(line: str) -> bool:
     global _cut
-    match words:
-        case ["ended", rank] if rank.isdigit():
-            _ended.add(int(rank))
+    match parse_for_process(line):
+        case Ended(rank):
+            _ended.add(rank)
             for on_ended in _on_ended.copy():
                 on_ended(set(_ended))
-        case ["died", incarnation] if incarnation.isdigit():
-            _died.add(int(incarnation))
+        case Died(incarnation):
+            _died.add(incarnation)
             for on_died in _on_died.copy():
-                on_died(int(incarnation))
-        case ["cut", others]:
-            _cut = frozenset(int(rank) if rank.isdigit() else None for rank in others.split(","))
+                on_died(incarnation)
+        case Cut(others):
+            _cut = others
             _call_on_cut()
-        case ["heal"]:
+        case Heal():
             _cut = frozenset()
             _call_on_cut()
         case _:
@@ -138,17 +132,17 @@ def _call_on_cut() -> None:
 def tell_joining(group: str, incarnation: int) -> None:
     """This process asks to be let into the group as this member, or makes the group."""
     _said.pop(group, None)
-    _tell(f"joining {quote(group, safe='')} {incarnation}")
+    _tell(Joining(group, incarnation))
 
 
 def tell_unblocked(group: str) -> None:
     """A primary view was installed; it may be called for each."""
-    _say_once(group, "unblocked")
+    _say_once(Unblocked(group))
 
 
 def tell_sequencer(group: str) -> None:
     """A primary view was installed in which this process orders; it may be called for each."""
-    _say_once(group, "sequencer")
+    _say_once(Sequencer(group))
 
 
 def tell_blocked(group: str, missing: Iterable[Member], rule: str) -> None:
@@ -157,10 +151,8 @@ def tell_blocked(group: str, missing: Iterable[Member], rule: str) -> None:
     When all that is left of a program waits like this, for members whose processes have ended, the
     launcher ends it.
     """
-    missed = ",".join(
-        f"{member.incarnation}:{'w' if member.witness else member.rank}" for member in missing
-    )
-    _say_once(group, "blocked", f" {missed or '-'} {' '.join(rule.split())}")
+    roles = ((member.incarnation, None if member.witness else member.rank) for member in missing)
+    _say_once(Blocked(group, tuple(roles), rule))
 
 
 def tell_lacking(group: str, needed: int, rule: str) -> None:
@@ -168,7 +160,7 @@ def tell_lacking(group: str, needed: int, rule: str) -> None:
 
     When all that is left of a program waits like this, and no more can come, the launcher ends it.
     """
-    _say_once(group, "lacks", f" {needed} {' '.join(rule.split())}")
+    _say_once(Lacks(group, needed, rule))
 
 
 def speak_by(descriptor: int) -> None:
@@ -177,15 +169,15 @@ def speak_by(descriptor: int) -> None:
     _spoken = (descriptor, os.getpid())
 
 
-def _say_once(group: str, what: str, rest: str = "") -> None:
-    if _said.get(group) != what + rest:
-        _said[group] = what + rest
-        _tell(f"{what} {quote(group, safe='')}{rest}")
+def _say_once(said: ToLauncher) -> None:
+    if _said.get(said.group) != said:
+        _said[said.group] = said
+        _tell(said)
 
 
-def _tell(line: str) -> None:
+def _tell(said: ToLauncher) -> None:
     if (descriptor := _descriptor()) is not None:
-        data = line.encode(errors="backslashreplace")[: LINE_MAX - 1] + b"\n"
+        data = encode(said).encode(errors="backslashreplace")[: LINE_MAX - 1] + b"\n"
         with contextlib.suppress(OSError):  # the launcher has gone, and this process goes with it
             os.write(descriptor, data)
 

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from orcalike.errors import OrcalikeError
 from orcalike.runtime.durations import parse_duration
@@ -28,11 +28,31 @@ DEFAULT_NAME = "default"
 """The program's own group."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankEnvironment:
-    """What the launcher says of this process (`ORCALIKE_*`)."""
+OF_ONE_PROCESS = frozenset(
+    {
+        "ORCALIKE_CONTROL_FD",
+        "ORCALIKE_FORMED",
+        "ORCALIKE_KEY_FD",
+        "ORCALIKE_LISTEN",
+        "ORCALIKE_LISTEN_FD",
+        "ORCALIKE_LOCAL_RANK",
+        "ORCALIKE_RANK",
+        "ORCALIKE_RANK_PID",
+        "ORCALIKE_REPORT_FD",
+    }
+)
+"""What a run never inherits from one around it.
 
-    rank: int
+A rank has `ORCALIKE_CONTROL_FD` (its end of the line to the launcher) and `ORCALIKE_KEY_FD` as `FD:PID`,
+so that what it starts takes neither for its own. `ORCALIKE_RANK_PID` is the rank's process;
+`ORCALIKE_REPORT_FD`, on which it reports an exception that ends it, is gone when the program begins.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnvironment:
+    """What the launcher says to the witness and to all ranks of a run alike."""
+
     size: int
     address: str
     """Of the witness, or of rank 0 if there is none."""
@@ -40,14 +60,91 @@ class RankEnvironment:
     """"witness" or "rank"."""
     directory: str
     """The run's own folder, for sockets."""
-    listen: str
-    """Where this rank listens for the program's own group, started again or not."""
-    listen_fd: int | None
-    """A socket that listens there, which the launcher made for this rank."""
     seeds: tuple[str, ...]
     """Where the program's own group can be joined: through the witness, or any rank."""
-    formed: frozenset[str]
+    formed: frozenset[str] = frozenset()
     """The groups that were made before this process was started."""
+    job: str = ""
+    """The run's identity."""
+    launcher: int = 0
+    """The launcher's process."""
+    seed: int = 0
+    restarts: int = 0
+    """How often this process was started again."""
+    key_fd: int | None = None
+    """A descriptor that holds the run's key, if its connections need one."""
+
+    def to_environ(self) -> dict[str, str]:
+        """The variables, as a process finds them."""
+        size = str(self.size)
+        environ = {
+            "ORCALIKE_ADDRESS": self.address,
+            "ORCALIKE_JOB_ID": self.job,
+            "ORCALIKE_LAUNCHER": str(self.launcher),
+            "ORCALIKE_LOCAL_WORLD_SIZE": size,
+            "ORCALIKE_NODE_RANK": "0",
+            "ORCALIKE_RESTART_COUNT": str(self.restarts),
+            "ORCALIKE_RUNTIME_DIR": self.directory,
+            "ORCALIKE_SEED": str(self.seed),
+            "ORCALIKE_SEEDS": ",".join(self.seeds),
+            "ORCALIKE_SEQUENCER": self.sequencer,
+            "ORCALIKE_WORLD_SIZE": size,
+        }
+        if self.key_fd is not None:
+            environ["ORCALIKE_KEY_FD"] = str(self.key_fd)
+        if self.formed:
+            names = (quote(name, safe="") for name in sorted(self.formed))
+            environ["ORCALIKE_FORMED"] = ",".join(names)
+        return environ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankEnvironment(RunEnvironment):
+    """What the launcher says to one rank."""
+
+    rank: int
+    listen: str
+    """Where this rank listens for the program's own group, started again or not."""
+    listen_fd: int | None = None
+    """A socket that listens there, which the launcher made for this rank."""
+
+    def to_environ(self) -> dict[str, str]:
+        """The variables; those without a prefix are torchrun's, which other libraries look for."""
+        number, size = str(self.rank), str(self.size)
+        environ = RunEnvironment.to_environ(self) | {
+            "ORCALIKE_LISTEN": self.listen,
+            "ORCALIKE_LOCAL_RANK": number,
+            "ORCALIKE_RANK": number,
+            "LOCAL_RANK": number,
+            "LOCAL_WORLD_SIZE": size,
+            "RANK": number,
+            "WORLD_SIZE": size,
+        }
+        if self.listen_fd is not None:
+            environ["ORCALIKE_LISTEN_FD"] = str(self.listen_fd)
+        return environ
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> RankEnvironment:
+        """What `to_environ` has made; raises KeyError and ValueError if that is not so."""
+        listen_fd = environ.get("ORCALIKE_LISTEN_FD")
+        key_fd = environ.get("ORCALIKE_KEY_FD", "").partition(":")[0]
+        return cls(
+            rank=int(environ["ORCALIKE_RANK"]),
+            size=int(environ["ORCALIKE_WORLD_SIZE"]),
+            address=environ["ORCALIKE_ADDRESS"],
+            sequencer=environ.get("ORCALIKE_SEQUENCER", "witness"),
+            directory=environ["ORCALIKE_RUNTIME_DIR"],
+            listen=environ["ORCALIKE_LISTEN"],
+            listen_fd=int(listen_fd) if listen_fd else None,
+            seeds=tuple(environ["ORCALIKE_SEEDS"].split(",")),
+            formed=find_formed(environ),
+            job=environ.get("ORCALIKE_JOB_ID", ""),
+            launcher=int(environ.get("ORCALIKE_LAUNCHER", "0")),
+            seed=int(environ.get("ORCALIKE_SEED") or 0),
+            restarts=int(environ.get("ORCALIKE_RESTART_COUNT", "0")),
+            key_fd=int(key_fd) if key_fd.isdigit() else None,
+        )
 
     def listen_at(self, name: str) -> str:
         """Where this rank listens for the group of that name: each group has its own address."""
@@ -76,24 +173,12 @@ def find_rank_environment(environ: Mapping[str, str] = os.environ) -> RankEnviro
     if "ORCALIKE_RANK" not in environ or is_ranks_child(environ):
         return None
     try:
-        rank, size = int(environ["ORCALIKE_RANK"]), int(environ["ORCALIKE_WORLD_SIZE"])
-        fd = environ.get("ORCALIKE_LISTEN_FD")
-        launch = RankEnvironment(
-            rank,
-            size,
-            environ["ORCALIKE_ADDRESS"],
-            environ.get("ORCALIKE_SEQUENCER", "witness"),
-            environ["ORCALIKE_RUNTIME_DIR"],
-            environ["ORCALIKE_LISTEN"],
-            int(fd) if fd else None,
-            tuple(environ["ORCALIKE_SEEDS"].split(",")),
-            find_formed(environ),
-        )
+        launch = RankEnvironment.from_environ(environ)
     except KeyError as error:
         raise OrcalikeError(f"ORCALIKE_RANK is set, but {error.args[0]} is not") from None
     except ValueError as error:
         raise OrcalikeError(f"what the launcher set makes no sense: {error}") from None
-    if not 0 <= rank < size or launch.sequencer not in ("witness", "rank"):
+    if not 0 <= launch.rank < launch.size or launch.sequencer not in ("witness", "rank"):
         raise OrcalikeError(f"what the launcher set makes no sense: {launch}")
     return launch
 

@@ -18,10 +18,11 @@ import signal
 import time
 from functools import partial
 
+from orcalike.launch_protocol.control_lines import Quit, Role
 from orcalike.launcher import outcome, processes
 from orcalike.launcher.chaos import Chaos
 from orcalike.launcher.chaos_socket import ControlSocket
-from orcalike.launcher.group_status import Loss, Role
+from orcalike.launcher.group_status import Loss
 from orcalike.launcher.job import Job, Options, check_number
 from orcalike.launcher.outcome import Ending, Outcome, Report
 from orcalike.launcher.output_relay import OutputRelay
@@ -141,7 +142,7 @@ class _Launcher:
         spared = {self.reaper.pid}
         if (witness := self.table.witness) is not None:
             spared.add(witness.pid)
-            witness.tell("quit")
+            witness.tell(Quit())
             self.timers.at("witness", ASK_SECONDS, partial(witness.signal, signal.SIGKILL))
         processes.kill_orphans(spared)
         self.timers.at("output", 2 * ASK_SECONDS, self.relay.give_up_reading)

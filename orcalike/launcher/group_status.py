@@ -1,6 +1,6 @@
 """What the processes of a run say of their groups, and what follows from it.
 
-They say it by the lines of `orcalike.launch_protocol.control_channel`. From them the launcher knows which member orders, which
+They say it by the lines of `launch_protocol.control_lines`. From them the launcher knows which member orders, which
 groups have been made, which members have certainly died, and whether a group is blocked for good:
 what is left of it waits for members whose processes have ended. No process can take such a member's
 place, a process that is started again neither: what a member knew died with it (H1, H9).
@@ -11,13 +11,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import unquote
 
-#: A process of the run: a rank, or None for the witness.
-Role = int | None
+from orcalike.launch_protocol.control_lines import (
+    Blocked,
+    Joining,
+    Lacks,
+    Role,
+    Sequencer,
+    Unblocked,
+    parse_for_launcher,
+)
 
-#: A line longer than this is no line of ours.
-LINE_MAX = 1 << 16
 #: More groups, or members of one process, than this are not believed.
 NAMES_MAX = 4096
 
@@ -83,25 +87,24 @@ class Groups:
 
     def hear(self, role: Role, line: str) -> None:
         """Take a line that a process said; what is none of ours is let pass."""
-        match line.split(maxsplit=3):
-            case ["joining", name, incarnation] if incarnation.isdigit():
-                self._place(role, name, Place("joining"))
+        match parse_for_launcher(line):
+            case Joining(group, incarnation):
+                self._place(role, group, Place("joining"))
                 mine = self._incarnations.setdefault(role, set())
                 if len(mine) < NAMES_MAX:
-                    mine.add(int(incarnation))
-            case [("unblocked" | "sequencer") as what, name]:
-                self._place(role, name, Place("in"))
-                if what == "sequencer" and (group := self._groups.get(unquote(name))):
-                    group.sequencer, group.ordered = role, True
-            case ["blocked", name, members, *rule]:
-                missing = _parse_members(members)
-                if missing is not None:
-                    self._place(role, name, Place("blocked", missing, "".join(rule)))
-            case ["lacks", name, needed, *rule] if needed.isdigit():
-                self._place(role, name, Place("lacking", (), "".join(rule), int(needed)))
+                    mine.add(incarnation)
+            case Unblocked(group):
+                self._place(role, group, Place("in"))
+            case Sequencer(group):
+                self._place(role, group, Place("in"))
+                if found := self._groups.get(group):
+                    found.sequencer, found.ordered = role, True
+            case Blocked(group, missing, rule):
+                self._place(role, group, Place("blocked", missing, rule))
+            case Lacks(group, needed, rule):
+                self._place(role, group, Place("lacking", (), rule, needed))
 
     def _place(self, role: Role, name: str, place: Place) -> None:
-        name = unquote(name)
         if name not in self._groups and len(self._groups) >= NAMES_MAX:
             return
         group = self._groups.setdefault(name, Group())
@@ -159,14 +162,3 @@ class Groups:
         if place.state == "blocked":
             return bool(place.missing) and self.died.issuperset(i for i, _ in place.missing)
         return place.state == "joining"
-
-
-def _parse_members(text: str) -> tuple[tuple[int, Role], ...] | None:
-    """`12:0,34:w` as ((12, 0), (34, None)); None for what is not like that."""
-    members: list[tuple[int, Role]] = []
-    for member in () if text == "-" else text.split(","):
-        incarnation, _, role = member.partition(":")
-        if not incarnation.isdigit() or not (role == "w" or role.isdigit()):
-            return None
-        members.append((int(incarnation), None if role == "w" else int(role)))
-    return tuple(members)

@@ -1,7 +1,6 @@
 """What a run is asked to do, and what is made for it: directory, address, environment.
 
-The environment's names are those of docs/command-line.md: `ORCALIKE_*`, and torchrun's four besides,
-so that programs written for it find their rank.
+The variables themselves are written by `launch_protocol.environment`.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
-from urllib.parse import quote
+from typing import Any, Literal
+
+from orcalike.launch_protocol.environment import OF_ONE_PROCESS, RankEnvironment, RunEnvironment
 
 #: The bytes of a run's key (`orcalike.transport.drivers.proof`, which is not loaded here).
 KEY_SIZE = 32
@@ -26,18 +26,6 @@ MEMBERS_MAX = 1024
 SOCKET_PATH_MAX = 107
 #: The longest path below the runtime directory of the user: an endpoint's datagram socket.
 _LONGEST = "/orcalike/01234567/0123456789abcdef.12345~"
-#: What is never inherited from a run around this one.
-_OF_ONE_RANK = {
-    "ORCALIKE_CONTROL_FD",
-    "ORCALIKE_FORMED",
-    "ORCALIKE_KEY_FD",
-    "ORCALIKE_LISTEN",
-    "ORCALIKE_LISTEN_FD",
-    "ORCALIKE_LOCAL_RANK",
-    "ORCALIKE_RANK",
-    "ORCALIKE_RANK_PID",
-}
-
 
 FILES_OF_RANK, FILES_OF_LAUNCHER = 5, 10
 """Open files of the launcher while a rank runs, and beside those: so many at the least."""
@@ -190,56 +178,52 @@ class Job:
             parts.append(f"{cores()} cores: with so many members joining takes long")
         return f"[orcalike] {' · '.join(parts)}"
 
-    def base_environment(self, restarts: int = 0, formed: Sequence[str] = ()) -> dict[str, str]:
-        """What the witness and all ranks have alike.
+    def witness_environment(self, restarts: int = 0, formed: Sequence[str] = ()) -> dict[str, str]:
+        """The environment of the witness.
 
         `restarts` is how often this process was started again, `formed` the groups that were made
         before, which it must join and not make.
         """
-        size = str(self.options.nprocs)
-        environment = {
-            name: value for name, value in os.environ.items() if name not in _OF_ONE_RANK
-        }
-        environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(self.options.nprocs)))
-        if environment.get("PYTHONHASHSEED", "random") == "random":
-            environment["PYTHONHASHSEED"] = str(self.seed % 2**32)
-        environment |= {
-            "ORCALIKE_ADDRESS": self.address,
-            "ORCALIKE_JOB_ID": self.identity,
-            "ORCALIKE_LAUNCHER": str(os.getpid()),
-            "ORCALIKE_LOCAL_WORLD_SIZE": size,
-            "ORCALIKE_NODE_RANK": "0",
-            "ORCALIKE_RESTART_COUNT": str(restarts),
-            "ORCALIKE_RUNTIME_DIR": str(self.directory),
-            "ORCALIKE_SEED": str(self.seed),
-            "ORCALIKE_SEEDS": ",".join(dict.fromkeys([self.address, *self.addresses])),
-            "ORCALIKE_SEQUENCER": self.options.sequencer,
-            "ORCALIKE_WORLD_SIZE": size,
-            "PYTHONUNBUFFERED": "1",
-        }
-        if self.key_fd >= 0:
-            environment["ORCALIKE_KEY_FD"] = str(self.key_fd)
-        if formed:
-            environment["ORCALIKE_FORMED"] = ",".join(quote(name, safe="") for name in formed)
-        return environment
+        return self._inherited() | RunEnvironment(**self._of_the_run(restarts, formed)).to_environ()
 
     def rank_environment(
         self, rank: int, restarts: int = 0, formed: Sequence[str] = ()
     ) -> dict[str, str]:
         """The environment of one rank; what `-x` set comes on top."""
-        number, size = str(rank), str(self.options.nprocs)
-        environment = self.base_environment(restarts, formed) | {
-            "ORCALIKE_LISTEN": self.addresses[rank],
-            "ORCALIKE_LOCAL_RANK": number,
-            "ORCALIKE_RANK": number,
-            "LOCAL_RANK": number,
-            "LOCAL_WORLD_SIZE": size,
-            "RANK": number,
-            "WORLD_SIZE": size,
+        listens = rank == 0 and self.options.sequencer == "rank" and self.listener is not None
+        ours = RankEnvironment(
+            **self._of_the_run(restarts, formed),
+            rank=rank,
+            listen=self.addresses[rank],
+            listen_fd=self.listener.fileno() if listens and self.listener else None,
+        )
+        return self._inherited() | ours.to_environ() | dict(self.options.environment)
+
+    def _inherited(self) -> dict[str, str]:
+        """What comes from the launcher's own environment, and what Python and libraries look for."""
+        environment = {
+            name: value for name, value in os.environ.items() if name not in OF_ONE_PROCESS
         }
-        if rank == 0 and self.options.sequencer == "rank" and self.listener is not None:
-            environment["ORCALIKE_LISTEN_FD"] = str(self.listener.fileno())
-        return environment | dict(self.options.environment)
+        environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(self.options.nprocs)))
+        if environment.get("PYTHONHASHSEED", "random") == "random":
+            environment["PYTHONHASHSEED"] = str(self.seed % 2**32)
+        return environment | {"PYTHONUNBUFFERED": "1"}
+
+    def _of_the_run(self, restarts: int, formed: Sequence[str]) -> dict[str, Any]:
+        """The fields of a `RunEnvironment`."""
+        return {
+            "size": self.options.nprocs,
+            "address": self.address,
+            "sequencer": self.options.sequencer,
+            "directory": str(self.directory),
+            "seeds": tuple(dict.fromkeys([self.address, *self.addresses])),
+            "formed": frozenset(formed),
+            "job": self.identity,
+            "launcher": os.getpid(),
+            "seed": self.seed,
+            "restarts": restarts,
+            "key_fd": self.key_fd if self.key_fd >= 0 else None,
+        }
 
 
 def _bind_tcp(port: int) -> socket.socket:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from orcalike.launch_protocol.control_lines import Cut, Died, Ended, Heal, Role, ToProcess
 from orcalike.launcher import processes
-from orcalike.launcher.group_status import Groups, Role
+from orcalike.launcher.group_status import Groups
 from orcalike.launcher.job import Job
 from orcalike.launcher.processes import Child
 
@@ -19,7 +20,7 @@ class ProcessTable:
         self.witness: Child | None = None
         self.groups = Groups()
         self._ended: list[int] = []
-        self._cuts: dict[Role, str] = {}
+        self._cuts: dict[Role, Cut] = {}
 
     def children(self) -> list[tuple[Role, Child]]:
         """All that run now, the witness last."""
@@ -41,9 +42,9 @@ class ProcessTable:
         else:
             child = self.ranks[role] = processes.start_rank(self.job, role, restarts, formed)
         for rank in self._ended:
-            child.tell(f"ended {rank}")
+            child.tell(Ended(rank))
         for incarnation in sorted(self.groups.died):
-            child.tell(f"died {incarnation}")
+            child.tell(Died(incarnation))
         if role in self._cuts:
             child.tell(self._cuts[role])
         return child
@@ -60,13 +61,13 @@ class ProcessTable:
         else:
             del self.ranks[role]
         for incarnation in sorted(self.groups.end(role)):
-            self._tell_all(f"died {incarnation}")
+            self._tell_all(Died(incarnation))
         return child
 
     def give_up(self, rank: int) -> None:
         """Tell all that a rank has ended which is not started again."""
         self._ended.append(rank)
-        self._tell_all(f"ended {rank}")
+        self._tell_all(Ended(rank))
 
     def hear(self, role: Role, child: Child) -> bool:
         """Take what a process says of its groups; says whether more may come."""
@@ -81,17 +82,16 @@ class ProcessTable:
         for part in parts:
             others = [role for other in parts if other is not part for role in other]
             for role in part:
-                names = sorted("w" if other is None else str(other) for other in others)
-                self._cuts[role] = f"cut {','.join(names)}"
+                self._cuts[role] = Cut(frozenset(others))
         for role, child in self.children():
-            child.tell(self._cuts.get(role, "heal"))
+            child.tell(self._cuts.get(role, Heal()))
 
     def heal(self) -> bool:
         """Let all reach each other again; says whether they could not."""
         was_cut, self._cuts = bool(self._cuts), {}
-        self._tell_all("heal")
+        self._tell_all(Heal())
         return was_cut
 
-    def _tell_all(self, line: str) -> None:
+    def _tell_all(self, said: ToProcess) -> None:
         for _, child in self.children():
-            child.tell(line)
+            child.tell(said)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from orcalike.launch_protocol.control_lines import LINE_MAX, ToProcess, encode
 from orcalike.launcher import bootstrap
-from orcalike.launcher.group_status import LINE_MAX
 from orcalike.launcher.job import Job
 
 #: What is kept of a traceback.
@@ -80,15 +80,15 @@ class Child:
         os.close(self.pidfd)
         return self.process.wait()
 
-    def tell(self, line: str) -> None:
-        """Write a line to the process; nothing happens where it has gone, or never reads."""
+    def tell(self, said: ToProcess) -> None:
+        """Say it to the process; nothing happens if it has gone, or never reads."""
         with contextlib.suppress(OSError):
-            self.control.send(line.encode() + b"\n")
+            self.control.send(encode(said).encode() + b"\n")
 
     def hear(self) -> list[str] | None:
         """The whole lines that the process has told since; None when no more can come."""
         try:
-            data = self.control.recv(LINE_MAX)
+            data = self.control.recv(2 * LINE_MAX)
         except BlockingIOError:
             return []
         except OSError:
@@ -140,7 +140,7 @@ def start_witness(job: Job, restarts: int = 0, formed: Sequence[str] = ()) -> Ch
     # -P: no file of the current directory stands in for a module that the witness imports.
     command = [sys.executable, "-P", "-m", "orcalike.launcher.witness"]
     command += ["--listen-fd", str(listen), "--control-fd", str(control), "--address", job.address]
-    environment = job.base_environment(restarts, formed)
+    environment = job.witness_environment(restarts, formed)
     passed = [listen, control, *([job.key_fd] if job.key_fd >= 0 else [])]
     with theirs:
         child = _start(command, environment, passed, ours, stdin=subprocess.DEVNULL)

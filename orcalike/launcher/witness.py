@@ -22,6 +22,7 @@ import time
 import msgpack
 
 from orcalike.launch_protocol import control_channel
+from orcalike.launch_protocol.control_lines import Ended, Quit, parse_for_process
 from orcalike.launch_protocol.environment import (
     find_addresses,
     find_detection,
@@ -181,12 +182,12 @@ class Witness:
 
     def command(self, line: str) -> None:
         """A line from the launcher: `ended RANK`, `quit`, or what any process is told."""
-        match line.split():
-            case ["ended", rank] if rank.isdigit():
-                self.ended.add(int(rank))
+        match parse_for_process(line):
+            case Ended(rank):
+                self.ended.add(rank)
                 for seat in self.seats.values():
                     self.pump.call(seat.stack.nudge, seat)
-            case ["quit"]:
+            case Quit():
                 self.pump.stopped = True
             case _:
                 if not control_channel.hear(line):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from orcalike.launch_protocol import control_channel
+from orcalike.launch_protocol.control_lines import Unblocked
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.processes import Child
 from orcalike.transport.view import Member
@@ -147,7 +148,7 @@ def test_forked_child_says_nothing(line: socket.socket) -> None:
 def test_launcher_that_has_gone_is_no_error(line: socket.socket) -> None:
     line.close()
     control_channel.tell_unblocked("default")
-    assert control_channel._said == {"default": "unblocked"}
+    assert control_channel._said == {"default": Unblocked("default")}
 
 
 def test_the_witness_speaks_by_a_descriptor(line: socket.socket, tmp_path: Path) -> None:

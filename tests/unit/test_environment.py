@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from orcalike.errors import OrcalikeError
+from orcalike.launch_protocol.control_lines import (
+    Blocked,
+    Cut,
+    Died,
+    Ended,
+    Heal,
+    Joining,
+    Lacks,
+    Quit,
+    Sequencer,
+    ToLauncher,
+    ToProcess,
+    Unblocked,
+    encode,
+    parse_for_launcher,
+    parse_for_process,
+)
 from orcalike.launch_protocol.environment import (
+    OF_ONE_PROCESS,
+    RankEnvironment,
+    RunEnvironment,
     find_detection,
     find_formed,
     find_rank_environment,
     find_seeds,
 )
 
+ROOT = Path(__file__).parents[2]
 ADDRESSES = ("unix:/run/r0", "unix:/run/r1", "unix:/run/r2")
 
 
@@ -98,3 +122,87 @@ def test_what_is_no_detection_time(text: str) -> None:
         ValueError, match=f"ORCALIKE_DETECTION={text}: a duration such as 500ms, from 0.01 to 86400"
     ):
         find_detection({"ORCALIKE_DETECTION": text})
+
+
+RUN = {
+    "size": 3,
+    "address": "unix:/run/witness",
+    "sequencer": "witness",
+    "directory": "/run",
+    "seeds": ("unix:/run/witness", *ADDRESSES),
+    "formed": frozenset({"default", "a, %group"}),
+    "job": "01ab",
+    "launcher": 77,
+    "seed": 5,
+    "restarts": 2,
+    "key_fd": 9,
+}
+
+
+@pytest.mark.parametrize("listen_fd", [None, 7])
+def test_what_the_launcher_writes_is_what_a_rank_reads(listen_fd: int | None) -> None:
+    given = RankEnvironment(**RUN, rank=1, listen=ADDRESSES[1], listen_fd=listen_fd)  # type: ignore[arg-type]
+    environ = given.to_environ()
+    assert RankEnvironment.from_environ(environ) == given
+    assert find_rank_environment(environ) == given
+    assert (environ["RANK"], environ["WORLD_SIZE"], environ["LOCAL_RANK"]) == ("1", "3", "1")
+
+
+def test_the_witness_has_no_rank() -> None:
+    environ = RunEnvironment(**RUN).to_environ()  # type: ignore[arg-type]
+    assert not environ.keys() & {"ORCALIKE_RANK", "ORCALIKE_LISTEN", "RANK"}
+    assert find_rank_environment(environ) is None
+    assert find_formed(environ) == {"default", "a, %group"}
+    assert find_seeds("default", environ) == RUN["seeds"]
+
+
+def test_every_variable_of_a_launched_process_is_named_in_one_module() -> None:
+    """What other modules name is one of these, or one that a user may set (docs/command-line.md)."""
+    named = set(RankEnvironment(**RUN, rank=0, listen="", listen_fd=1).to_environ())  # type: ignore[arg-type]
+    manual = (ROOT / "docs" / "command-line.md").read_text()
+    known = named | OF_ONE_PROCESS | set(re.findall(r"`(ORCALIKE_\w+)", manual))
+    used = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for folder in ("orcalike", "runtime", "transport")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in re.findall(r"\"(ORCALIKE_\w+)\"", path.read_text())
+    }
+    assert {name for _, name in used} >= {"ORCALIKE_RANK", "ORCALIKE_KEY_FD"}
+    assert {each for each in used if each[1] not in known} == set()
+
+
+LINES = [
+    Ended(3),
+    Died(2**64 - 1),
+    Cut(frozenset({0, 2, None})),
+    Heal(),
+    Quit(),
+    Joining("a group, %", 5),
+    Unblocked("default"),
+    Sequencer("default"),
+    Blocked("default", ((5, 0), (6, None)), "2 of 5 members are no majority"),
+    Blocked("default", (), ""),
+    Lacks("default", 3, "with resilience 2, 3 members must be there"),
+]
+
+
+@pytest.mark.parametrize("said", LINES, ids=lambda said: type(said).__name__)
+def test_a_line_of_the_control_channel_is_read_as_it_was_written(
+    said: ToProcess | ToLauncher,
+) -> None:
+    line = encode(said)
+    assert "\n" not in line
+    both = parse_for_process(line), parse_for_launcher(line)
+    assert [each for each in both if each is not None] == [said]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", "ended", "ended x", "died -1", "cut", "cut 1,x", "heal 1", "nonsense", "joining g x"),
+        *("blocked g 5:x", "blocked g 5 rule", "lacks g x rule", "unblocked", "unblocked a b"),
+    ],
+)
+def test_any_other_line_is_none(line: str) -> None:
+    assert parse_for_process(line) is None
+    assert parse_for_launcher(line) is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orcalike.launcher.group_status import Groups, Role, names_of
+from orcalike.launch_protocol.control_lines import Role
+from orcalike.launcher.group_status import Groups, names_of
 
 #: The witness, by its place in what the processes say.
 WITNESS = None
