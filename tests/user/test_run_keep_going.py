@@ -263,12 +263,14 @@ def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
         while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.01)
         place = os.environ["ORCALIKE_ADDRESS"].removeprefix("unix:")
         socket.socket(socket.AF_UNIX).connect(place)
+        def is_witness(entry):
+            try:
+                return entry.name.isdigit() and f"unix:{{place}}" in (entry / "cmdline").read_text()
+            except OSError:  # it has ended meanwhile
+                return False
         found = []
         while not found:  # the launcher keeps the socket until the witness has begun
-            found = [
-                entry for entry in pathlib.Path("/proc").iterdir()
-                if entry.name.isdigit() and f"unix:{{place}}" in (entry / "cmdline").read_text()
-            ]
+            found = [entry for entry in pathlib.Path("/proc").iterdir() if is_witness(entry)]
         environment = (found[0] / "environ").read_text().split("\\0")
         print([line for line in environment if "FORMED" in line or "RESTART" in line])
         """
