@@ -9,9 +9,7 @@ its clients, and a first client that counts the round trips that a line of stand
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
-import signal
 import socket
 import sys
 import time
@@ -19,7 +17,7 @@ from typing import cast
 
 import uvloop
 
-SET_PDEATHSIG = 1
+from orcalike.launcher.bootstrap import die_with_parent
 
 
 class Server(asyncio.Protocol):
@@ -88,9 +86,10 @@ async def measure(end: socket.socket, size: int) -> None:
 
 def start_child() -> bool:
     """Whether this is the child, which ends with its parent."""
+    parent = os.getpid()
     if os.fork():
         return False
-    ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent(parent)
     return True
 
 

@@ -86,11 +86,15 @@ static void measure(int fd, size_t size)
 /* A child that ends with this process. */
 static int start_child(void)
 {
+    int parent = getpid();
     int pid = fork();
     if (pid < 0)
         fail("fork");
-    if (pid == 0)
+    if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)        /* it ended before it was asked for */
+            exit(1);
+    }
     return pid;
 }
 

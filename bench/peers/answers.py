@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import repeat
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -162,7 +163,9 @@ def running(command: Sequence[str | Path], **streams: Any) -> Iterator[subproces
 
     To be started while there are no threads yet.
     """
-    process = subprocess.Popen(command, preexec_fn=_end_with_parent, **streams)  # noqa: PLW1509
+    parent = os.getpid()
+    end_with_parent = partial(_end_with_parent, parent)
+    process = subprocess.Popen(command, preexec_fn=end_with_parent, **streams)  # noqa: PLW1509
     try:
         yield process
     finally:
@@ -170,8 +173,10 @@ def running(command: Sequence[str | Path], **streams: Any) -> Iterator[subproces
         process.wait()
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(parent: int) -> None:
     ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before it was asked for
+        os._exit(1)
 
 
 def until(true: Callable[[], object], what: str) -> None:

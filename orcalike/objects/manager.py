@@ -94,7 +94,7 @@ class Manager:
         """A barrier; no action can be given to it."""
         if action is not None:
             raise TypeError(
-                "this barrier takes no action: call it where `wait` has returned 0, and wait again"
+                "this barrier takes no action: call it if `wait` has returned 0, and wait again"
             )
         return proxies.BarrierProxy(*self._share("Barrier", parties, timeout))
 
