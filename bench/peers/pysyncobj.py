@@ -22,10 +22,10 @@ from pysyncobj.batteries import ReplCounter
 
 from orcalike.bench.peers.answers import MEMBERS, Team, Turns, each, local, serve, until
 
-PATIENCE = {"raftMinTimeout": 2.0, "raftMaxTimeout": 3.0, "connectionTimeout": 10.0}
+TIMEOUTS = {"raftMinTimeout": 2.0, "raftMaxTimeout": 3.0, "connectionTimeout": 10.0}
 """Seconds until a node offers to lead: longer than a busy leader is silent."""
 
-MORE_PATIENCE = PATIENCE | {"raftMinTimeout": 8.0, "raftMaxTimeout": 9.0}
+LONGER_TIMEOUTS = TIMEOUTS | {"raftMinTimeout": 8.0, "raftMaxTimeout": 9.0}
 """Of the node that measures: another one is sooner."""
 
 ANSWERS_WITHIN = 30.0
@@ -42,7 +42,7 @@ class Node:
         conf = SyncObjConf(
             appendEntriesUseBatch=batch,
             connectionRetryTime=0.1,
-            **(PATIENCE if number else MORE_PATIENCE),
+            **(TIMEOUTS if number else LONGER_TIMEOUTS),
         )
         others = addresses[:number] + addresses[number + 1 :]
         self.counter = ReplCounter()

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.campaign.bars import Bar, Figure, Scale, percentile
-from tests.campaign.crew import Crew, Member, Settings, Stuck
+from tests.campaign.crew import Member, Processes, Settings, Stuck
 
 MEMBERS_MIN, MEMBERS_MAX = 4, 12
-PATIENCE = 300.0
+DEADLINE = 300.0
 """Seconds that anything may take beside so much else; past that the run is stuck."""
 STOP_EVERY = 20
 """One is stopped after so many changes."""
@@ -74,7 +74,7 @@ class Run:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.dice = random.Random(seed)
-        self.crew = Crew(folder, Settings(degree=1, interval=0.2, objects=1), seed)
+        self.processes = Processes(folder, Settings(degree=1, interval=0.2, objects=1), seed)
         self.folder = folder
         self.outcome = Outcome()
         self.stopped: set[int] = set()
@@ -84,7 +84,7 @@ class Run:
         """Come and go for so long; then all leave."""
         outcome = self.outcome
         try:
-            while len(self.crew.members) < MEMBERS_MIN:
+            while len(self.processes.members) < MEMBERS_MIN:
                 self.join(1)
             end = time.monotonic() + seconds
             while time.monotonic() < end:
@@ -93,55 +93,55 @@ class Run:
                 if outcome.changes % STOP_EVERY == 0:
                     self.stop()
             self.settle("all in one view in the end")
-            self.crew.finish()
+            self.processes.finish()
         except Stuck as why:
             outcome.wrong.append(str(why))
         finally:
-            self.crew.end()
-        for member in self.crew.members:
+            self.processes.end()
+        for member in self.processes.members:
             self.judge(member)
         return outcome
 
     def settle(self, what: str) -> None:
         """All that are there agree on the members."""
-        self.crew.until(self.crew.agreed, what, PATIENCE)
+        self.processes.until(self.processes.agreed, what, DEADLINE)
 
     def change(self) -> None:
         """Some join at once, or one leaves."""
-        inside = len(self.crew.inside())
+        inside = len(self.processes.inside())
         if inside <= MEMBERS_MIN or (inside < MEMBERS_MAX and self.dice.random() < 0.5):
             self.join(self.dice.randint(1, min(3, MEMBERS_MAX - inside)))
         else:
-            gone = self.dice.choice(self.crew.by_age())
+            gone = self.dice.choice(self.processes.by_age())
             gone.tell("stop")
             gone.tell("leave")
-            self.crew.until(lambda: not gone.runs, f"member {gone.number} leaves", PATIENCE)
+            self.processes.until(lambda: not gone.runs, f"member {gone.number} leaves", DEADLINE)
 
     def join(self, count: int) -> None:
         """So many join at once."""
-        coming = [self.crew.start() for _ in range(count)]
+        coming = [self.processes.start() for _ in range(count)]
         for member in coming:
-            self.crew.until(
+            self.processes.until(
                 lambda member=member: member.view or not member.runs,  # type: ignore[misc]
                 f"member {member.number} joins",
-                PATIENCE,
+                DEADLINE,
             )
             self.outcome.joins += 1
 
     def stop(self) -> None:
         """One stands still until the group goes on without it, and goes on itself then."""
         self.settle("all in one view before a stop")
-        gone = self.dice.choice(self.crew.by_age())
-        before, others = gone.incarnation, [m for m in self.crew.inside() if m is not gone]
+        gone = self.dice.choice(self.processes.by_age())
+        before, others = gone.incarnation, [m for m in self.processes.inside() if m is not gone]
         self.stopped.add(gone.number)
         gone.signal(signal.SIGSTOP)
         began = time.monotonic()
         out = f"member {gone.number} is out"
-        self.crew.until(lambda: all(before not in m.members for m in others), out, PATIENCE)
+        self.processes.until(lambda: all(before not in m.members for m in others), out, DEADLINE)
         self.outcome.outs.append(time.monotonic() - began)
         gone.signal(signal.SIGCONT)
         back = f"member {gone.number} is in again"
-        self.crew.until(lambda: gone.incarnation != before or not gone.runs, back, PATIENCE)
+        self.processes.until(lambda: gone.incarnation != before or not gone.runs, back, DEADLINE)
 
     def judge(self, member: Member) -> None:
         """Whether it was ever taken for dead, and how it ended."""

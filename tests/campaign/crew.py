@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
-PATIENCE = 60.0
+DEADLINE = 60.0
 """Seconds that anything may take; past that the run is stuck."""
 
 
@@ -68,7 +68,7 @@ class Member:
             self.process.send_signal(number)
 
 
-class Crew:
+class Processes:
     """Starts members, hears them, and ends them all in the end."""
 
     def __init__(self, folder: Path, settings: Settings, seed: int) -> None:
@@ -134,9 +134,9 @@ class Crew:
         with self._heard:
             self._heard.notify_all()
 
-    def until(self, holds: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
+    def until(self, holds: Callable[[], object], what: str, timeout: float = DEADLINE) -> None:
         """Wait until something holds; raises Stuck if it never does."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout
         with self._heard:
             while not holds():
                 rest = end - time.monotonic()

@@ -17,7 +17,7 @@ from pathlib import Path
 from orcalike.history_check.judge import judge_histories
 from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale, percentile
-from tests.campaign.crew import Crew, Settings, Stuck
+from tests.campaign.crew import Processes, Settings, Stuck
 from tests.campaign.models import model_of
 from tests.campaign.real import Run, Strike, pauses
 
@@ -138,46 +138,46 @@ def measure_judged(scale: Scale) -> list[Figure]:
     return [Figure("G11", text, JUDGED.delivered >= scale.of(200_000, 1_000_000))]
 
 
-def started(folder: Path, settings: Settings, seed: int, size: int) -> Crew:
+def started(folder: Path, settings: Settings, seed: int, size: int) -> Processes:
     """A group of that size, all in one view."""
-    crew = Crew(folder, settings, seed)
+    processes = Processes(folder, settings, seed)
     for _ in range(size):
-        member = crew.start()
-        crew.until(lambda member=member: member.view or not member.runs, "a member joins")  # type: ignore[misc]
-    crew.until(crew.agreed, "all in one view")
-    return crew
+        member = processes.start()
+        processes.until(lambda member=member: member.view or not member.runs, "a member joins")  # type: ignore[misc]
+    processes.until(processes.agreed, "all in one view")
+    return processes
 
 
-def end(crew: Crew, degree: int) -> list[str]:
+def end(processes: Processes, degree: int) -> list[str]:
     """All leave, and their histories are judged."""
     stuck: list[str] = []
     try:
-        crew.finish()
+        processes.finish()
     except Stuck as why:
         stuck.append(str(why))
     finally:
-        crew.end()
-    histories = load(crew.folder / "history")
+        processes.end()
+    histories = load(processes.folder / "history")
     verdict = judge_histories(histories, degree, model_of)
     for each in verdict.violations[:3]:
-        stuck.append(f"{crew.folder}: {each}")
+        stuck.append(f"{processes.folder}: {each}")
     JUDGED.delivered += verdict.delivered
     if not stuck:
-        shutil.rmtree(crew.folder)
+        shutil.rmtree(processes.folder)
     return stuck
 
 
 def measure_false_suspicion(scale: Scale) -> list[Figure]:
     """G14: five members that write as fast as they can, on all there is of the machine."""
     seconds = scale.of(300, 3_600)
-    crew = started(
+    processes = started(
         Path(tempfile.mkdtemp(prefix="orcalike-")), Settings(degree=1, interval=0.02), 14, 5
     )
-    before = crew.inside()[0].view
+    before = processes.inside()[0].view
     time.sleep(seconds)
-    after = [member.view for member in crew.inside()]
+    after = [member.view for member in processes.inside()]
     changes = max(view[1] for view in after) - before[1]
-    wrong = end(crew, 1)
+    wrong = end(processes, 1)
     return [Figure("G14", f"{changes} changes in {seconds} s", not changes and not wrong, wrong)]
 
 
@@ -186,25 +186,25 @@ def measure_flush(scale: Scale) -> list[Figure]:
 
     Not as fast as it can: if all cores are taken, the scheduler's turns are what is measured.
     """
-    crew = started(Path(tempfile.mkdtemp(prefix="orcalike-")), Settings(interval=0.005), 16, 6)
+    processes = started(Path(tempfile.mkdtemp(prefix="orcalike-")), Settings(interval=0.005), 16, 6)
     strikes = []
     for _ in range(scale.of(10, 30)):
         time.sleep(0.3)
-        youngest = crew.by_age()[-1]
+        youngest = processes.by_age()[-1]
         youngest.tell("stop")
-        crew.until(lambda member=youngest: member.stopped or not member.runs, "the youngest stops")  # type: ignore[misc]
+        processes.until(lambda it=youngest: it.stopped or not it.runs, "the youngest stops")  # type: ignore[misc]
         time.sleep(0.1)
         strikes.append(Strike(time.monotonic_ns(), "leave", [youngest.incarnation]))
         youngest.tell("leave")
-        crew.until(lambda member=youngest: not member.runs, "the youngest leaves")  # type: ignore[misc]
+        processes.until(lambda it=youngest: not it.runs, "the youngest leaves")  # type: ignore[misc]
         time.sleep(0.2)
         strikes.append(Strike(time.monotonic_ns(), "none"))
-        crew.start()
-        crew.until(lambda: len(crew.inside()) == 6 and crew.agreed(), "six again")
-    folder = crew.folder
+        processes.start()
+        processes.until(lambda: len(processes.inside()) == 6 and processes.agreed(), "six again")
+    folder = processes.folder
     kept = folder.with_name(folder.name + "-kept")
     shutil.copytree(folder / "history", kept)
-    wrong = end(crew, 0)
+    wrong = end(processes, 0)
     found = pauses(load(kept), [strike for strike in strikes if strike.fault == "leave"])
     shutil.rmtree(kept)
     p50 = percentile(found, 0.5)
@@ -216,13 +216,13 @@ def measure_storm(scale: Scale) -> list[Figure]:
     seconds, degree = scale.of(120, 600), 1
     dice = random.Random(25)
     settings = Settings(degree=degree, interval=5 * 2 / 200)
-    crew = started(Path(tempfile.mkdtemp(prefix="orcalike-")), settings, 25, 4)
+    processes = started(Path(tempfile.mkdtemp(prefix="orcalike-")), settings, 25, 4)
     start, changes = time.monotonic(), 0
     while time.monotonic() - start < seconds:
-        inside = crew.by_age()
-        coming = sum(member.runs for member in crew.members) - len(inside)
+        inside = processes.by_age()
+        coming = sum(member.runs for member in processes.members) - len(inside)
         if len(inside) + coming <= 5 or (len(inside) + coming < 12 and dice.random() < 0.5):
-            crew.start()
+            processes.start()
         elif dice.random() < 0.2:
             dice.choice(inside).signal(signal.SIGKILL)
         else:
@@ -234,11 +234,13 @@ def measure_storm(scale: Scale) -> list[Figure]:
     came = time.monotonic()
     wrong: list[str] = []
     try:
-        crew.until(lambda: crew.inside() and crew.agreed(), "one view after the storm")
+        processes.until(
+            lambda: processes.inside() and processes.agreed(), "one view after the storm"
+        )
     except Stuck as why:
         wrong.append(str(why))
     rest = time.monotonic() - came
-    wrong += end(crew, degree)
+    wrong += end(processes, degree)
     text = f"{changes} changes, one view after {rest:.1f} s, {len(wrong)} wrong"
     return [Figure("G25", text, not wrong and rest <= 5, wrong)]
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from orcalike.history_check.judge import Verdict, judge_histories
 from orcalike.history_check.records import History, Violation, load
-from tests.campaign.crew import Crew, Member, Settings, Stuck
+from tests.campaign.crew import Member, Processes, Settings, Stuck
 from tests.campaign.models import model_of
 
 STOPS = (0.5, 1.5, 3.0, 10.0)
@@ -75,7 +75,7 @@ class Run:
         threads = 2  # that write, in each member
         interval = options.n * threads / options.rate if options.rate else 0.0
         settings = Settings(options.r, interval, options.objects, options.failpoints)
-        self.crew = Crew(folder, settings, seed)
+        self.processes = Processes(folder, settings, seed)
         self.folder = folder
         self.strikes: list[Strike] = []
 
@@ -83,19 +83,19 @@ class Run:
         """All cycles, then the end and the judgement."""
         stuck: list[Violation] = []
         try:
-            while len(self.crew.members) < self.options.n:
+            while len(self.processes.members) < self.options.n:
                 self._start()
             for _ in range(cycles):
                 self._settle()
                 self._strike(self.dice.choice(self.options.fault))
                 self._fill_up()
             self._settle()
-            self.crew.finish()
+            self.processes.finish()
         except Stuck as why:
             stuck.append(Violation("I28", "", str(why)))
             time.sleep(0.5)  # until the stacks are written
         finally:
-            self.crew.end()
+            self.processes.end()
         histories = load(self.folder / "history")
         verdict = judge_histories(histories, self.options.r, model_of, self.options.black_box)
         verdict.violations += stuck
@@ -105,28 +105,30 @@ class Run:
         return Outcome(verdict, pauses(histories, self.strikes), len(self.strikes))
 
     def _start(self) -> Member:
-        member = self.crew.start()
-        self.crew.until(lambda: member.view or not member.runs, f"member {member.number} joins")
+        member = self.processes.start()
+        self.processes.until(
+            lambda: member.view or not member.runs, f"member {member.number} joins"
+        )
         if not member.runs:
             raise Stuck(f"member {member.number} ended with {member.process.returncode}")
         return member
 
     def _settle(self) -> None:
         """All are in one view; then they write for a while."""
-        self.crew.until(self.crew.agreed, "all in one view")
+        self.processes.until(self.processes.agreed, "all in one view")
         time.sleep(self.options.between * self.dice.uniform(0.5, 1.5))
 
     def _fill_up(self) -> None:
         """New members for those that are gone, once the others have agreed on that."""
-        self.crew.until(self.crew.agreed, "the others in one view")
-        while len(self.crew.inside()) < self.options.n:
+        self.processes.until(self.processes.agreed, "the others in one view")
+        while len(self.processes.inside()) < self.options.n:
             self._start()
 
     def _troubles(self) -> list[Violation]:
         """Errors that programs had to handle; to join again after Expelled is none."""
         return [
             Violation("pause", member.incarnation, text)
-            for member in self.crew.members
+            for member in self.processes.members
             for text in member.trouble
         ]
 
@@ -153,7 +155,7 @@ class Run:
             targets[0].tell("cut")
 
     def _targets(self, target: str) -> list[Member]:
-        sequencer, *others = self.crew.by_age()
+        sequencer, *others = self.processes.by_age()
         match target:
             case "sequencer":
                 return [sequencer]
@@ -169,7 +171,7 @@ class Run:
         time.sleep(seconds)
         member.signal(signal.SIGCONT)
         time.sleep(self.detection)
-        self.crew.until(self.crew.agreed, "all in one view, the stopped member too")
+        self.processes.until(self.processes.agreed, "all in one view, the stopped member too")
 
 
 def pauses(histories: list[History], strikes: list[Strike]) -> list[float]:

@@ -24,7 +24,7 @@ from tests.campaign.models import model_of
 PROGRAM = Path(__file__).parents[1] / "cluster" / "programs" / "signalled.py"
 HITS = 25
 """Of each kind of call, at each member, in a run."""
-PATIENCE = 300.0
+DEADLINE = 300.0
 """Seconds for a run; each member watches itself for less."""
 
 
@@ -35,7 +35,7 @@ def run(seed: int, members: int, history: bool) -> tuple[int, list[str]]:
         "MEETINGS": str(folder),
         "ORCALIKE_CHECK": "order",
         "PYTHONHASHSEED": "0",
-        "SIGNALLED_PATIENCE": "60",
+        "SIGNALLED_DEADLINE": "60",
     }
     if history:
         environment["ORCALIKE_HISTORY"] = str(folder / "history")
@@ -55,7 +55,7 @@ def run(seed: int, members: int, history: bool) -> tuple[int, list[str]]:
     said = []
     for process in processes:
         try:
-            said.append(process.communicate(timeout=PATIENCE)[0])
+            said.append(process.communicate(timeout=DEADLINE)[0])
         except subprocess.TimeoutExpired:
             process.kill()
             said.append(process.communicate()[0])

@@ -77,7 +77,7 @@ def has_written(writer: Writer, count: int) -> bool:
     return writer.newest >= count
 
 
-class Crew:
+class Processes:
     """The members of one group."""
 
     def __init__(self, programs: Programs) -> None:
@@ -152,10 +152,10 @@ class Crew:
 
 
 @pytest.fixture
-def crew(programs: Programs) -> Crew:
-    """A crew, with a short detection time: what is silent is dead, as deaths are seen at once."""
+def processes(programs: Programs) -> Processes:
+    """None yet, with a short detection time: what is silent is dead, as deaths are seen at once."""
     programs.environment["ORCALIKE_DETECTION"] = "0.2"
-    return Crew(programs)
+    return Processes(programs)
 
 
 @pytest.mark.parametrize(
@@ -181,74 +181,74 @@ def crew(programs: Programs) -> Crew:
     ],
 )
 def test_the_others_go_on(
-    crew: Crew, medium: str, count: int, degree: object, victims: list[int]
+    processes: Processes, medium: str, count: int, degree: object, victims: list[int]
 ) -> None:
     """No writer that is left sees an error, and with r crashes nothing that was known is lost."""
-    crew.start(count, degree, medium)
-    crew.begin()
+    processes.start(count, degree, medium)
+    processes.begin()
     for victim in victims:
-        crew.writers[victim].kill()
-    crew.go_on()
-    crew.check_untroubled()
-    ends = crew.end(lost=degree == 0)
+        processes.writers[victim].kill()
+    processes.go_on()
+    processes.check_untroubled()
+    ends = processes.end(lost=degree == 0)
     assert {end["size"] for end in ends} == {count - len(victims)}
     assert {end["lineage"] for end in ends} == {1}
 
 
-def test_one_after_the_other(crew: Crew) -> None:
+def test_one_after_the_other(processes: Processes) -> None:
     """The sequencer dies, and the next one, and the next: each time the rest is a majority."""
-    crew.start(5, 1)
-    crew.begin()
-    for victim in crew.writers[:3]:
+    processes.start(5, 1)
+    processes.begin()
+    for victim in processes.writers[:3]:
         victim.kill()
-        crew.go_on()
-    crew.check_untroubled()
-    assert {end["size"] for end in crew.end()} == {2}
+        processes.go_on()
+    processes.check_untroubled()
+    assert {end["size"] for end in processes.end()} == {2}
 
 
 @MEDIA
-def test_a_dead_owner_has_nothing(crew: Crew, medium: str) -> None:
+def test_a_dead_owner_has_nothing(processes: Processes, medium: str) -> None:
     """`member_left` runs at the place in the order where the owner is gone; a waiting call goes on."""
-    crew.start(3, 1, medium)
-    for writer in (crew.writers[0], crew.writers[1]):
-        crew.programs.call(f"own.{writer.facts['pid']}")
-    crew.programs.call("begin")  # both want it, one has it, and writes; the other one waits
-    crew.programs.until(
-        lambda: any(writer.newest > 20 for writer in crew.writers[:2]), "one of them owns it"
+    processes.start(3, 1, medium)
+    for writer in (processes.writers[0], processes.writers[1]):
+        processes.programs.call(f"own.{writer.facts['pid']}")
+    processes.programs.call("begin")  # both want it, one has it, and writes; the other one waits
+    processes.programs.until(
+        lambda: any(writer.newest > 20 for writer in processes.writers[:2]), "one of them owns it"
     )
-    owner, waits = sorted(crew.writers[:2], key=lambda writer: -writer.newest)
+    owner, waits = sorted(processes.writers[:2], key=lambda writer: -writer.newest)
     assert waits.newest == 0
     owner.kill()
-    crew.go_on()
-    crew.check_untroubled()
-    assert {end["owner"] for end in crew.end()} == {waits.facts["rank"]}
+    processes.go_on()
+    processes.check_untroubled()
+    assert {end["owner"] for end in processes.end()} == {waits.facts["rank"]}
 
 
 @MEDIA
 @pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("which", [0, 2])
 def test_a_member_that_stood_still_is_out_until_it_joins_again(
-    crew: Crew, medium: str, degree: int, which: int
+    processes: Processes, medium: str, degree: int, which: int
 ) -> None:
     """It gets Expelled for what was under way, none of its late writes is anywhere (I16)."""
-    crew.start(3, degree, medium)
-    crew.begin()
-    standing = crew.writers[which]
-    others = [writer for writer in crew.writers if writer is not standing]
-    crew.programs.stop(standing.process)
-    crew.programs.until(lambda: [other.size for other in others] == [2, 2], "they go on")
-    crew.programs.go_on(standing.process)
-    crew.programs.until(lambda: standing.errors, "it is told")
+    processes.start(3, degree, medium)
+    processes.begin()
+    standing = processes.writers[which]
+    others = [writer for writer in processes.writers if writer is not standing]
+    processes.programs.stop(standing.process)
+    processes.programs.until(lambda: [other.size for other in others] == [2, 2], "they go on")
+    processes.programs.go_on(standing.process)
+    processes.programs.until(lambda: standing.errors, "it is told")
     (error,) = standing.errors
     assert error["error"] == "Expelled"
     assert "rejoin" in error["text"]
     known = standing.acked[standing.facts["incarnation"]]
-    again = crew.order(standing, "rejoin")
+    again = processes.order(standing, "rejoin")
     assert "error" not in again, again
     assert again["rank"] == standing.facts["rank"]
     assert again["before"] > 0  # meanwhile it has shown its last state
-    crew.go_on()
-    ends = crew.end(lost=degree == 0)
+    processes.go_on()
+    ends = processes.end(lost=degree == 0)
     numbers = ends[0]["numbers"][str(standing.facts["incarnation"])]
     assert degree == 0 or known < len(numbers)
     assert len(numbers) <= error["after"]
@@ -256,114 +256,114 @@ def test_a_member_that_stood_still_is_out_until_it_joins_again(
     assert all(writer.errors == [] for writer in others)
 
 
-def test_a_sequencer_that_hangs_is_out_if_the_others_wait_for_it(crew: Crew) -> None:
+def test_a_sequencer_that_hangs_is_out_if_the_others_wait_for_it(processes: Processes) -> None:
     """It beats, so it is not silent; but it does not answer, for `slow_timeout` or so."""
-    crew.programs.environment["ORCALIKE_SLOW_TIMEOUT"] = "4"
-    crew.start(3, 1)
-    crew.begin()
-    hung, *others = crew.writers
-    crew.order(hung, "hang")
-    crew.programs.until(lambda: [other.size for other in others] == [2, 2], "they go on")
+    processes.programs.environment["ORCALIKE_SLOW_TIMEOUT"] = "4"
+    processes.start(3, 1)
+    processes.begin()
+    hung, *others = processes.writers
+    processes.order(hung, "hang")
+    processes.programs.until(lambda: [other.size for other in others] == [2, 2], "they go on")
     hung.kill()
-    crew.go_on()
-    crew.check_untroubled()
-    assert {end["size"] for end in crew.end()} == {2}
+    processes.go_on()
+    processes.check_untroubled()
+    assert {end["size"] for end in processes.end()} == {2}
 
 
-def test_reset_goes_on_with_fewer(crew: Crew) -> None:
+def test_reset_goes_on_with_fewer(processes: Processes) -> None:
     """With r = 1 four of five members must be there; `reset` goes on with two (A05, A14, I9)."""
-    crew.start(5, 1)
-    crew.begin()
-    first, second, *victims = crew.writers
+    processes.start(5, 1)
+    processes.begin()
+    first, second, *victims = processes.writers
     for victim in victims:
         victim.kill()
     rule = "with resilience 1, 4 of 5 members must be there"
     for writer in (first, second):
-        crew.programs.until(partial(_says, writer, rule), "it is blocked")
-    refused = crew.order(second, "reset", "3")
+        processes.programs.until(partial(_says, writer, rule), "it is blocked")
+    refused = processes.order(second, "reset", "3")
     assert refused["error"] == "NotPrimary"
     assert "2 members are there, 3 are asked for" in refused["text"]
     assert first.errors == second.errors == []  # calls wait
-    done = crew.order(second, "reset", "2")
+    done = processes.order(second, "reset", "2")
     assert (done["done"], done["size"]) == ("reset", 2)
     assert done["lineage"] > 1
     for writer in (first, second):
-        check_told_of_loss(crew, writer)
-    crew.go_on()
-    assert [len(writer.errors) for writer in crew.left] == [1, 1]
-    assert {end["lineage"] for end in crew.end(lost=True)} == {done["lineage"]}
+        check_told_of_loss(processes, writer)
+    processes.go_on()
+    assert [len(writer.errors) for writer in processes.left] == [1, 1]
+    assert {end["lineage"] for end in processes.end(lost=True)} == {done["lineage"]}
 
 
 def _says(writer: Writer, text: str) -> bool:
     return text in writer.process.said()
 
 
-def check_told_of_loss(crew: Crew, writer: Writer) -> None:
+def check_told_of_loss(processes: Processes, writer: Writer) -> None:
     """Its next call raises, once, and is not sent."""
-    crew.programs.until(lambda: writer.errors, "it is told that data may be lost")
+    processes.programs.until(lambda: writer.errors, "it is told that data may be lost")
     assert [error["error"] for error in writer.errors] == ["DataLossPossible"]
     assert "what only others held is lost" in writer.process.said()
-    crew.order(writer, "go on")
+    processes.order(writer, "go on")
 
 
-def test_a_member_that_a_reset_left_behind_is_expelled(crew: Crew) -> None:
+def test_a_member_that_a_reset_left_behind_is_expelled(processes: Processes) -> None:
     """The higher lineage goes on, and the members of the other are out when they meet (H1)."""
-    crew.start(4, 1)
-    crew.begin()
-    first, second, *others = crew.writers
+    processes.start(4, 1)
+    processes.begin()
+    first, second, *others = processes.writers
     for other in others:
-        crew.programs.stop(other.process)
-    crew.programs.until(lambda: "is blocked" in first.process.said(), "it is blocked")
-    assert "error" not in crew.order(first, "reset", "2")
+        processes.programs.stop(other.process)
+    processes.programs.until(lambda: "is blocked" in first.process.said(), "it is blocked")
+    assert "error" not in processes.order(first, "reset", "2")
     for writer in (first, second):
-        check_told_of_loss(crew, writer)
-    crew.go_on(first, second)
+        check_told_of_loss(processes, writer)
+    processes.go_on(first, second)
     for other in others:
-        crew.programs.go_on(other.process)
-        crew.programs.until(partial(getattr, other, "errors"), "it is told")
+        processes.programs.go_on(other.process)
+        processes.programs.until(partial(getattr, other, "errors"), "it is told")
         assert [error["error"] for error in other.errors] == ["Expelled"]
-        assert "error" not in crew.order(other, "rejoin")
-    crew.go_on()
-    ends = crew.end(lost=True)
+        assert "error" not in processes.order(other, "rejoin")
+    processes.go_on()
+    ends = processes.end(lost=True)
     assert {end["size"] for end in ends} == {4}
     assert len({end["lineage"] for end in ends}) == 1
 
 
-def test_calls_raise_while_the_group_is_blocked(crew: Crew) -> None:
+def test_calls_raise_while_the_group_is_blocked(processes: Processes) -> None:
     """As it was asked to: those under way, and new ones, until there is a view again."""
-    crew.start(3, 1, blocked="raise")
-    crew.begin()
-    first, *others = crew.writers
+    processes.start(3, 1, blocked="raise")
+    processes.begin()
+    first, *others = processes.writers
     for other in others:
-        crew.programs.stop(other.process)
-    crew.programs.until(lambda: first.errors, "the call under way ends")
+        processes.programs.stop(other.process)
+    processes.programs.until(lambda: first.errors, "the call under way ends")
     assert first.errors[0]["error"] == "NotPrimary"
     assert "it waits for rank 1" in first.errors[0]["text"]
-    late = crew.order(first, "write", "1")
+    late = processes.order(first, "write", "1")
     assert late["error"] == "NotPrimary"
     for other in others:
-        crew.programs.go_on(other.process)
-    crew.programs.until(lambda: "goes on: view" in first.process.said(), "there is a view")
-    crew.order(first, "go on")
-    crew.go_on(first)
+        processes.programs.go_on(other.process)
+    processes.programs.until(lambda: "goes on: view" in first.process.said(), "there is a view")
+    processes.order(first, "go on")
+    processes.go_on(first)
     for other in others:
-        bring_back(crew, other)
-    crew.go_on()
-    crew.end(lost=True)
+        bring_back(processes, other)
+    processes.go_on()
+    processes.end(lost=True)
 
 
-def bring_back(crew: Crew, writer: Writer) -> None:
+def bring_back(processes: Processes, writer: Writer) -> None:
     """Have a member write that was late: it may be blocked first, and hear then that it was expelled."""
     heard = 0
     while True:
-        crew.programs.until(
+        processes.programs.until(
             partial(goes_on, writer, heard, writer.newest + 20), "it goes on, or not"
         )
         if len(writer.errors) == heard:
             return
         heard = len(writer.errors)
         is_out = writer.errors[-1]["error"] == "Expelled"
-        assert "error" not in crew.order(writer, "rejoin" if is_out else "go on")
+        assert "error" not in processes.order(writer, "rejoin" if is_out else "go on")
 
 
 def goes_on(writer: Writer, heard: int, more: int) -> bool:
@@ -371,14 +371,14 @@ def goes_on(writer: Writer, heard: int, more: int) -> bool:
     return len(writer.errors) > heard or has_written(writer, more)
 
 
-def test_leaving_a_blocked_group_takes_no_longer_than_it_may(crew: Crew) -> None:
+def test_leaving_a_blocked_group_takes_no_longer_than_it_may(processes: Processes) -> None:
     """No member is there that could let it go."""
-    crew.start(3, 1)
-    crew.begin()
-    last, *victims = crew.writers
+    processes.start(3, 1)
+    processes.begin()
+    last, *victims = processes.writers
     for victim in victims:
         victim.kill()
-    crew.programs.until(lambda: "is blocked" in last.process.said(), "it is blocked")
+    processes.programs.until(lambda: "is blocked" in last.process.said(), "it is blocked")
     last.process.process.send_signal(signal.SIGINT)
     assert last.process.end() != 0
     assert "was left without its answer: it is blocked" in last.process.said()

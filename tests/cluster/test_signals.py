@@ -108,7 +108,7 @@ def test_a_member_that_stands_still_grows_no_memory(programs: Programs, slow: st
 
 def hit(programs: Programs, members: int, *options: str) -> list[list[Facts]]:
     """What the members of a group tell that signals hit while they call everything there is."""
-    programs.environment["SIGNALLED_PATIENCE"] = str(DEADLINE / 2)
+    programs.environment["SIGNALLED_DEADLINE"] = str(DEADLINE / 2)
     address = f"unix:{programs.directory}/maker"
     how = [str(members), *options]
     processes = [programs.start("signalled.py", "make", address, *how)]

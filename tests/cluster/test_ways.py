@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.cluster.conftest import Facts, Programs
 
 ITEMS = 300
-WAYS = ["sync", "async", "mixed", "looped"]
+MODES = ["sync", "async", "mixed", "looped"]
 
 
 def check(facts: list[Facts], size: int) -> None:
@@ -24,14 +24,14 @@ def check(facts: list[Facts], size: int) -> None:
         assert (fact["wakes"], fact["log"]) == (facts[0]["wakes"], facts[0]["log"])
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_alone(programs: Programs, way: str) -> None:
-    result = programs.python("ways.py", way)
+@pytest.mark.parametrize("mode", MODES)
+def test_alone(programs: Programs, mode: str) -> None:
+    result = programs.python("ways.py", mode)
     assert (result.returncode, result.stderr) == (0, "")
     check([json.loads(result.stdout)], 1)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("size", [1, 3])
-def test_launched(programs: Programs, way: str, size: int) -> None:
-    check(programs.facts("-n", str(size), "ways.py", way), size)
+def test_launched(programs: Programs, mode: str, size: int) -> None:
+    check(programs.facts("-n", str(size), "ways.py", mode), size)

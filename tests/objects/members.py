@@ -17,7 +17,7 @@ from typing import Any
 
 import orcalike as orca
 
-PATIENCE = 100.0
+DEADLINE = 100.0
 
 
 @contextlib.contextmanager
@@ -30,7 +30,7 @@ def members(count: int) -> Iterator[list[orca.Group]]:
         address = f"unix:{Path(folder) / 'group'}"
         groups = [stack.enter_context(orca.join(listen=address))]
         for _ in range(count - 1):
-            joining = orca.join(seeds=address, timeout=PATIENCE)
+            joining = orca.join(seeds=address, timeout=DEADLINE)
             groups.append(stack.enter_context(joining))
         yield groups
 
@@ -55,16 +55,16 @@ class Lab:
         """A new object as each member has it."""
         first = self.share(cls, *args, **kwargs)
         name = self.made[-1][1]
-        return [first, *(group.find(cls, name, timeout=PATIENCE) for group in self.groups[1:])]
+        return [first, *(group.find(cls, name, timeout=DEADLINE) for group in self.groups[1:])]
 
     def compare(self, state: Callable[[Any], Any] = vars) -> None:
         """Fail if the replicas of an object differ; then all of them are dropped."""
         made, self.made = self.made, []
         for group in self.groups[1:]:
-            group.fence(timeout=PATIENCE)
+            group.fence(timeout=DEADLINE)
         for cls, name, shared in made:
             for group in self.groups[1:]:
-                there = group.find(cls, name, timeout=PATIENCE)
+                there = group.find(cls, name, timeout=DEADLINE)
                 seen, wanted = (shown(state(each)) for each in (there, shared))
                 assert seen == wanted, f"{name} differs: {seen:.200} and {wanted:.200}"
             self.groups[0].drop.nowait(shared)
@@ -89,7 +89,7 @@ def run_in_threads(functions: list[Callable[[], None]]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(DEADLINE)
         assert not thread.is_alive(), "it waits for good"
     if errors:
         raise errors[0]

@@ -13,7 +13,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.objects import Barrier, Condition, Election, Event, Lock, Queue, RLock, Semaphore
-from tests.objects.members import PATIENCE, Lab, run_in_threads
+from tests.objects.members import DEADLINE, Lab, run_in_threads
 
 
 def test_tokens_grow_from_holder_to_holder(lab: Lab) -> None:
@@ -41,7 +41,7 @@ def test_another_member_cannot_release(lab: Lab) -> None:
         there.release()
     assert there.holder == lab.groups[0].me
     here.release()
-    assert there.acquire(timeout=PATIENCE)
+    assert there.acquire(timeout=DEADLINE)
     there.release()
     with pytest.raises(RuntimeError, match="release unlocked lock"):
         there.release()
@@ -53,7 +53,7 @@ def test_a_recursive_lock_is_one_threads(lab: Lab) -> None:
         assert first == again
         run_in_threads([lambda: None if not here.acquire(blocking=False) else 1 / 0])  # type: ignore[list-item]
         assert not there.acquire(blocking=False)
-    assert there.acquire(timeout=PATIENCE)
+    assert there.acquire(timeout=DEADLINE)
     there.release()
 
 
@@ -66,7 +66,7 @@ class Looks:
     def look(self) -> bool:
         began, go_on = self.began, self.go_on
         began.set()  # orca: unchecked
-        return go_on.wait(PATIENCE)  # orca: unchecked
+        return go_on.wait(DEADLINE)  # orca: unchecked
 
 
 @orca.shared
@@ -86,7 +86,7 @@ def looked_at(shared: Looks) -> Iterator[None]:
     shared.go_on.clear()
     thread = threading.Thread(target=shared.look)
     thread.start()
-    assert shared.began.wait(PATIENCE)
+    assert shared.began.wait(DEADLINE)
     try:
         yield
     finally:
@@ -132,7 +132,7 @@ def test_several_conditions_on_one_lock(lab: Lab) -> None:
     def wait(condition: Condition, name: str) -> None:
         with condition:
             entered.release()
-            assert condition.wait(PATIENCE)
+            assert condition.wait(DEADLINE)
             seen.append(name)
 
     entered = threading.Semaphore(0)
@@ -143,15 +143,15 @@ def test_several_conditions_on_one_lock(lab: Lab) -> None:
     ]
     for thread in threads:
         thread.start()
-        assert entered.acquire(timeout=PATIENCE)
+        assert entered.acquire(timeout=DEADLINE)
     with conditions[0][2]:  # it has the lock, so all of them wait
         conditions[0][2].notify_all()
-    threads[0].join(PATIENCE)
+    threads[0].join(DEADLINE)
     assert seen == ["left"]
     with conditions[1][0]:
         conditions[1][0].notify_all()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(DEADLINE)
     assert seen == ["left", "right", "right"]
     with left:
         assert not left.wait(0.02)
@@ -168,13 +168,13 @@ class Pair:
         self.stays = stack.enter_context(orca.join(listen=self.address))
         self.leaving = contextlib.ExitStack()
         stack.enter_context(self.leaving)
-        joining = orca.join(seeds=self.address, timeout=PATIENCE)
+        joining = orca.join(seeds=self.address, timeout=DEADLINE)
         self.leaves = self.leaving.enter_context(joining)
 
     def both(self, cls: Any, *args: Any) -> tuple[Any, Any]:
         """An object at both."""
         shared = self.stays.share(cls, cls.__name__, *args)
-        return shared, self.leaves.find(cls, cls.__name__, timeout=PATIENCE)
+        return shared, self.leaves.find(cls, cls.__name__, timeout=DEADLINE)
 
 
 def test_what_a_member_holds_is_released_when_it_leaves(tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_what_a_member_holds_is_released_when_it_leaves(tmp_path: Path) -> None:
         waiting = [here._acquire.nowait(0, 9) for here, _ in pairs[:3]]
         waiting.append(pairs[3][0]._acquire.nowait(9))
         meeting = other_barrier._arrive.nowait()
-        meeting.result(PATIENCE)
+        meeting.result(DEADLINE)
         pair.leaving.close()
         for invocation in waiting:
-            assert invocation.result(PATIENCE)
+            assert invocation.result(DEADLINE)
         assert all(here.token > old for (here, _), old in zip(pairs, before, strict=False))
-        assert (election.campaign(PATIENCE), election.leads()) == (2, True)
+        assert (election.campaign(DEADLINE), election.leads()) == (2, True)
         with pytest.raises(threading.BrokenBarrierError):
             barrier.wait()
 
@@ -212,18 +212,18 @@ def test_a_notification_of_a_member_that_leaves_goes_to_another_one(tmp_path: Pa
         def wait() -> None:
             with here:
                 entered.set()
-                if here.wait(PATIENCE):
+                if here.wait(DEADLINE):
                     woken.set()
 
         entered = threading.Event()
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
-        assert entered.wait(PATIENCE)
+        assert entered.wait(DEADLINE)
         with here:
             here.notify()  # the oldest, which leaves without having gone on
         assert not woken.is_set()
         pair.leaving.close()
-        thread.join(PATIENCE)
+        thread.join(DEADLINE)
         assert woken.is_set()
 
 
@@ -241,7 +241,7 @@ def test_a_permit_that_another_member_has_released_comes_back_once(tmp_path: Pat
         here.release(2)  # its own, and the first of the other one's
         pair.leaving.close()
         for _ in range(3):  # once the other one has left there are three again, and no more
-            assert here.acquire(timeout=PATIENCE)
+            assert here.acquire(timeout=DEADLINE)
         assert here.value == 0
         here.release(3)
         assert here.value == 3

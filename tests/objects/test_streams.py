@@ -11,7 +11,7 @@ import pytest
 import orcalike as orca
 from orcalike.objects import Cache, LifoQueue, PriorityQueue, Queue, ShutDown, Topic
 from orcalike.objects.topics import Subscription
-from tests.objects.members import PATIENCE, Lab, run_in_threads
+from tests.objects.members import DEADLINE, Lab, run_in_threads
 
 
 def test_each_item_goes_to_one_member(lab: Lab) -> None:
@@ -190,7 +190,7 @@ async def test_a_cancelled_get_takes_nothing(lab: Lab, kind: type[Queue[int]], b
     with pytest.raises(asyncio.CancelledError):
         getting.throw(asyncio.CancelledError())
     order = [3, 2, 1] if kind is LifoQueue else [1, 2, 3]
-    assert [await jobs.get.aio(timeout=PATIENCE) for _ in order] == order
+    assert [await jobs.get.aio(timeout=DEADLINE) for _ in order] == order
     for _ in order:
         await jobs.task_done.aio()
     assert (jobs.qsize(), jobs.unfinished_tasks) == (0, 0)
@@ -220,5 +220,5 @@ async def test_a_get_that_is_over_time_takes_nothing() -> None:
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(jobs.get.aio(), 0.01)
         await jobs.put.aio(7)
-        assert await asyncio.wait_for(jobs.get.aio(), PATIENCE) == 7
+        assert await asyncio.wait_for(jobs.get.aio(), DEADLINE) == 7
         assert jobs._taken  # until the member's next attempt, or its end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orcalike.objects import Counter, Maximum, Minimum, Value
-from tests.objects.members import PATIENCE, Lab, run_in_threads
+from tests.objects.members import DEADLINE, Lab, run_in_threads
 
 
 def test_all_members_count(lab: Lab) -> None:
@@ -16,7 +16,7 @@ def test_all_members_count(lab: Lab) -> None:
 
     run_in_threads([lambda counter=each: count(counter) for each in counters])  # type: ignore[misc]
     for group in lab.groups:
-        group.fence(timeout=PATIENCE)
+        group.fence(timeout=DEADLINE)
     assert [counter.wait_for(59) for counter in counters] == [59, 59, 59]
     assert counters[0].reset() == 59
     counters[0] += 3

@@ -143,13 +143,13 @@ def test_each_family_draws_what_a_file_can_hold(family: Family) -> None:
 def test_one_fault_less_leaves_the_rest_as_it_was() -> None:
     """What shrinking needs: until the fault, both runs are the same."""
     scenario = draw(8)
-    story = Transcript(Run(scenario))
-    story.run.run()
+    transcript = Transcript(Run(scenario))
+    transcript.run.run()
     fault = max((e for e in scenario.events if e.do not in ("cast", "join")), key=lambda e: e.at)
     rest = [event for event in scenario.events if event is not fault]
     other = Transcript(Run(scenario.with_events(rest)))
     other.run.run()
-    before = [str(line) for line in story.lines if line.when < fault.at]
+    before = [str(line) for line in transcript.lines if line.when < fault.at]
     assert before == [str(line) for line in other.lines if line.when < fault.at]
     assert len(before) > 20
 

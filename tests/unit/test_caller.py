@@ -11,7 +11,7 @@ import pytest
 import orcalike as orca
 
 T = TypeVar("T")
-PATIENCE = 100.0
+DEADLINE = 100.0
 
 
 @orca.shared
@@ -96,21 +96,21 @@ def test_the_caller_is_the_same_at_each_member(tmp_path: Path) -> None:
     address = f"unix:{tmp_path / 'group'}"
     with orca.join(listen=address) as one:
         at_one = one.share(Visits[int], "visits")
-        with orca.join(seeds=address, timeout=PATIENCE) as two:
-            at_two = two.find(Visits[int], "visits", timeout=PATIENCE)
+        with orca.join(seeds=address, timeout=DEADLINE) as two:
+            at_two = two.find(Visits[int], "visits", timeout=DEADLINE)
             assert at_two.get_creator() == one.me
             waiting = at_two.enter_when_open.nowait()
             at_two.enter()
             at_one.enter()
             at_two.enter_slowly()
             enter_both(at_one, one.share(Visits[int], "other"))
-            with orca.join(seeds=address, timeout=PATIENCE) as three:
+            with orca.join(seeds=address, timeout=DEADLINE) as three:
                 # A call that waits goes to the joiner with the state, with its caller.
-                at_three = three.find(Visits[int], "visits", timeout=PATIENCE)
+                at_three = three.find(Visits[int], "visits", timeout=DEADLINE)
                 at_one.set_open()
-                waited = waiting.result(PATIENCE)
+                waited = waiting.result(DEADLINE)
                 for group in (one, two, three):
-                    group.fence(timeout=PATIENCE)
+                    group.fence(timeout=DEADLINE)
                 seen = at_one.get()
                 assert at_two.get() == at_three.get() == seen
                 assert [(how, member) for how, member, _ in seen] == [
@@ -134,7 +134,7 @@ def test_a_read_on_a_thread_of_its_own(group: orca.Group) -> None:
     seen: list[orca.Member] = []
     thread = threading.Thread(target=lambda: seen.append(visits.look()))
     thread.start()
-    thread.join(PATIENCE)
+    thread.join(DEADLINE)
     assert seen == [group.me]
     with pytest.raises(RuntimeError, match="in a read"):
         visits.look_at_position()

@@ -9,7 +9,7 @@ import pytest
 import orcalike as orca
 from tests.zoo import Journal
 
-PATIENCE = 60.0
+DEADLINE = 60.0
 
 
 @orca.shared
@@ -61,7 +61,7 @@ class Leases:
 
 def until_passed(moment: float) -> None:
     """Wait until the wall clock is past a moment."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + DEADLINE
     while time.time() <= moment:
         assert time.monotonic() < end
         time.sleep(0.001)
@@ -92,7 +92,7 @@ def test_a_read_that_waits_for_its_guard_has_the_clock(group: orca.Group) -> Non
     leases = group.share(Leases, "leases")
     waiting = leases.held_since.nowait(1.0)
     written = leases.take("a", 1.0)
-    assert waiting.result(PATIENCE) >= written
+    assert waiting.result(DEADLINE) >= written
     assert leases.held_since(1.0) >= written
 
 
@@ -133,7 +133,7 @@ def test_reads_do_not_change_the_dice_of_writes(monkeypatch: pytest.MonkeyPatch)
             for _ in range(reads):
                 leases.dice()
             leases.take("a", 1.0)
-            rolled.append((leases.roll(), waiting.result(PATIENCE)))
+            rolled.append((leases.roll(), waiting.result(DEADLINE)))
     assert rolled[0] == rolled[1]
 
 
@@ -147,5 +147,5 @@ def test_a_guard_that_was_tried_more_often_draws_the_same(monkeypatch: pytest.Mo
             waiting = leases.roll_when.nowait(2)
             for name in names:
                 leases.take(name, 1.0)
-            rolled.add(waiting.result(PATIENCE))
+            rolled.add(waiting.result(DEADLINE))
     assert len(rolled) == 1

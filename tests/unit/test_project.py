@@ -17,7 +17,7 @@ import pytest
 
 import orcalike
 import orcalike.errors
-from tests.words import BANS, Ban, prose
+from tests.lib.words import BANS, Ban, prose
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orcalike", "runtime", "transport")
@@ -268,7 +268,7 @@ def test_banned_words_are_left_in_listed_files_only(ban: Ban) -> None:
     more = [name for name in found if not any(in_place(name, place) for place in ban.left)]
     assert more == [], f"write: {ban.instead}"
     clean = [place for place in ban.left if not any(in_place(name, place) for name in found)]
-    assert clean == [], "take what is clean off the list in tests/words.py"
+    assert clean == [], "take what is clean off the list in tests/lib/words.py"
 
 
 def test_a_banned_word_is_found_in_comments_docstrings_and_names(tmp_path: Path) -> None:

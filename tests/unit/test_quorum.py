@@ -10,7 +10,7 @@ import pytest
 from orcalike.transport.membership.quorum import Ruling, State, rule_on
 from orcalike.transport.view import Member, View
 
-MOST = 5
+SIZE_MAX = 5
 
 
 def view_of(size: int, witness: bool = False) -> View:
@@ -165,7 +165,7 @@ def subsets(members: set[int]) -> Iterator[set[int]]:
     return (set(each) for each in every)
 
 
-@pytest.mark.parametrize("size", range(1, MOST + 1))
+@pytest.mark.parametrize("size", range(1, SIZE_MAX + 1))
 def test_two_sets_that_may_go_on_share_a_member(size: int) -> None:
     """One goes on first; then more die, but not all of it; then another set goes on.
 
@@ -186,7 +186,7 @@ def test_two_sets_that_may_go_on_share_a_member(size: int) -> None:
     assert pairs
 
 
-@pytest.mark.parametrize("size", range(1, MOST + 1))
+@pytest.mark.parametrize("size", range(1, SIZE_MAX + 1))
 def test_a_set_that_may_go_on_meets_all_holders(size: int) -> None:
     """R + 1 members hold a write; a set that goes on has one of them, whichever died (I8)."""
     members = set(range(1, size + 1))
@@ -198,7 +198,7 @@ def test_a_set_that_may_go_on_meets_all_holders(size: int) -> None:
                     assert all(present & each for each in holders), (present, dead, degree)
 
 
-@pytest.mark.parametrize("size", range(1, MOST + 1))
+@pytest.mark.parametrize("size", range(1, SIZE_MAX + 1))
 def test_so_many_failures_as_the_degree_says_are_survived(size: int) -> None:
     """If a majority is left, R members may die at once, and the rest goes on."""
     members = set(range(1, size + 1))

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 MEETINGS = Path(os.environ.get("MEETINGS", "."))
-PATIENCE = 250.0
+DEADLINE = 250.0
 KEY = MEETINGS / "key" if (MEETINGS / "key").exists() else None
 
 
@@ -31,7 +31,7 @@ def call(name: str) -> None:
 def wait_for(condition: object, what: str) -> None:
     """Wait until `condition()` holds."""
     assert callable(condition)
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + DEADLINE
     while not condition():
         assert time.monotonic() < end, f"never: {what}"
         time.sleep(0.005)

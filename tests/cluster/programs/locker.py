@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from common import PATIENCE, tell
+from common import DEADLINE, tell
 
 import orcalike as orca
 from orcalike.objects import Election, Lock, Queue, Semaphore
@@ -22,7 +22,7 @@ with orca.join() as group:
             for _ in range(group.size - 1):
                 ready.get()
             tell(rank=0, pid=os.getpid(), token=token, term=term)
-            time.sleep(PATIENCE)  # killed meanwhile
+            time.sleep(DEADLINE)  # killed meanwhile
             sys.exit("it was not killed")
     first = held.get()
     held.put(first)

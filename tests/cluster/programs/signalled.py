@@ -25,7 +25,7 @@ from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-PATIENCE = float(os.environ.get("SIGNALLED_PATIENCE", "30"))
+DEADLINE = float(os.environ.get("SIGNALLED_DEADLINE", "30"))
 """Seconds after which a member that nothing happens to is stuck."""
 
 SIGNALS = (signal.SIGINT, signal.SIGUSR2, signal.SIGTERM)
@@ -149,7 +149,7 @@ class Storm:
             time.sleep(0.2)
             if self.hits != seen:
                 seen, self.progress = self.hits, time.monotonic()
-            if time.monotonic() - self.progress > PATIENCE:
+            if time.monotonic() - self.progress > DEADLINE:
                 print("no progress", file=sys.stderr, flush=True)
                 faulthandler.dump_traceback(all_threads=True)
                 os._exit(3)

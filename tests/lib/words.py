@@ -52,6 +52,8 @@ BANS = (
     Ban("owe|owes|owed|debt|debts", "pending", ("runtime", "transport/layers")),
     Ban("gift|gifts", "transfer", ("transport/layers",)),
     Ban("seat|seats", "endpoint", ("orcalike", "transport/drivers/heartbeat.pyx")),
+    Ban("crew|crews", "processes, process table", ("tests/campaign",)),
+    Ban("patience", "deadline, timeout", ("orcalike", "transport", "tests/unit")),
     Ban("bell|bells", "the event that wakes a thread"),
 )
 
