@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers clean help
+.PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers docs clean help
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -75,6 +75,14 @@ bench-peers: build  ## orcalike beside what people would use instead, as far as 
 	@mvn --quiet dependency:get -Dartifact=$(JGROUPS) \
 	|| echo "skipped $(JGROUPS): Maven is missing, or could not get it"
 	$(BIN)/python -m orcalike.bench.peers $(PEERS)
+
+$(VENV)/docs: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
+docs: build $(VENV)/docs  ## the manual as a site, with an API reference, into build/site
+	$(BIN)/python -m sphinx -W --keep-going -n -q -c docs -d build/doctrees . build/site
+	@echo build/site/index.html
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)

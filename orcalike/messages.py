@@ -107,6 +107,7 @@ class Left:
 
 
 Event = Data | Joined | Left
+"""What `receive_from_group` returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -692,3 +693,24 @@ def leave_group(group: MessageGroup, *, timeout: Duration = LEAVE_WITHIN) -> Non
 def _rest(end: float | None) -> float | None:
     """The seconds until then; None for a time that never comes."""
     return None if end is None else max(end - time.monotonic(), 0.0)
+
+
+__all__ = [
+    "BYTES_MAX",
+    "EVENTS_MAX",
+    "MESSAGE_MAX",
+    "UNDER_WAY_MAX",
+    "Data",
+    "Event",
+    "Info",
+    "Joined",
+    "Left",
+    "MessageGroup",
+    "create_group",
+    "get_info_group",
+    "join_group",
+    "leave_group",
+    "receive_from_group",
+    "reset_group",
+    "send_to_group",
+]
