@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers docs clean help
+.PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers docs coverage clean help
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -83,6 +83,16 @@ $(VENV)/docs: $(VENV)/ready
 docs: build $(VENV)/docs  ## the manual as a site, with an API reference, into build/site
 	$(BIN)/python -m sphinx -W --keep-going -n -q -c docs -d build/doctrees . build/site
 	@echo build/site/index.html
+
+COVERAGE ?= tests
+coverage: build  ## lines of the Python modules that the tests run; COVERAGE=tests/unit: some tests
+	mkdir -p build/coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q -n $(JOBS) $(COVERAGE)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report
+	@echo "build/coverage/html/function_index.html: by function. Compiled modules are not measured."
 
 clean:           ## remove what was built
 	rm -rf build dist *.egg-info $(VENV)
