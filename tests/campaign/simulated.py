@@ -52,7 +52,7 @@ class Volume:
     seconds: float = 0.0
     broken: tuple[str, ...] = ()
     late: int = 0
-    """Seeds that did not come right after the faults."""
+    """Seeds that did not recover after the faults."""
 
 
 def seeds_of(first: int, seeds: int, steps: int) -> Volume:

@@ -33,7 +33,8 @@ BANS = (
         "who|whom|whoever|somebody|someone|anybody|anyone|nobody|nobodys|everybody|everyone",
         "member, process, thread or caller, with `that` or `which`; `no member`, `all members`",
         (
-            "orcalike",
+            *("orcalike/cli/chaos.py", "orcalike/session/launcher_link.py"),
+            *("orcalike/launcher/engine.py", "orcalike/launcher/outcome.py"),
             *("runtime/caller.pxd", "runtime/caller.pyx", "runtime/changes.py", "runtime/waits.py"),
             *("runtime/dispatch.pxd", "runtime/dispatch.pyx", "runtime/history.py"),
             *("runtime/manager.py", "runtime/task.pyx"),
@@ -48,12 +49,32 @@ BANS = (
         "`if`, or `when`: `where` is for places",
         ("orcalike", "runtime", "transport"),
     ),
-    Ban("heed|heeds|heeded", "accept", ("orcalike", "transport/membership/agreement.py")),
+    Ban(
+        "heed|heeds|heeded",
+        "accept",
+        ("orcalike/simulator/checkers/monitor.py", "transport/membership/agreement.py"),
+    ),
+    Ban(
+        "(?:come|comes|came|coming) right(?! after)|(?:take|takes|took) office",
+        "recover; become sequencer",
+        (
+            "orcalike/session/launcher_link.py",
+            *("orcalike/simulator/exhaustive.py", "orcalike/simulator/simulation.py"),
+        ),
+    ),
     Ban("owe|owes|owed|debt|debts", "pending", ("runtime", "transport/layers")),
     Ban("gift|gifts", "transfer", ("transport/layers",)),
-    Ban("seat|seats", "endpoint", ("orcalike", "transport/drivers/heartbeat.pyx")),
+    Ban(
+        "seat|seats",
+        "endpoint",
+        ("orcalike/launcher/witness.py", "transport/drivers/heartbeat.pyx"),
+    ),
     Ban("crew|crews", "processes, process table", ("tests/campaign",)),
-    Ban("patience", "deadline, timeout", ("orcalike", "transport", "tests/unit")),
+    Ban(
+        "patience",
+        "deadline, timeout",
+        ("orcalike/session/own_calls.py", "transport", "tests/unit"),
+    ),
     Ban("bell|bells", "the event that wakes a thread"),
 )
 

@@ -1,6 +1,6 @@
 """Links that break in the middle of a change of view, and stand again: all is repeated that was lost.
 
-The group comes right whichever frames were under way (I28), and so do joiners whose leader has ended.
+The group recovers whichever frames were under way (I28), and so do joiners whose leader has ended.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def linked(network: ManualNetwork, one: str, other: str) -> bool:
     return any(far is not None and far[0].name == other for far in network.endpoints[one].links)
 
 
-def come_right(network: ManualNetwork) -> None:
+def recover(network: ManualNetwork) -> None:
     """All that is sent arrives, and time passes, as often as it takes."""
     for _ in range(10):
         network.stabilize()
@@ -94,7 +94,7 @@ def test_all_links_break_at_any_point_of_a_change_of_view(frames: int) -> None:
     network = changing(frames)
     for one, other in combinations("abcd", 2):
         network.break_links(one, other)
-    come_right(network)
+    recover(network)
     check(network)
 
 
@@ -117,7 +117,7 @@ def test_one_end_of_each_link_breaks_before_the_other(frames: int, first: str) -
     pass_time(network, 20 * MS)
     for peer, link in halves:
         network._down(peer, link, "it broke long before")
-    come_right(network)
+    recover(network)
     check(network)
 
 
@@ -134,7 +134,7 @@ def test_links_of_the_leader_alone_break(frames: int) -> None:
     play(network, frames)
     for other in "cd":
         network.break_links("a", other)
-    come_right(network)
+    recover(network)
     live = [name for name in "abcd" if network[name].exited is None]
     assert len(live) >= 3
     for name in (*live, "e"):

@@ -193,7 +193,7 @@ def test_on_one_host_a_process_that_starves_is_not_suspected(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(FILES), ids=lambda path: path.stem)
-def test_what_was_found_comes_right(path: Path) -> None:
+def test_a_group_recovers_from_what_was_found(path: Path) -> None:
     result = Run(Scenario.from_json(path.read_text())).run()
     assert result.views
     assert result.blocked or path.stem not in END_BLOCKED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orcalike.transport.wire.message import Message
 from tests.protocol.checkers import Checker
 from tests.protocol.hands import Endpoint, ManualNetwork
-from tests.protocol.test_links_anew import come_right, linked, members
+from tests.protocol.test_links_anew import linked, members, recover
 
 MIB = 1 << 20
 
@@ -55,7 +55,7 @@ def test_more_than_may_wait_for_a_link_is_lost_like_what_a_link_loses_that_break
     assert not network["b"].errors
     assert linked(network, "a", "b")
     network.go_on()
-    come_right(network)
+    recover(network)
     assert len(network["c"].sends) <= 64
     assert members(network, "a") == members(network, "b") == members(network, "c") == "a b c"
     before = len(network["c"].sends)

@@ -20,8 +20,8 @@ import org.jgroups.util.MessageBatch;
  * A member of a group with a counter: `Member MEMBERS {throughput,latency}`.
  *
  * The last one to join answers each line of its input, `KIND COUNT`, with the seconds of one operation.
- * The stack is the tcp.xml of JGroups with SEQUENCER above flow control, as in its sequencer.xml; who
- * sends too much waits. For `latency` each message is sent at once and delivered on the thread that
+ * The stack is the tcp.xml of JGroups with SEQUENCER above flow control, as in its sequencer.xml; a
+ * member that sends too much waits. For `latency` each message is sent at once and delivered on the thread that
  * received it, as in its tcp-low-latency.xml.
  */
 public final class Member implements Receiver {
