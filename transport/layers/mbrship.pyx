@@ -290,10 +290,7 @@ cdef class Mbrship(Layer):
         self.plan()
 
     cdef ask_strangers(self):
-        """While this member waits for others: one that is not in its view may know more.
-
-        All that could tell it that the group has gone on may be gone, but for such.
-        """
+        """While this member waits for others: it may be that only one outside of its view knows more."""
         if self.agreement.missed() or self.agreement.leader != self.place and self.detector.silent:
             for address in self.below.focus("COM").strangers():
                 self.ask_what_is_missing(address)
@@ -435,8 +432,11 @@ cdef class Mbrship(Layer):
                 self.above.up_join_failed(why)
             return
         if peer.place < 0 or len(self.view.members) <= peer.place:
-            if self.answered.pop(peer.incarnation, None) is not None:
-                # What it was told of this view may be lost with the link: once more.
+            if peer.incarnation in self.answered:
+                # What it was told of this view may be lost with the link: again by each other one
+                # that stands, of which all but one may be dead, and once by a new one.
+                if peer.link < 0:
+                    del self.answered[peer.incarnation]
                 self.tell_expelled(peer.address, peer.incarnation)
             return
         gone = self.view.members[peer.place]

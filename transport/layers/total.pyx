@@ -342,7 +342,7 @@ cdef class Total(Layer):
             self.announced = self.accepted
             self.below.cast(message)
             self.core.mark("W5")
-        if settled:
+        if settled and self.next == seqno:      # else it comes after what is being delivered
             # Where the headers took more than the headroom, the body lies elsewhere now.
             self.deliver(body_of(message, size), place, seqno, self.stamp)
             if self.has_credit:
