@@ -16,17 +16,6 @@ cdef enum:
     WINDOW = 65536          # invocations of this member that may be under way
 
 
-cdef class Left(Invoker):
-    cdef object error
-    cdef object fault               # of this process, for the objects that met it; or None
-    cdef object dice                # what reads draw from
-    cdef readonly object seed       # of the group
-    cdef readonly object me         # the member that this was
-    cdef readonly uint64_t stamp    # the group's clock when it was left
-
-    cdef int refuse(self, Replica replica) except -1
-
-
 cdef class Caller(Invoker):
     cdef readonly Stack stack
     cdef Pack pack
@@ -48,6 +37,7 @@ cdef class Caller(Invoker):
     cdef readonly uint64_t reads_slow, writes
     cdef Waitable room_waitable         # threads that wait for room
     cdef list room_futures              # coroutines that do
+    cdef dict room_limits               # by thread: until when it waits for room, in ns
     cdef Py_ssize_t refused             # bytes of the largest call that WindowFull has refused since
 
     cdef int attach_receipts(self) except -1
@@ -73,6 +63,10 @@ cdef class Caller(Invoker):
     cdef int check(self, Replica replica) except -1
     cdef int refuse_nested(self, object what) except -1
     cdef bint has_room(self, Py_ssize_t size) noexcept
+    cdef object invoke_within(self, object replica, object operation, PyObject* const* args,
+                              Py_ssize_t count, PyObject* names, int64_t timeout,
+                              unsigned int wanted)
+    cdef int64_t limit_room(self, int64_t timeout) except -1
     cdef int wait_for_room(self, Py_ssize_t size) except -1
     cdef int give_up_claim(self, Pack pack) except -1
     cdef int tell_room(self) except -1
@@ -80,4 +74,6 @@ cdef class Caller(Invoker):
     cdef int degree_of(self, Invocation invocation) except -1
     cdef bint take_back(self, Invocation invocation) except -1
     cdef object not_sent(self, Invocation invocation, str why)
+    cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
+                               Py_ssize_t count, PyObject* names, bint brief)
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1

@@ -1,8 +1,6 @@
-from random import Random
 from typing import Any
 
 from orcalike.runtime.assemble import Events
-from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.invocation import Invocation, Invoker
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
@@ -12,7 +10,6 @@ from orcalike.runtime.receipts import Receipts
 from orcalike.transport.drivers.driver import Driver
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
-from orcalike.transport.view import Member
 
 class Caller(Invoker):
     """One member's invocations, on the way out."""
@@ -80,30 +77,3 @@ class Caller(Invoker):
     def may_invoke(self) -> bool: ...
     async def room(self) -> None: ...
     def settled(self) -> bool: ...
-
-class Left(Invoker):
-    """Answers for the objects of a group that was left."""
-
-    seed: int
-    me: Member
-    stamp: int
-    def __init__(self, error: Exception, runtime: Runtime) -> None: ...
-    def dice_of_reads(self) -> Random: ...
-    def invoke_atomic(
-        self,
-        atomic: Atomic[..., Any],
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        wanted: int = 0,
-    ) -> Invocation[Any]: ...
-    def call_atomic(
-        self,
-        atomic: Atomic[..., Any],
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        timeout: float | None,
-        wanted: int = 0,
-    ) -> Any: ...
-    async def room(self) -> None: ...
-
-def title_of(invocation: Invocation[Any]) -> str: ...

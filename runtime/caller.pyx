@@ -19,20 +19,20 @@ from orcalike.runtime.arguments import positional
 from orcalike.runtime.changes import withdrawal_error
 from orcalike.runtime.errors import (
     GroupClosed,
-    InvocationTimeout,
     NestedWrite,
     ObjectDropped,
     TooManyWaiting,
     WindowFull,
 )
-from orcalike.runtime.invocation import name_of
-from orcalike.runtime.raising import fresh, own
+from orcalike.runtime.invocation import name_of, title_of, unanswered, without_room
+from orcalike.runtime.raising import fresh
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.transport.degree import NUMBER_MAX
 from orcalike.transport.errors import NotEnoughMembers, StackError
 from orcalike.transport.view import resets_of
 
 from orcalike.runtime.invocation cimport (
+    GRACE,
     UNDER_WAY,
     Invocation,
     Invoker,
@@ -42,6 +42,7 @@ from orcalike.runtime.invocation cimport (
     refuse_loop,
     tell,
 )
+from orcalike.runtime.left cimport read_last_state
 from orcalike.runtime.marshal cimport put
 from orcalike.runtime.operation cimport READ, Operation
 from orcalike.runtime.receipts cimport Receipts
@@ -65,13 +66,13 @@ from orcalike.transport.wire.bytes cimport put_varint
 from orcalike.transport.wire.message cimport Message
 
 cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
     PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t) noexcept
 
 cdef enum:
     SIMPLE_MAX = 512        # bytes of arguments that are written in place
     EXTRA = 16              # bytes of a message beside its arguments, at the most
-    GRACE = 1000000000      # ns that a withdrawal is waited for, at the least
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     WARNED = 10000000000    # ns between warnings of a group that is blocked
     FENCE = 5               # as `codes.Code` has it
@@ -79,6 +80,10 @@ cdef enum:
 
 
 _log = logging.getLogger("orcalike")
+
+
+class RoomLacking(Exception):
+    """The time limit of a call passed while it waited for room."""
 
 
 cdef class Caller(Invoker):
@@ -90,6 +95,7 @@ cdef class Caller(Invoker):
         self.pack = stack.pack
         self.driver = Driver()
         self.room_futures = []
+        self.room_limits = {}
         self.patient = True
         self.attach_receipts()
         memset(self.issued, 0, sizeof(self.issued))
@@ -134,9 +140,34 @@ cdef class Caller(Invoker):
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
         refuse_loop(operation)
+        if timeout != NEVER:
+            return self.invoke_within(replica, operation, args, count, names, timeout, wanted)
         # The driver sends it, once this thread stands ready to receive the answer.
         return self.await_outcome(self.commit_call(replica, operation, args, count, names, wanted),
-                                  timeout, True)
+                                  NEVER, True)
+
+    cdef object invoke_within(self, object replica, object operation, PyObject* const* args,
+                              Py_ssize_t count, PyObject* names, int64_t timeout,
+                              unsigned int wanted):
+        """The same with a time limit, which holds while it waits for room, too."""
+        cdef Invocation invocation
+        cdef int64_t until = self.limit_room(timeout)
+        try:
+            invocation = self.commit_call(replica, operation, args, count, names, wanted)
+        except RoomLacking:
+            raise without_room(operation) from None
+        finally:
+            self.limit_room(NEVER)
+        return self.await_outcome(invocation, max(0, until - self.driver.clock()), True)
+
+    cdef int64_t limit_room(self, int64_t timeout) except -1:
+        """This thread waits for room for so long, or as long as it takes; returns until when."""
+        cdef unsigned long me = PyThread_get_thread_ident()
+        if timeout == NEVER:
+            self.room_limits.pop(me, None)
+            return NEVER
+        self.room_limits[me] = self.driver.clock() + timeout
+        return self.room_limits[me]
 
     cdef Invocation issue(self, object replica, object operation, unsigned int wanted):
         """The invocation that belongs to the message that was committed last."""
@@ -311,14 +342,22 @@ cdef class Caller(Invoker):
 
     def call_atomic(self, atomic, args, named, timeout, wanted=0):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
+        cdef int64_t until = self.limit_room(nanoseconds(timeout))
         refuse_loop(atomic)
         hold()
         try:
-            outcome = self.await_outcome(self.manager.invoke_atomic(atomic, args, named, wanted),
-                                         nanoseconds(timeout), True)
+            invocation = self.manager.invoke_atomic(atomic, args, named, wanted)
+            if until != NEVER:
+                until = max(0, until - self.driver.clock())
+            outcome = self.await_outcome(invocation, until, True)
+        except RoomLacking:
+            drop_later()
+            raise without_room(atomic) from None
         except BaseException:
             drop_later()
             raise
+        finally:
+            self.limit_room(NEVER)
         drop()
         return outcome
 
@@ -401,6 +440,9 @@ cdef class Caller(Invoker):
         """
         cdef bint large = size > SIMPLE_MAX
         cdef Pack pack = self.pack      # the member may join again meanwhile, with another one
+        cdef object limit = self.room_limits.get(PyThread_get_thread_ident())
+        cdef int64_t until = NEVER if limit is None else limit
+        cdef int64_t now
         if must_not_block():
             self.refused = max(self.refused, size)
             raise WindowFull("too many invocations are not ordered yet: await group.drain()")
@@ -416,7 +458,11 @@ cdef class Caller(Invoker):
                         if self.room_waitable is None:
                             self.room_waitable = Waitable()
                         self.driver.kick()
-                        if not self.driver.wait(self.room_waitable, self.driver.clock() + WARNED):
+                        now = self.driver.clock()
+                        if now >= until:
+                            raise RoomLacking
+                        if not wait(self.driver, self.room_waitable, min(until, now + WARNED),
+                                    until != NEVER) and until > now + WARNED:
                             self.long_waits.log_full()
                 finally:
                     if large:
@@ -465,9 +511,7 @@ cdef class Caller(Invoker):
             raise
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
-        raise InvocationTimeout(
-            f"{title_of(invocation)}: the group does not answer, so nobody can say whether it "
-            "will run", "unknown")
+        raise unanswered(invocation)
 
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1:
         """A wait that takes long: people may see it, and are warned where the group is blocked."""
@@ -639,7 +683,7 @@ cdef class Caller(Invoker):
         cdef object outcome
         hold()
         try:
-            invocation = self.read_nowait(replica, operation, args, count, names)
+            invocation = self.start_read(replica, operation, args, count, names, timeout != NEVER)
             if invocation.outcome == UNDER_WAY and must_not_block():
                 self.withdraw(invocation, "refused")
                 refuse_loop(operation)
@@ -652,7 +696,11 @@ cdef class Caller(Invoker):
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names):
-        """Queue for the mutex like anybody; a guard that is false waits on the spot."""
+        return self.start_read(replica, operation, args, count, names, True)
+
+    cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
+                               Py_ssize_t count, PyObject* names, bint brief):
+        """Queue for the mutex as a write does; a guard that is false waits on the spot."""
         cdef Replica target = <Replica>replica
         cdef Invocation invocation
         cdef Call call
@@ -677,7 +725,7 @@ cdef class Caller(Invoker):
                 f"{target.name!r}: {len(target.queue)} calls wait until it is free; this one did "
                 "not run and never will"))
             return invocation
-        call = Call(self, operation, 0, None, given, named).for_reader(invocation)
+        call = Call(self, operation, 0, None, given, named).for_reader(invocation, brief)
         call.replicas = [replica]
         self.reads_slow += 1
         hold()
@@ -702,91 +750,12 @@ cdef class Caller(Invoker):
         return drop()
 
 
-cdef bint wait(Driver driver, Invocation invocation, int64_t until, bint timed) except -1:
+cdef bint wait(Driver driver, Waitable waitable, int64_t until, bint timed) except -1:
     """Have this thread wait for an outcome, until then.
 
     One with a time limit does not receive: it would run the operations of others meanwhile, and not
     come back if one of them does not end.
     """
     if timed:
-        return driver.wait_asleep(invocation, until)
-    return driver.wait(invocation, until)
-
-
-cdef class Left(Invoker):
-    """Answers for the objects of a group that was left: they show their last state, and calls raise.
-
-    It is in the runtime's place, which an object that the program keeps does not keep, nor its
-    member.
-    """
-
-    def __init__(self, error, runtime):
-        self.error = error              # GroupClosed
-        self.fault = runtime.failure
-        self.dice, self.seed = runtime.dice_of_reads(), runtime.seed
-        self.me, self.stamp = runtime.me, runtime.group_clock()
-
-    cdef object invoke(self, object replica, object operation, PyObject* const* args,
-                       Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
-        self.refuse(<Replica>replica)
-
-    cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names, unsigned int wanted):
-        self.refuse(<Replica>replica)
-
-    cdef object read(self, object replica, object operation, PyObject* const* args,
-                     Py_ssize_t count, PyObject* names, int64_t timeout):
-        return self.read_nowait(replica, operation, args, count, names).take()
-
-    cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names):
-        cdef Invocation invocation = Invocation.__new__(Invocation)
-        if (<Replica>replica).flags & (DROPPED | FAULTY):
-            self.refuse(<Replica>replica)
-        given = tuple([<object>args[i] for i in range(1, count)])
-        named = {}
-        for i in range(PyTuple_GET_SIZE(names) if names is not NULL else 0):
-            named[<object>PyTuple_GET_ITEM(names, i)] = <object>args[count + i]
-        invocation.operation = operation
-        invocation.replica = replica
-        read_last_state(invocation, operation, <object>args[0], given, named)
-        return invocation
-
-    def dice_of_reads(self):
-        """As of a runtime."""
-        return self.dice
-
-    cdef int refuse(self, Replica replica) except -1:
-        if replica.flags & FAULTY and self.fault is not None:
-            raise fresh(self.fault)
-        if replica.flags & DROPPED:
-            raise ObjectDropped(f"{replica.name!r} was ended with group.drop")
-        raise fresh(self.error)
-
-    def invoke_atomic(self, atomic, args, named, wanted=0):
-        """As of a runtime; it raises."""
-        raise fresh(self.error)
-
-    def call_atomic(self, atomic, args, named, timeout, wanted=0):
-        """As of a runtime; it raises."""
-        raise fresh(self.error)
-
-    async def room(self):
-        """As of a runtime; it raises."""
-        raise fresh(self.error)
-
-
-def title_of(Invocation invocation):
-    """The operation's name, and the object's, for people."""
-    name = name_of(invocation.operation)
-    return name if invocation.replica is None else f"{name} of {invocation.replica.name!r}"
-
-
-cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
-                         dict named) except -1:
-    """A read after the group was left: the object shows its last state."""
-    try:
-        invocation.succeed(operation.function(target, *given, **named))
-    except Exception as error:
-        invocation.fail(own(error))
-    return 0
+        return driver.wait_asleep(waitable, until)
+    return driver.wait(waitable, until)

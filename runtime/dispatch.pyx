@@ -31,8 +31,9 @@ from orcalike.transport.drivers.pump import Relieved
 from orcalike.transport.errors import ProtocolError
 
 from orcalike.runtime.audit cimport refusal
-from orcalike.runtime.caller cimport WINDOW, Caller, Left
+from orcalike.runtime.caller cimport WINDOW, Caller
 from orcalike.runtime.invocation cimport Invocation, refuse_loop
+from orcalike.runtime.left cimport Left
 from orcalike.runtime.marshal cimport get
 from orcalike.runtime.operation cimport Operation, caught
 from orcalike.runtime.replica cimport (

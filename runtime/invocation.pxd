@@ -6,6 +6,9 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport Layer
 
+cdef enum:
+    GRACE = 1000000000              # ns that the answer to a withdrawal is waited for, at the least
+
 cdef enum Outcome:
     UNDER_WAY = 0
     RESULT = 1

@@ -16,7 +16,7 @@ cdef extern from "Python.h":
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
 
 from orcalike.runtime.durations import seconds_of
-from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled
+from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled, InvocationTimeout
 from orcalike.runtime.raising import fresh
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Waitable
@@ -236,12 +236,23 @@ async def within(Invocation invocation, seconds):
     waiting = asyncio.ensure_future(outcome_of(invocation))
     try:
         done, _ = await asyncio.wait([waiting], timeout=seconds)
+        if not done and invocation.invoker is not None:
+            invocation.invoker.withdraw(invocation, "timeout")
+            done, _ = await asyncio.wait([waiting], timeout=max(seconds, GRACE / 1e9))
     except asyncio.CancelledError:
         waiting.cancel()
         raise
     if not done and invocation.invoker is not None:
-        invocation.invoker.withdraw(invocation, "timeout")
+        waiting.cancel()
+        invocation.seen = True              # its caller knows that it has no outcome
+        raise unanswered(invocation)
     return await waiting
+
+
+def unanswered(Invocation invocation):
+    """How an invocation ends that was withdrawn in vain."""
+    return InvocationTimeout(f"{title_of(invocation)}: the group does not answer, so it is not known "
+                             "whether it will run", "unknown")
 
 
 async def outcome_of(invocation):
@@ -254,6 +265,18 @@ def name_of(operation):
     if operation is None:
         return "an invocation"
     return operation if isinstance(operation, str) else operation.title
+
+
+def without_room(operation):
+    """How a call ends whose time limit passed while too much was under way."""
+    return InvocationTimeout(f"{name_of(operation)}: the time limit passed while this member had too "
+                             "much under way; it was not sent", "withdrawn")
+
+
+def title_of(Invocation invocation):
+    """The operation's name, and the object's, for people."""
+    name = name_of(invocation.operation)
+    return name if invocation.replica is None else f"{name} of {invocation.replica.name!r}"
 
 
 cdef int tell(object future) except -1:

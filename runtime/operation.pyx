@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t
 from orcalike.runtime.arguments import arity, positional
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import GuardFalse, WindowFull
+from orcalike.runtime.invocation import without_room
 from orcalike.runtime.raising import fresh, forget, own
 from orcalike.transport.degree import MEMBERS_MAX, degree_of
 
@@ -348,15 +349,23 @@ cdef unsigned int members_of(object stable) except? 0xFFFFFFFF:
 
 
 async def invoke_with_room(BoundOperation bound, args, kwargs):
-    """`aio` where too much is under way: wait for room first."""
+    """`aio` when too much is under way: wait for room first, within the time limit."""
+    import asyncio                          # not at the top: only coroutines need it
+
     group = group_of(bound)
+    now = asyncio.get_running_loop().time
+    until = None if bound.timeout == NEVER else now() + bound.timeout / 1e9
     while True:
-        await group.room()
+        try:
+            async with asyncio.timeout_at(until):
+                await group.room()
+        except TimeoutError:
+            raise without_room(bound.operation) from None
         try:
             invocation = bound.nowait(*args, **kwargs)
         except WindowFull:
             continue
-        return await bound.limited(invocation)
+        return await coroutine_of(invocation, None if until is None else max(0, until - now()))
 
 
 def group_of(BoundOperation bound):

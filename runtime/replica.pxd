@@ -33,7 +33,7 @@ cdef enum:
 cdef class Replica:
     cdef unsigned int flags
     cdef void** owner               # the slot of the thread that holds the mutex, or NULL
-    cdef readonly Invoker invoker   # its group's runtime; `caller.Left` once that was left
+    cdef readonly Invoker invoker   # its group's runtime; `left.Left` once that was left
     cdef readonly object object     # the shared object itself
     cdef readonly int number        # its place in the object table
     cdef readonly str name

@@ -1,6 +1,6 @@
 """What the operation that a thread runs may ask of its surroundings: `orcalike.now` and the like."""
 
-from orcalike.runtime.caller cimport Left
+from orcalike.runtime.left cimport Left
 from orcalike.runtime.dispatch cimport Runtime
 from orcalike.runtime.replica cimport Replica, thread_slot
 from orcalike.runtime.task cimport Call, Task

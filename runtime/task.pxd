@@ -24,6 +24,7 @@ cdef class Task:
     cdef Debt debt                  # paid when it is applied; None where it was at once
     cdef public bint changes_nothing    # it needs no mutex but those of `replicas`, and wakes nothing
     cdef bint placed                # it has, or queues for, all mutexes that it needs
+    cdef bint brief                 # its thread has a time limit, or an event loop: it runs no other task
     cdef bint applied               # it has run, and so has what it has let run
     cdef bint relieved              # another thread went on with the order while this one ran it
     cpdef int run(self) except -1

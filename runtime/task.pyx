@@ -17,6 +17,8 @@ bound to it, and lets none go before all that waits has been tried.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint32_t, uint64_t
 
+from functools import partial
+
 from orcalike.runtime.errors import (
     NotSerializable,
     ObjectDropped,
@@ -166,7 +168,10 @@ cdef int finish(Task task) except -1:
     pay(task)
     if progress != KEPT:
         for replica in task.held:
-            hand_on(replica)
+            if task.brief and replica.queue:
+                (<Call>task).runtime.start_thread(partial(go_on, replica))
+            else:
+                hand_on(replica)
     return 0
 
 
@@ -328,9 +333,13 @@ cdef class Call(Task):
         self.ticket, self.invocation = ticket, invocation
         return self
 
-    def for_reader(self, Invocation invocation):
-        """Say that it is a read of this process; returns the call."""
+    def for_reader(self, Invocation invocation, bint brief):
+        """Say that it is a read of this process; returns the call.
+
+        `brief`: what waits for the object meanwhile is run by another thread.
+        """
         self.source, self.invocation, self.changes_nothing = None, invocation, True
+        self.brief = brief
         return self
 
     cpdef int run(self) except -1:

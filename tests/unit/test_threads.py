@@ -76,6 +76,49 @@ def test_a_second_reader_waits(counter: Counter) -> None:
     assert len(seen) == 1
 
 
+@orca.shared
+class Waits:
+    """A read and a write that take as long as the test wants."""
+
+    def __init__(self) -> None:
+        self.runners: list[str] = []
+
+    @orca.read
+    def look(self) -> int:
+        began.set()  # orca: unchecked
+        looked.wait(100)  # orca: unchecked
+        return len(self.runners)
+
+    @orca.write
+    def spin(self) -> None:
+        self.runners = [*self.runners, threading.current_thread().name]  # orca: unchecked
+        spun.wait(100)  # orca: unchecked
+
+
+began, looked, spun = threading.Event(), threading.Event(), threading.Event()
+
+
+def test_a_read_with_a_time_limit_runs_no_write_of_another_thread(group: orca.Group) -> None:
+    """It comes back though the write, which came during the read, does not end."""
+    for event in (began, looked, spun):
+        event.clear()
+    waits, seen = group.share(Waits, "waits"), []
+    reader = threading.Thread(
+        target=lambda: seen.append(waits.look.options(timeout=50)()), name="reader"
+    )
+    reader.start()
+    assert began.wait(100)
+    call = waits.spin.nowait()
+    looked.set()
+    reader.join(100)
+    assert seen == [0]
+    assert not call.done()
+    spun.set()
+    call.result(100)
+    (runner,) = waits.runners
+    assert runner != "reader"
+
+
 def test_leaving_waits_for_what_a_reader_holds_up() -> None:
     with orca.join() as group:
         counter = group.share(Counter, "counter")

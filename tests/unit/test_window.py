@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime import waits
+from orcalike.testing import Members
 from orcalike.transport.layers.pack import Pack
 
 MIB = 1 << 20
@@ -124,6 +126,79 @@ def test_threads_wait_and_the_small_do_not_starve_the_large() -> None:
         large.join(30)
         small.join(30)
         assert sorted(shared.lengths()) == [1, 6 * MIB, 7 * MIB]
+
+
+def test_a_time_limit_holds_while_a_thread_waits_for_room() -> None:
+    with orca.join() as group:
+        shared = group.share(Lengths, "lengths")
+        window, outcomes = Window(group), []
+        calls: list[Callable[[], object]] = [
+            lambda: shared.take.options(timeout=0.05)(bytes(7 * MIB)),
+            lambda: take_in.options(timeout=0.05)(shared, bytes(7 * MIB)),
+        ]
+
+        def call_late(call: Callable[[], object]) -> None:
+            with pytest.raises(orca.InvocationTimeout, match="it was not sent") as caught:
+                call()
+            outcomes.append(caught.value.outcome)
+
+        def fill() -> None:
+            shared.take.nowait(bytes(6 * MIB))
+            threads = [threading.Thread(target=call_late, args=(call,)) for call in calls]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(30)
+
+        window.while_busy(fill)
+        assert outcomes == ["withdrawn", "withdrawn"]
+        assert shared.take.options(timeout=30)(bytes(7 * MIB)) == 7 * MIB
+        assert shared.lengths() == [6 * MIB, 7 * MIB]
+
+
+@orca.shared
+class Gate:
+    """Its first operation stands as long as the test wants, and the others queue behind it."""
+
+    @orca.write(popup=True)
+    def stand(self) -> None:
+        opened.wait(100)  # orca: unchecked
+
+    @orca.write
+    def put(self, data: bytes) -> int:
+        return len(data)
+
+
+opened = threading.Event()
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_time_limit_holds_for_a_coroutine(full: bool) -> None:
+    """While it waits for room, and while it waits for the answer to its withdrawal."""
+    opened.clear()
+    with contextlib.closing(Members(2)) as members:
+        gate = members[0].share(Gate, "gate")
+        gate.stand.nowait()
+
+        async def put() -> str | None:
+            with pytest.raises(orca.InvocationTimeout) as caught:
+                await gate.put.options(timeout=0.05).aio(bytes(1 << 10))
+            return caught.value.outcome
+
+        def fill() -> None:
+            for _ in range(64):
+                gate.put.nowait(bytes(MIB))
+
+        filling = threading.Thread(target=fill)
+        if full:
+            filling.start()
+            wait_until(lambda: len(waiting_for_room()) == 1)
+        try:
+            assert asyncio.run(put()) == ("withdrawn" if full else "unknown")
+        finally:
+            opened.set()
+            if full:
+                filling.join(100)
 
 
 def waiting_for_room() -> list[object]:

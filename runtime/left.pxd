@@ -1,0 +1,22 @@
+"""What an object of a group that was left still answers."""
+
+from libc.stdint cimport uint64_t
+
+from orcalike.runtime.invocation cimport Invocation, Invoker
+from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.replica cimport Replica
+
+
+cdef class Left(Invoker):
+    cdef object error
+    cdef object fault               # of this process, for the objects that met it; or None
+    cdef object dice                # what reads draw from
+    cdef readonly object seed       # of the group
+    cdef readonly object me         # the member that this was
+    cdef readonly uint64_t stamp    # the group's clock when it was left
+
+    cdef int refuse(self, Replica replica) except -1
+
+
+cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
+                         dict named) except -1
