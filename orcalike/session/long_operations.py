@@ -75,8 +75,8 @@ class LongOperations:
     def _try_again(self) -> bool:
         """What holds this member up may be past the moment at which no thread can take its place."""
         found = running(self._runtime)
-        if found is None:
-            return False
+        if found is None or found[2] < AGAIN * 1e9:
+            return False  # that one has ended, and this is another
         if not self._relieve():
             return True
         name, operation, _ = found

@@ -182,7 +182,7 @@ def test_a_time_limit_holds_for_a_coroutine(full: bool) -> None:
 
         async def put() -> str | None:
             with pytest.raises(orca.InvocationTimeout) as caught:
-                await gate.put.options(timeout=0.05).aio(bytes(1 << 10))
+                await gate.put.options(timeout=0.05).aio(bytes(7 * MIB))
             return caught.value.outcome
 
         def fill() -> None:

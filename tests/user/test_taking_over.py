@@ -174,10 +174,7 @@ import asyncio
 async def main():
     async with orca.join() as group:
         slow, fast = await group.share.aio(Slow, "slow"), await group.share.aio(Slow, "fast")
-        await group.barrier.aio()
-        if rank == 2:
-            slow.spin.nowait("long")
-        # This thread is the one that runs it: the loop stands still, and the member does not.
+        # The loop's thread is the one that runs it: the loop stands still, and the member does not.
         def write():
             assert began.wait(LONG)
             for number in range(50):
@@ -185,7 +182,13 @@ async def main():
             while len(fast.seen()) < 150:
                 time.sleep(0.01)
             opened.set()
-        await asyncio.gather(asyncio.to_thread(write), slow.add.aio(f"behind {rank}"))
+        writer = threading.Thread(target=write)
+        writer.start()  # before the loop may stand still
+        await group.barrier.aio()
+        if rank == 2:
+            slow.spin.nowait("long")
+        await slow.add.aio(f"behind {rank}")
+        await asyncio.to_thread(writer.join)
         await group.barrier.aio()
         text = repr([slow.seen(), fast.seen()])
         print("state", hashlib.sha1(text.encode()).hexdigest(), flush=True)
