@@ -342,8 +342,9 @@ cdef class Caller(Invoker):
 
     def call_atomic(self, atomic, args, named, timeout, wanted=0):
         """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
-        cdef int64_t until = self.limit_room(nanoseconds(timeout))
+        cdef int64_t until
         refuse_loop(atomic)
+        until = self.limit_room(nanoseconds(timeout))
         hold()
         try:
             invocation = self.manager.invoke_atomic(atomic, args, named, wanted)

@@ -156,6 +156,32 @@ def test_a_time_limit_holds_while_a_thread_waits_for_room() -> None:
         assert shared.lengths() == [6 * MIB, 7 * MIB]
 
 
+def test_a_limit_that_was_refused_is_not_kept() -> None:
+    """On a loop a call that waits is refused; the thread's later calls have no time limit of its own."""
+    with orca.join() as group:
+        shared = group.share(Lengths, "lengths")
+        window = Window(group)
+
+        async def call_on_loop() -> None:
+            with pytest.raises(orca.BlockingInLoop):
+                take_in.options(timeout=0.01)(shared, b"x")
+
+        asyncio.run(call_on_loop())
+        time.sleep(0.02)  # that limit has passed
+        full = threading.Event()
+
+        def fill() -> None:
+            shared.take.nowait(bytes(6 * MIB))
+            full.set()
+            wait_until(lambda: len(waiting_for_room()) == 1)
+
+        filling = threading.Thread(target=window.while_busy, args=(fill,))
+        filling.start()
+        assert full.wait(30)
+        assert shared.take(bytes(7 * MIB)) == 7 * MIB
+        filling.join(30)
+
+
 @orca.shared
 class Gate:
     """Its first operation stands as long as the test wants, and the others queue behind it."""
