@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
+import os
 import socket
 import struct
 import subprocess
@@ -666,7 +667,7 @@ def test_sets_are_encoded_alike_whatever_the_hash_seed() -> None:
     encodings = {
         subprocess.run(
             [sys.executable, "-c", program],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
             capture_output=True, text=True, check=True,
         ).stdout
         for seed in ("1", "2", "3")
@@ -715,7 +716,7 @@ def test_main_counts_as_the_program_s_import_name(
         (tmp_path / path).write_text("" if path.endswith("__init__.py") else program)
     done = subprocess.run(
         [sys.executable, *how],
-        env={"PYTHONPATH": ":".join([str(tmp_path), *sys.path])},
+        env=os.environ | {"PYTHONPATH": ":".join([str(tmp_path), *sys.path])},
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == name
