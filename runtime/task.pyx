@@ -2,9 +2,10 @@
 
 An invocation of a free object runs straight from the receive buffer, in `dispatch`. Everything else
 is a task: it needs the mutex of one object, or of several (`@atomic`), and stands in the lock queue
-of each that is not free. Who lets a mutex go runs what waited for it, first in first out. A task
-holds the mutexes that it has while it waits for the rest, so the order of tasks is the same at each
-replica, whatever was locked there.
+of each that is not free. The thread that lets a mutex go runs what waited for it, first in first
+out; a read that must come back soon has another thread do so (`Task.brief`). A task holds the
+mutexes that it has while it waits for the rest, so the order of tasks is the same at each replica,
+whatever was locked there.
 
 A call whose guard is false goes to the object's waiting list. After each write these are tried,
 oldest first, and from the oldest again after each that ran; then the reads that wait locally.

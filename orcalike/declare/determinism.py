@@ -7,7 +7,7 @@ declared, with file, line and the remedy. Names are resolved through the functio
 and closure: `from time import time as t` is recognised, a variable called `time` is not mistaken.
 
 What an operation calls is checked with it: helpers of its class, functions and classes of the
-program's own modules. Other code is known by name alone (`forbidden`). What has no source (a
+program's own modules. Other code is known by name alone (`forbidden_names`). What has no source (a
 prompt, `exec`) is let through, and so is what is reached through an argument or a container. A line
 with the comment `# orca: unchecked`, and what it calls, is the programmer's own business.
 """

@@ -1,4 +1,4 @@
-"""What the decorators check and register (`declare`), with the syntax of the functions at hand.
+"""What the decorators check and register (`decorators`), with the syntax of the functions at hand.
 
 It is a module of its own because `ast` and `inspect` take long to import: the first class or atomic
 function that a program declares imports them, and nothing else does.

@@ -1,7 +1,7 @@
 """A process's end of its line to the launcher: what is said to it and what it says (`control_lines`).
 
-Outside a launched program, and in what a rank has forked or started, nothing is told and nothing
-comes.
+Outside of a launched program, and in a process that a rank has forked or started, nothing is sent
+and nothing arrives.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One member's ends of the line to the launcher (`control`): what it is told of its group, and tells.
+"""One member's use of the line to the launcher (`control_channel`): what it receives, and reports.
 
 What is told comes on a thread of its own; all of it is handed on to the pump, and acted on where
 nothing runs in a stack.

@@ -1,4 +1,4 @@
-"""The checkers of `orcalike.testing` are checked: each finds the histories that break its invariant."""
+"""The checkers of `orcalike.simulator` are checked: each finds the histories that break its invariant."""
 
 from __future__ import annotations
 

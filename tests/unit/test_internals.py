@@ -200,3 +200,17 @@ def test_failpoints_have_their_roles_and_modules() -> None:
 def test_the_glossary_says_each_word_once() -> None:
     words = [word for word in firsts(page("glossary.md")) if word != "word"]
     assert len(words) == len(set(words))
+
+
+def test_the_files_that_enforce_bounds_are_there() -> None:
+    """docs/bounds.md names each by the end of its path."""
+    named = set(re.findall(r"`([\w/]+\.pyx?)", (ROOT / "docs" / "bounds.md").read_text("utf-8")))
+    there = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("orcalike", "runtime", "transport")
+        for path in (ROOT / folder).rglob("*.py*")
+    }
+    assert len(named) > 20
+    assert {
+        name for name in named if not any(f"/{each}".endswith(f"/{name}") for each in there)
+    } == set()
