@@ -17,7 +17,7 @@ from orcalike.messages import (
 )
 from orcalike.runtime import waits
 from orcalike.transport.layers.pack import Pack
-from tests.unit.test_bounds import Gate, standing
+from tests.unit.runtime.test_bounds import Gate, standing
 
 MIB = 1 << 20
 

@@ -16,7 +16,7 @@ from orcalike.transport.wire.control import unpack
 from orcalike.transport.wire.message import Message
 from tests.fuzz.mutation import cut, exactly, mutated
 from tests.protocol.hostile import Dice, Grammar, Scene
-from tests.unit.test_stream import drawn
+from tests.unit.runtime.test_stream import drawn
 
 KEPT = 64
 """So many encodings are there to be mutated."""

@@ -14,7 +14,7 @@ from tests.fuzz.mutation import cut, mutated
 from tests.protocol import hostile
 from tests.protocol.hostile import Dice, Grammar, Scene, Tally
 from tests.protocol.test_bad_frames import hello
-from tests.unit import test_half_open, test_heartbeat
+from tests.unit.transport.drivers import test_half_open, test_heartbeat
 
 FRAMES = 50
 """Of one hostile grammar, by non-members."""

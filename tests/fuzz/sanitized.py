@@ -22,8 +22,13 @@ ROOT = Path(__file__).parents[2]
 COPY = ROOT / "build" / "asan"
 SHARE = 0.75
 """Of the time, for inputs that are drawn."""
-TESTS = ("stream", "marshal", "message", "arguments", "invoking", "half_open", "heartbeat",
-         "full_queues", "window", "threads", "atomic", "bounds", "agreement")  # fmt: skip
+TESTS = (
+    *("runtime/test_stream", "runtime/test_marshal", "transport/wire/test_message"),
+    *("runtime/test_arguments", "runtime/test_invoking", "transport/drivers/test_half_open"),
+    *("transport/drivers/test_heartbeat", "transport/drivers/test_full_queues"),
+    *("runtime/test_window", "runtime/test_threads", "runtime/test_atomic", "runtime/test_bounds"),
+    "transport/membership/test_agreement",
+)
 """Files of tests/unit, in this order, until the time is over; none that counts on addresses that are
 used again, as AddressSanitizer uses none."""
 OPTIONS = {
@@ -147,7 +152,7 @@ def main() -> int:
     for name in TESTS:
         left = start + options.seconds - time.monotonic()
         if left > 0:
-            test = ["pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/unit/test_{name}.py"]
+            test = ["pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/unit/{name}.py"]
             good &= run(preload, left, *test, whole=False)
     print("no sanitizer found anything" if good else "see above")
     return 0 if good else 1

@@ -24,8 +24,8 @@ SPAN = re.compile(r"\b([A-Z])(\d{1,2}) to \1(\d{1,2})\b")
 """A range: those between are cited as well."""
 
 NO_CITATIONS = {
-    "tests/unit/test_internals.py",  # plants wrong ones
-    "tests/unit/test_failpoints.py",  # names steps that there are not
+    "tests/project/test_internals.py",  # plants wrong ones
+    "tests/unit/session/test_failpoints.py",  # names steps that there are not
 }
 
 ROLE_NAMES = {"S": "sequencer", "P": "sender", "A": "member", "C": "leader", "J": "joiner"}
@@ -185,8 +185,9 @@ def test_files_and_tests_that_a_page_names_are_there(name: str) -> None:
 
 
 def test_a_file_and_a_test_that_are_not_there_are_found() -> None:
-    text = "`transport/stack.pyx`, `runtime/nothing.py`, `tests/unit/test_view.py::test_nothing`"
-    assert missing(text) == ["runtime/nothing.py", "tests/unit/test_view.py::test_nothing"]
+    test = "tests/unit/transport/test_view.py::test_nothing"
+    text = f"`transport/stack.pyx`, `runtime/nothing.py`, `{test}`"
+    assert missing(text) == ["runtime/nothing.py", test]
 
 
 def test_failpoints_have_their_roles_and_modules() -> None:

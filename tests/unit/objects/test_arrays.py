@@ -7,7 +7,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from orcalike.objects.arrays import Array
-from tests.objects.members import Lab, run_in_threads
+from tests.unit.objects.members import Lab, run_in_threads
 
 
 def test_operations_on_slices_lose_nothing(lab: Lab) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.objects import Barrier, Condition, Election, Event, Lock, Queue, RLock, Semaphore
-from tests.objects.members import DEADLINE, Lab, run_in_threads
+from tests.unit.objects.members import DEADLINE, Lab, run_in_threads
 
 
 def test_tokens_grow_from_holder_to_holder(lab: Lab) -> None:

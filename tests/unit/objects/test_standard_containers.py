@@ -16,8 +16,8 @@ from orcalike.objects.deques import Deque
 from orcalike.objects.dicts import Dict
 from orcalike.objects.lists import List
 from orcalike.objects.sets import Set
-from tests.objects.members import Lab, members
-from tests.objects.standard import adapted, sharing
+from tests.unit.objects.members import Lab, members
+from tests.unit.objects.standard import adapted, sharing
 
 reason = "this interpreter comes without the package `test`"
 list_tests: Any = pytest.importorskip("test.list_tests", reason=reason)

@@ -34,7 +34,7 @@ PERIOD = 5_000_000
 #: Of an endpoint that need not beat while a test looks.
 NEVER = 3_600_000_000_000
 BEAT, ANSWER = 1, 2
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 LAYOUT = struct.Struct("<4sBBxxQQQQQQ")
 
 
@@ -387,7 +387,7 @@ def test_silence_counts_from_when_a_member_is_beaten_to(end: End, raw: socket.so
 
 STANDSTILL = """
 import sys, time
-from tests.unit.test_heartbeat import End, PERIOD
+from tests.unit.transport.drivers.test_heartbeat import End, PERIOD
 from orcalike.transport.view import Member
 end = End(sys.argv[1])
 end.beat(Member(sys.argv[2], 1, 1), period=PERIOD)

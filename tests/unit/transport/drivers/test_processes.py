@@ -37,7 +37,7 @@ CASTS = [b"%1500d" % number for number in range(60)]
 #: A member that casts without waiting for any other, and is killed with all of that under way.
 SENDER = """
 import os, signal, sys
-from tests.unit.test_processes import CASTS, End
+from tests.unit.transport.drivers.test_processes import CASTS, End
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.wire.message import Message
 end = End("{address}")
@@ -189,7 +189,7 @@ class Sender:
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[4],
         )
 
     def come_in(self) -> None:
@@ -309,7 +309,7 @@ def test_the_end_that_made_the_connection_knows_of_a_death_as_well(
     listener.listen(8)
     text = f"""
 import socket, sys
-from tests.unit import test_processes
+from tests.unit.transport.drivers import test_processes
 test_processes.sockets.listen = lambda address: (socket.socket(fileno={listener.fileno()}), address)
 end = test_processes.End("unix:{tmp_path}/launched")
 end.join("")
@@ -323,7 +323,7 @@ end.pump.run_alone()
                 [sys.executable, "-c", text],
                 stdout=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
-                cwd=Path(__file__).parents[2],
+                cwd=Path(__file__).parents[4],
             )
         ) as process,
     ):

@@ -11,7 +11,7 @@ import pytest
 import orcalike as orca
 from orcalike.objects import Cache, LifoQueue, PriorityQueue, Queue, ShutDown, Topic
 from orcalike.objects.topics import Subscription
-from tests.objects.members import DEADLINE, Lab, run_in_threads
+from tests.unit.objects.members import DEADLINE, Lab, run_in_threads
 
 
 def test_each_item_goes_to_one_member(lab: Lab) -> None:

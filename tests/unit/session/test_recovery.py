@@ -25,7 +25,7 @@ from orcalike.messages import (
 from orcalike.session.options import make_options
 from orcalike.session.session import Session
 from orcalike.transport import stacks
-from tests.unit.test_degrees import STACK, Notary
+from tests.unit.transport.test_degree import STACK, Notary
 from tests.zoo import Counter
 
 GONE = orca.Member("unix:/gone", 7, 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.objects.members import Lab, members
+from tests.unit.objects.members import Lab, members
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from orcalike.objects.events import Event
 from orcalike.objects.locks import Lock, RLock
 from orcalike.objects.queues import LifoQueue, PriorityQueue, Queue, ShutDown
 from orcalike.objects.semaphores import BoundedSemaphore, Semaphore
-from tests.objects.members import Lab, members
-from tests.objects.standard import adapted
+from tests.unit.objects.members import Lab, members
+from tests.unit.objects.standard import adapted
 
 reason = "this interpreter comes without the package `test`"
 lock_tests: Any = pytest.importorskip("test.lock_tests", reason=reason)

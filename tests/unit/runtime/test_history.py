@@ -20,7 +20,7 @@ from tests.campaign.models import model_of
 from tests.campaign.objects import Bank, Queue, Register
 from tests.zoo import Counter, Journal, transfer
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 Record = dict[str, Any]
 
 

@@ -35,7 +35,7 @@ from orcalike.launch_protocol.environment import (
     find_seeds,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ADDRESSES = ("unix:/run/r0", "unix:/run/r1", "unix:/run/r2")
 
 

@@ -17,7 +17,7 @@ from orcalike.runtime.extension_types import register
 from orcalike.runtime.marshal import get_value, put_bytes
 from orcalike.runtime.stream import decode_whole, encode_whole
 from orcalike.transport.errors import ProtocolError
-from tests.unit.test_marshal import Job, codec, same, travelled, values
+from tests.unit.runtime.test_marshal import Job, codec, same, travelled, values
 
 
 class Spot(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orcalike.objects import Counter, Maximum, Minimum, Value
-from tests.objects.members import DEADLINE, Lab, run_in_threads
+from tests.unit.objects.members import DEADLINE, Lab, run_in_threads
 
 
 def test_all_members_count(lab: Lab) -> None:

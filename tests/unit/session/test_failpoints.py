@@ -21,7 +21,7 @@ from orcalike.session.failpoints import Failpoint, Trigger, install, parse
 from orcalike.transport.drivers.partial import pending
 from tests.zoo import Counter
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(

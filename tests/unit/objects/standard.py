@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orcalike as orca
-from tests.objects.members import Lab
+from tests.unit.objects.members import Lab
 
 
 def plain_data(value: Any) -> Any:

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from orcalike.transport.view import Member
-from tests.unit.test_heartbeat import End, until
+from tests.unit.transport.drivers.test_heartbeat import End, until
 
 PERIOD = 100_000_000
 BEATS = 8
