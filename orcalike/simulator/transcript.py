@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import msgpack
@@ -12,6 +12,11 @@ from orcalike.simulator.checkers.facts import Installed, Key, number_of
 from orcalike.simulator.scenario import MS, Event
 from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.sim import End
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.membership import messages
+from orcalike.transport.membership.messages import ControlMessage, Value
+from orcalike.transport.membership.quorum import State
+from orcalike.transport.view import PLACE_BITS, Member, View
 
 KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT", 4: "ACCEPT", 5: "state"}
 LINES_MAX = 300
@@ -46,7 +51,8 @@ class Transcript:
         self.lines.append(Line(self.run.world.now, process, what, source))
 
     def _frame(self, end: End, frame: bytes) -> None:
-        self._add(end.node.name, describe(frame), end.peer.node.name)
+        names = {each: it.process for each, it in self.run.applications.items()}
+        self._add(end.node.name, describe(frame, names), end.peer.node.name)
 
     def _event(self, event: Event, name: str) -> None:
         if event.do != "lag":
@@ -85,22 +91,21 @@ class Transcript:
                 yield f"    Note over {line.process}: {line.when / MS:.3f} ms {what}"
 
 
-def describe(frame: bytes) -> str:
-    """A frame in a few words; its length where it cannot be read."""
+def describe(frame: bytes, names: Mapping[int, str] | None = None) -> str:
+    """A frame in a few words; its length if it cannot be read. `names` are of incarnations."""
     try:
-        return _describe(frame)
-    except (ValueError, LookupError, TypeError):
+        return _describe(frame, names or {})
+    except (ValueError, LookupError, TypeError, ProtocolError):
         return f"{len(frame)} bytes"
 
 
-def _describe(frame: bytes) -> str:
+def _describe(frame: bytes, names: Mapping[int, str]) -> str:
     if frame[6] == 1:
         return "HELLO"
     key = int.from_bytes(frame[8:16], "little")
     if key >> 63:
-        fields: Any = msgpack.unpackb(frame[16:], strict_map_key=False)
-        details = [str(field) for field in fields[1:] if isinstance(field, int | str)]
-        return " ".join([fields[0], *details])[:80]
+        said = msgpack.unpackb(frame[16:], strict_map_key=False)
+        return describe_control(messages.unpack(said), names)
     view = f"v{key >> 24 & 0xFFFFFFFF}"
     kind = KINDS.get(frame[16], "?")
     if kind == "state":
@@ -110,3 +115,47 @@ def _describe(frame: bytes) -> str:
     if kind in ("EXPECT", "ACCEPT"):
         return f"{view} {kind} {number}"
     return f"{view} {kind} {number}: packet {counter} of place {place}, degree {frame[17]}"
+
+
+def describe_control(message: ControlMessage, names: Mapping[int, str]) -> str:
+    """The kind of a control message, and its fields by name, but for those that are empty."""
+    known = [(field.name, getattr(message, field.name)) for field in fields(message)]  # type: ignore[arg-type]
+    shown = [f"{name}={_shown(name, value, names)}" for name, value in known if _is_said(value)]
+    return " ".join([message.kind, *shown])
+
+
+def _is_said(value: object) -> bool:
+    return value is not None and value != () and value != {} and value != b""
+
+
+def ballot_text(ballot: int) -> str:
+    """A ballot as people read it: its round, and the position of the member that leads it."""
+    return f"{ballot >> PLACE_BITS}.{ballot & (1 << PLACE_BITS) - 1}"
+
+
+def _shown(name: str, value: Any, names: Mapping[int, str]) -> str:
+    match value:
+        case State():
+            return value.name
+        case int() if name == "ballot":
+            return ballot_text(value)
+        case int() if name == "incarnation":
+            return names.get(value, str(value))
+        case bytes():
+            return f"{len(value)}B"
+        case Member():
+            return value.address.removeprefix("sim:")
+        case View():
+            members = ",".join(_shown("", each, names) for each in value.members)
+            return f"v{value.number}/{ballot_text(value.ballot)}[{members}]"
+        case Value(view, cut):
+            return f"{_shown('', view, names)}+{len(cut)}B"
+        case (int(ballot), Value() as accepted):
+            return f"{ballot_text(ballot)}:{_shown('', accepted, names)}"
+        case tuple() if name == "view":
+            return f"v{value[1]}/{ballot_text(value[2])}"
+        case tuple():
+            return ",".join(names.get(each, str(each)) for each in value)
+        case str():
+            return repr(value)
+    return str(value)

@@ -35,7 +35,7 @@ cdef class Mbrship(Layer):
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast)
     cdef control(self, Message message)
-    cdef dispatch(self, Message message, object fields)
+    cdef dispatch(self, Message message, object it)
     cdef asked_to_join(self, Message message, object member, object options)
     cdef requested(self, int source, object member, object options)
     cdef behind(self, Message message)

@@ -28,15 +28,17 @@ import msgpack
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.agreement import OLDEST_WATCHED, Agreement
-from orcalike.transport.membership.attempt import Value
-from orcalike.transport.membership.attribution import Speaker, is_believed, kind_of, options_of
+from orcalike.transport.membership.attribution import Speaker, is_believed
 from orcalike.transport.membership.detector import Detector
 from orcalike.transport.membership.early import Early, Entry
 from orcalike.transport.membership.leader import LeaderWatch
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.left_behind import LeftBehind
+from orcalike.transport.membership.messages import (
+    Alive, Behind, Denied, Expelled, Gone, Here, Install, Join, Leave, Lost, Reset, ResetFailed,
+    Ship, Slow, Value, Waits, unpack)
 from orcalike.transport.view import Member, View
-from orcalike.transport.wire.control import shown, unpack
+from orcalike.transport.wire.control import shown, unpack as unpack_fields
 
 from libc.stdint cimport uint64_t
 
@@ -101,7 +103,7 @@ cdef class Mbrship(Layer):
     def ask(self):
         """Ask to be let in, and again later."""
         asked = {name: value for name, value in self.options.items() if value is not None}
-        self.contact_with(self.seed, ["JOIN", self.me.pack(), asked])
+        self.contact_with(self.seed, Join(self.me, asked))
         self.mark("J1")
         self.ask_at = self.core.now + ASK_AGAIN
         self.plan()
@@ -126,7 +128,7 @@ cdef class Mbrship(Layer):
             self.agreement.ask_leave(self.me.incarnation)
             self.core.again(self)
         else:
-            self.tell(self.agreement.leader, ["LEAVE"])
+            self.tell(self.agreement.leader, Leave())
         self.mark("L1")
 
     cpdef flush(self, object failed):
@@ -154,7 +156,7 @@ cdef class Mbrship(Layer):
         if self.view is None or self.agreement.attempt is None and not self.agreement.frozen:
             self.above.up_reset_failed("the group is not blocked")
         elif self.agreement.leader != self.place:
-            self.tell(self.agreement.leader, ["RESET", minimum])
+            self.tell(self.agreement.leader, Reset(minimum))
         else:
             why = self.agreement.reset(minimum)
             if why is not None:
@@ -177,7 +179,7 @@ cdef class Mbrship(Layer):
         leader = self.view.members[self.agreement.leader].incarnation
         if again or leader != self.awaited:
             self.awaited = leader
-            self.tell(self.agreement.leader, ["HERE"])
+            self.tell(self.agreement.leader, Here())
 
     # Which members are there.
 
@@ -217,7 +219,7 @@ cdef class Mbrship(Layer):
                     self.say_again(incarnation)
                     if self.view.place(incarnation) >= 0:
                         # It may have gone on without this member, whose link may be a dead one.
-                        self.tell(self.view.place(incarnation), ["HERE"])
+                        self.tell(self.view.place(incarnation), Here())
             self.agreement.ask_again()
             self.ask_strangers()
             self.say_here(bool(self.detector.silent))
@@ -258,7 +260,7 @@ cdef class Mbrship(Layer):
         self.core.again(self)
         if self.agreement.leader != self.place:
             self.awaited = self.view.members[self.agreement.leader].incarnation
-            self.tell(self.agreement.leader, ["LOST", incarnation or 0])
+            self.tell(self.agreement.leader, Lost(incarnation or 0))
 
     def say_again(self, incarnation):
         """A member can be reached anew: what was under way to it, or from it, may be lost."""
@@ -297,7 +299,7 @@ cdef class Mbrship(Layer):
 
     def ask_what_is_missing(self, address):
         """Say which view this member is in, and what it holds: an endpoint that knows more answers."""
-        self.contact_with(address, ["BEHIND", list(self.view.identity), self.above.up_held()])
+        self.contact_with(address, Behind(self.view.identity, self.above.up_held()))
 
     cdef plan(self):
         """The deadline: the detector's, the next question, or the end of patience."""
@@ -388,7 +390,7 @@ cdef class Mbrship(Layer):
         if self.view.place(peer.incarnation) < 0:
             self.tell_expelled(peer.address, peer.incarnation)
         elif self.agreement.last is not None:
-            self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
+            self.contact_with(peer.address, Install(self.view, self.agreement.last.cut))
 
     cdef ahead(self, Message message, tuple identity, bytes held):
         """BEHIND: a member of another view asks for what brings it into the present one."""
@@ -407,8 +409,8 @@ cdef class Mbrship(Layer):
         elif identity < self.view.identity:
             if self.view.follows == identity:
                 for piece in self.above.up_missing(held, True):
-                    self.contact_with(peer.address, ["SHIP", list(identity), piece])
-            self.contact_with(peer.address, ["INSTALL", self.view.pack(), self.agreement.last.cut])
+                    self.contact_with(peer.address, Ship(piece, identity))
+            self.contact_with(peer.address, Install(self.view, self.agreement.last.cut))
             self.say_again(peer.incarnation)
         elif identity > self.view.identity:     # it waits, without this member, which does not know
             self.ask_what_is_missing(peer.address)
@@ -469,7 +471,7 @@ cdef class Mbrship(Layer):
         if self.agreement.unsettled or peer.missed:
             self.unsettle(peer.incarnation)     # that word may have been lost with a link, too
         if peer.place >= 0:
-            self.tell(peer.place, ["HERE"])     # one that has gone on meanwhile says so
+            self.tell(peer.place, Here())       # one that has gone on meanwhile says so
             self.say_again(peer.incarnation)
 
     # Control messages.
@@ -478,61 +480,61 @@ cdef class Mbrship(Layer):
         if self.view is None and not self.seed:
             self.stale += 1                     # out of the group: none of its business
             return
-        fields = unpack(message.body, "a control message")
+        fields = unpack_fields(message.body, "a control message")
         peer = self.below.focus("COM").peer_at(message.link)
         speaker = Speaker(message.source, peer.incarnation, peer.address)
         if is_believed(fields, speaker, self.view, self.former, self.questioned):
-            self.dispatch(message, fields)
+            self.dispatch(message, unpack(fields))
         else:
             self.stale += 1
 
-    cdef dispatch(self, Message message, object fields):
-        match fields:
-            case ["JOIN", [*packed], dict(options)]:
-                self.asked_to_join(message, Member.unpack(packed), options_of(options))
-            case ["DENIED", str(why), [*packed]] if message.source >= 0:
-                # The leader's word for one that had asked here.
-                self.contact_with(Member.unpack(packed).address, ["DENIED", why])
-            case ["DENIED", str(why)]:
+    cdef dispatch(self, Message message, object it):
+        in_view = self.view is not None and message.source >= 0
+        match it:
+            case Join():
+                self.asked_to_join(message, it.member, it.options)
+            case Denied(joiner=None):
                 if self.view is None and self.leaves:
                     self.exit("left")
                 elif self.view is None:
                     self.ask_at = NEVER
                     self.plan()
-                    self.above.up_join_denied(shown(why))
-            case ["INSTALL", [*packed], bytes(cut)]:
-                self.decided(View.unpack(packed), cut)
-                self.correct(message, View.unpack(packed))
-            case ["EXPELLED", [*packed], int(incarnation)]:
-                if incarnation == self.me.incarnation:  # not one that had this address before
-                    self.told_expelled(message, View.unpack(packed))
-                self.correct(message, View.unpack(packed))
-            case ["BEHIND", [int(lineage), int(number), int(ballot)], bytes(held)]:
-                self.ahead(message, (lineage, number, ballot), held)
-            case ["GONE"]:
+                    self.above.up_join_denied(shown(it.why))
+            case Denied() if message.source >= 0:
+                self.contact_with(it.joiner.address, Denied(it.why))    # that had asked here
+            case Install():
+                self.decided(it.view, it.cut)
+                self.correct(message, it.view)
+            case Expelled():
+                if it.incarnation == self.me.incarnation:   # not one that had this address before
+                    self.told_expelled(message, it.view)
+                self.correct(message, it.view)
+            case Behind():
+                self.ahead(message, it.view, it.held)
+            case Gone():
                 self.gone(message)
-            case ["SHIP", [int(lineage), int(number), int(ballot)], bytes(piece)]:
-                if self.view is not None and (lineage, number, ballot) == self.view.identity:
-                    self.above.up_supply(piece)
-            case ["LEAVE"] if self.view is not None and message.source >= 0:
+            case Ship() if it.view is not None:
+                if self.view is not None and it.view == self.view.identity:
+                    self.above.up_supply(it.piece)
+            case Leave() if in_view:
                 self.agreement.ask_leave(self.view.members[message.source].incarnation)
                 self.core.again(self)
-            case ["WAITS" | "ALIVE" | "SLOW", *_] if self.view is not None and message.source >= 0:
-                self.leader.receive(message.source, fields, self.core.now)
+            case Waits() | Alive() | Slow() if in_view:
+                self.leader.receive(message.source, it, self.core.now)
                 self.plan()
-            case ["HERE"] if self.view is not None and message.source >= 0:
+            case Here() if in_view:
                 # A link was made again, and only the other end may know that one was broken.
                 self.say_again(self.view.members[message.source].incarnation)
-            case ["RESET", int(minimum)] if self.view is not None and message.source >= 0:
-                why = self.agreement.reset(minimum)
+            case Reset() if in_view:
+                why = self.agreement.reset(it.minimum)
                 if why is not None:
-                    self.tell(message.source, ["RESET_FAILED", why])
-            case ["RESET_FAILED", str(why)] if self.view is not None and message.source >= 0:
-                self.above.up_reset_failed(shown(why))
-            case list() if self.view is not None and message.source >= 0:
-                self.agreement.receive(message.source, fields)
+                    self.tell(message.source, ResetFailed(why))
+            case ResetFailed() if in_view:
+                self.above.up_reset_failed(shown(it.why))
+            case _ if in_view:
+                self.agreement.receive(message.source, it)
             case _:
-                raise ProtocolError(f"{kind_of(fields)} out of place")
+                raise ProtocolError(f"{it.kind} out of place")
 
     cdef asked_to_join(self, Message message, object member, object options):
         """JOIN, from the joiner, in its own name; or passed on by the member that it knew."""
@@ -547,12 +549,11 @@ cdef class Mbrship(Layer):
         if self.view is None or self.leaves and len(self.view.members) == 1:
             return
         if self.view.place(member.incarnation) >= 0:
-            last = self.agreement.last
-            self.contact_with(member.address, ["INSTALL", self.view.pack(), last.cut])
+            self.contact_with(member.address, Install(*self.agreement.last))
         elif member.incarnation in self.former:
             self.tell_expelled(member.address, member.incarnation)
         elif self.agreement.leader != self.place:
-            self.tell(self.agreement.leader, ["JOIN", member.pack(), options])
+            self.tell(self.agreement.leader, Join(member, options))
             if member.incarnation in self.passed_on:    # in vain, so far
                 self.ask_leader()
             elif len(self.passed_on) < JOINERS_MAX:
@@ -562,9 +563,9 @@ cdef class Mbrship(Layer):
             if why is None:
                 self.core.again(self)
             elif source < 0:
-                self.contact_with(member.address, ["DENIED", why])
+                self.contact_with(member.address, Denied(why))
             else:                               # it believes the member that it has asked
-                self.tell(source, ["DENIED", why, member.pack()])
+                self.tell(source, Denied(why, member))
 
     cdef decided(self, object view, bytes cut):
         """INSTALL: the next view of this member, or its first."""
@@ -595,7 +596,7 @@ cdef class Mbrship(Layer):
 
     def tell_expelled(self, address, incarnation):
         """Tell the endpoint at an address that the group went on without this incarnation of it."""
-        self.contact_with(address, ["EXPELLED", self.view.pack(), incarnation])
+        self.contact_with(address, Expelled(self.view, incarnation))
 
     cdef told_expelled(self, Message message, object view):
         """The group has gone on without this member: it can never have its old writes accepted."""
@@ -625,26 +626,24 @@ cdef class Mbrship(Layer):
         if peer is None or not self.may_answer(peer.incarnation):
             return
         if self.outcome is not None and self.outcome.view.place(peer.incarnation) >= 0:
-            view, cut = self.outcome
-            self.contact_with(peer.address, ["INSTALL", view.pack(), cut])
+            self.contact_with(peer.address, Install(*self.outcome))
         elif not self.leaves:
-            self.contact_with(peer.address, ["GONE"])
+            self.contact_with(peer.address, Gone())
 
     # The agreement's port.
 
     def tell(self, place, message):
-        cdef Message control = Message(msgpack.packb(message))
+        cdef Message control = Message(msgpack.packb(message.pack()))
         store64(control.push(HEADER), CONTROL | self.key)
         self.below.send(control, (place,))
 
     def contact_with(self, address, message):
-        cdef Message control
-        if message[0] == "EXPELLED" and self.is_broken("no-expel-notice"):
+        cdef Message control = Message(msgpack.packb(message.pack()))
+        if isinstance(message, Expelled) and self.is_broken("no-expel-notice"):
             return
         if address:
-            if message[0] in ("JOIN", "BEHIND") and len(self.questioned) < NOTED_MAX:
+            if isinstance(message, (Join, Behind)) and len(self.questioned) < NOTED_MAX:
                 self.questioned[address] = True
-            control = Message(msgpack.packb(message))
             store64(control.push(HEADER), CONTROL)
             self.below.contact(control, address)
 

@@ -24,8 +24,22 @@ from typing import Any, Protocol
 
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.membership.attempt import Attempt, Report, Value
-from orcalike.transport.membership.attribution import kind_of
+from orcalike.transport.membership.attempt import Attempt, Report
+from orcalike.transport.membership.messages import (
+    Accept,
+    Blocked,
+    ControlMessage,
+    Denied,
+    Expelled,
+    Flush,
+    FlushOk,
+    Install,
+    Lost,
+    Promised,
+    Propose,
+    Ship,
+    Value,
+)
 from orcalike.transport.membership.quorum import Ruling, State
 from orcalike.transport.view import (
     BALLOT_BITS,
@@ -49,10 +63,10 @@ ROUNDS = 1 << BALLOT_BITS - PLACE_BITS
 class Port(Protocol):
     """What the agreement needs of the layer that it works for."""
 
-    def tell(self, place: int, message: list[Any]) -> None:
+    def tell(self, place: int, message: ControlMessage) -> None:
         """Send a control message to the member at `place`."""
 
-    def contact_with(self, address: str, message: list[Any]) -> None:
+    def contact_with(self, address: str, message: ControlMessage) -> None:
         """Send a control message to an endpoint outside the view."""
 
     def left_out(self, member: Member) -> None:
@@ -299,7 +313,7 @@ class Agreement:
 
     def _ask(self, place: int) -> None:
         assert self.attempt is not None
-        self.port.tell(place, ["FLUSH", self.attempt.ballot, self.attempt.mark, list(self.dead)])
+        self.port.tell(place, Flush(self.attempt.ballot, self.attempt.mark, tuple(self.dead)))
 
     def missed(self) -> list[Member]:
         """While the group is blocked: the members that have not reported; else none."""
@@ -337,7 +351,7 @@ class Agreement:
             if self.promised and self.promised & MEMBERS_MAX - 1 == place:
                 self.port.freeze()  # which reports once more
                 if self.accepted is not None and self.accepted[0] == self.promised:
-                    self.port.tell(place, ["ACCEPT", self.promised])
+                    self.port.tell(place, Accept(self.promised))
         elif place not in attempt.reports:
             self._ask(place)
         elif attempt.value is not None and place not in attempt.accepts:
@@ -401,8 +415,8 @@ class Agreement:
         self.port.blocked(ruling.missing, ruling.rule)
 
     def _tell_blocked(self, place: int, ruling: Ruling) -> None:
-        missing = [member.incarnation for member in ruling.missing]
-        self.port.tell(place, ["BLOCKED", missing, ruling.rule])
+        missing = tuple(member.incarnation for member in ruling.missing)
+        self.port.tell(place, Blocked(missing, ruling.rule))
 
     def _propose(self) -> None:
         attempt = self.attempt
@@ -436,8 +450,7 @@ class Agreement:
         assert attempt.value is not None
         if not self.port.is_broken("accept-without-packets"):
             self._ship_to(place)
-        view, cut = attempt.value
-        self.port.tell(place, ["PROPOSE", attempt.ballot, view.pack(), cut])
+        self.port.tell(place, Propose(attempt.ballot, attempt.value))
 
     def _ship_to(self, place: int) -> None:
         """Send what that member lacks of the cut."""
@@ -445,7 +458,7 @@ class Agreement:
         assert attempt is not None
         if not self.port.is_broken("propose-without-packets"):
             for piece in self.port.missing(attempt.reports[place].held):
-                self.port.tell(place, ["SHIP", piece])
+                self.port.tell(place, Ship(piece))
 
     def _next_view(self, attempt: Attempt) -> View:
         view = attempt.view
@@ -490,7 +503,7 @@ class Agreement:
     def _turn_away(self) -> None:
         """All leave at once: no member is left that could give a joiner its state."""
         for member in self.joining.values():
-            self.port.contact_with(member.address, ["DENIED", "the group has ended"])
+            self.port.contact_with(member.address, Denied("the group has ended"))
         self.joining = {}
 
     def _decide(self) -> None:
@@ -507,7 +520,7 @@ class Agreement:
                 continue
             if reported and self.port.is_broken("accept-without-packets"):
                 self._ship_to(place)
-            self.port.tell(place, ["INSTALL", view.pack(), cut])
+            self.port.tell(place, Install(view, cut))
         self.tell_joiners(attempt.view, attempt.value)
         self.port.mark("V8")
         self.port.install(view, cut)
@@ -519,17 +532,14 @@ class Agreement:
         for place, member in enumerate(attempt.view.members):
             out = view.place(member.incarnation) < 0 and member.incarnation not in self.dead
             if out and (place not in attempt.reports or member.incarnation in self.expelled):
-                self.port.contact_with(
-                    member.address, ["EXPELLED", view.pack(), member.incarnation]
-                )
+                self.port.contact_with(member.address, Expelled(view, member.incarnation))
                 self.port.left_out(member)
 
     def tell_joiners(self, before: View, value: Value) -> None:
         """Tell members that are new in a view what they are in."""
         for member in value.view.members:
             if before.place(member.incarnation) < 0 and member.incarnation != self.me.incarnation:
-                message = ["INSTALL", value.view.pack(), value.cut]
-                self.port.contact_with(member.address, message)
+                self.port.contact_with(member.address, Install(value.view, value.cut))
 
     def reset(self, minimum: int) -> str | None:
         """Go on with at least `minimum` members, on the program's word; returns why not (A05)."""
@@ -559,7 +569,7 @@ class Agreement:
     def promise(self, place: int, ballot: int, mark: bytes) -> None:
         """Phase 1: freeze under this ballot; what is held follows."""
         if ballot < self.promised and not self.port.is_broken("forget-promise"):
-            self.port.tell(place, ["PROMISED", self.promised])
+            self.port.tell(place, Promised(self.promised))
             return
         if ballot != self.promised:
             self._give_up()
@@ -590,15 +600,12 @@ class Agreement:
     def _report_to(self, place: int, held: bytes) -> None:
         if not self.port.is_broken("return-nothing"):
             for piece in self.port.missing(self._leader_mark):
-                self.port.tell(place, ["SHIP", piece])
+                self.port.tell(place, Ship(piece))
         self.port.mark("V3")
-        accepted = None
-        if self.accepted is not None:
-            ballot, (view, cut) = self.accepted
-            accepted = [ballot, view.pack(), cut]
-        state, degree = self.port.has_state(), self.port.degree_here()
-        answer = [held, accepted, list(self.dead), state, list(self.vouched), degree]
-        self.port.tell(place, ["FLUSH_OK", self.promised, *answer])
+        state, degree = State(self.port.has_state()), self.port.degree_here()
+        dead, vouched = tuple(self.dead), tuple(self.vouched)
+        answer = FlushOk(self.promised, held, self.accepted, dead, state, vouched, degree)
+        self.port.tell(place, answer)
 
     def _take_proposal(self, ballot: int, value: Value) -> None:
         self.proposal = ballot, value
@@ -615,7 +622,7 @@ class Agreement:
         ballot, _ = self.accepted
         place = ballot & MEMBERS_MAX - 1
         if place != self.place:
-            self.port.tell(place, ["ACCEPT", ballot])
+            self.port.tell(place, Accept(ballot))
         elif self.attempt is not None and self.attempt.ballot == ballot:
             self.attempt.accepts.add(place)
             self._go_on()
@@ -641,33 +648,33 @@ class Agreement:
             # The old leader may have ended before they had its word.
             self.tell_joiners(before, value)
 
-    def receive(self, place: int, message: list[Any]) -> None:
-        """A control message of the member at `place`; raises ProtocolError where it makes none."""
+    def receive(self, place: int, message: ControlMessage) -> None:
+        """A control message of the member at `place`; raises ProtocolError if it cannot be so."""
         match message:
-            case ["FLUSH", int(ballot), bytes(mark), [*dead]] if ballot & MEMBERS_MAX - 1 == place:
+            case Flush(ballot=ballot, mark=mark) if ballot & MEMBERS_MAX - 1 == place:
                 self.port.check(mark, None)
-                self._note_dead(dead)
+                self._note_dead(message.dead)
                 self._flush(place, ballot, mark)
-            case ["SHIP", bytes(piece)]:
+            case Ship(piece=piece, view=None):
                 self.port.supply(piece)
-            case ["FLUSH_OK", int(ballot), *answer]:
-                self._reported(place, ballot, answer)
-            case ["PROMISED", int(ballot)]:
+            case FlushOk():
+                self._reported(place, message)
+            case Promised(ballot=ballot):
                 self._check_ballot(ballot, None)
                 self._outbid(ballot)
-            case ["PROPOSE", int(ballot), [*packed], bytes(cut)]:
-                self._proposed(place, ballot, Value(View.unpack(packed), cut))
-            case ["ACCEPT", int(ballot)]:
+            case Propose(ballot=ballot, value=value):
+                self._proposed(place, ballot, value)
+            case Accept(ballot=ballot):
                 if self.attempt is not None and self.attempt.ballot == ballot:
                     self.attempt.accepts.add(place)
                     self._go_on()
-            case ["BLOCKED", [*missing], str(rule)]:
+            case Blocked(missing=missing, rule=rule):
                 self._told_blocked(missing, rule)
-            case ["LOST", int()]:
+            case Lost():
                 self.unsettled = True
                 self.proceed()
             case _:
-                raise ProtocolError(f"{kind_of(message)} out of place")
+                raise ProtocolError(f"{message.kind} out of place")
 
     def _flush(self, place: int, ballot: int, mark: bytes) -> None:
         if self._heeds(place):
@@ -685,20 +692,21 @@ class Agreement:
         self.unsettled = True
         self.proceed()
 
-    def _reported(self, place: int, ballot: int, answer: list[Any]) -> None:
-        match answer:
-            case [bytes(held), accepted, [*dead], 0 | 1 | 2 as state, [*vouched], int(degree)]:
-                self.port.check(held, None)
-                self._note_dead(dead)
-                seen = frozenset(each for each in vouched if isinstance(each, int))
-                report = Report(held, _unpack_accepted(accepted), State(state), seen, degree)
-            case _:
-                raise ProtocolError("a report that makes no sense")
-        if report.accepted is not None:
-            self.port.check(None, report.accepted[1].cut)
+    def _reported(self, place: int, message: FlushOk) -> None:
+        self.port.check(message.held, None)
+        self._note_dead(message.dead)
+        if message.accepted is not None:
+            self.port.check(None, message.accepted[1].cut)
         attempt = self.attempt
-        if attempt is None or attempt.ballot != ballot:
+        if attempt is None or attempt.ballot != message.ballot:
             return
+        report = Report(
+            message.held,
+            message.accepted,
+            message.state,
+            frozenset(message.vouched),
+            message.degree,
+        )
         first, said = place not in attempt.reports, attempt.said
         attempt.note(place, report)
         self.hung.discard(attempt.view.members[place].incarnation)
@@ -709,11 +717,10 @@ class Agreement:
         if first and said is not None and self.attempt is attempt and attempt.said is said:
             self._tell_blocked(place, said)
 
-    def _note_dead(self, dead: list[Any]) -> None:
+    def _note_dead(self, dead: tuple[int, ...]) -> None:
         if self.view is not None:
             known = {member.incarnation for member in self.view.members}
-            told = {each for each in dead if isinstance(each, int)}
-            self.dead |= told & known - {self.me.incarnation}
+            self.dead |= set(dead) & known - {self.me.incarnation}
 
     def _outbid(self, ballot: int) -> None:
         """A member has promised a higher ballot than this member's own."""
@@ -732,18 +739,9 @@ class Agreement:
         if ballot == self.promised or self.port.is_broken("accept-any-ballot"):
             self._take_proposal(ballot, value)
         elif ballot < self.promised:
-            self.port.tell(place, ["PROMISED", self.promised])
+            self.port.tell(place, Promised(self.promised))
 
-    def _told_blocked(self, missing: list[Any], rule: str) -> None:
+    def _told_blocked(self, missing: tuple[int, ...], rule: str) -> None:
         assert self.view is not None
         members = tuple(member for member in self.view.members if member.incarnation in missing)
         self.port.blocked(members, shown(rule))
-
-
-def _unpack_accepted(data: object) -> tuple[int, Value] | None:
-    match data:
-        case None:
-            return None
-        case [int(ballot), [*packed], bytes(cut)]:
-            return ballot, Value(View.unpack(packed), cut)
-    raise ProtocolError("an accepted value that makes no sense")

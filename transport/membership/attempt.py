@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from orcalike.transport.degree import number_of
+from orcalike.transport.membership.messages import Value
 from orcalike.transport.membership.quorum import Ruling, State, rule_on
 from orcalike.transport.view import View
-
-
-class Value(NamedTuple):
-    """What is agreed on: the next view, and the packets before it."""
-
-    view: View
-    cut: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Container
 from enum import Flag, auto
 from typing import Any, NamedTuple
 
-from orcalike.transport.errors import ProtocolError
+from orcalike.transport.membership.messages import kind_of
 from orcalike.transport.view import View
 
 
@@ -106,31 +106,3 @@ def _standing(
             case [_, [*packed], *_] if View.unpack(packed).place(speaker.incarnation) >= 0:
                 standing |= Standing.STATED
     return standing
-
-
-OPTIONS_MAX = 16
-OPTION_MAX = 256
-"""Characters of an option's name, or of its value where that is text."""
-
-
-def kind_of(fields: object) -> str:
-    """The kind of a control message, which can be shown; raises ProtocolError where it is none."""
-    match fields:
-        case [str(kind), *_] if kind in BELIEVED:
-            return kind
-    raise ProtocolError("a control message of no kind")
-
-
-def options_of(options: dict[Any, Any]) -> dict[str, Any]:
-    """The options that a JOIN asks for; raises ProtocolError where they can be no options."""
-    if len(options) <= OPTIONS_MAX and all(map(_is_option, options, options.values())):
-        return options
-    raise ProtocolError("a JOIN with options that make no sense")
-
-
-def _is_option(name: object, value: object) -> bool:
-    if not isinstance(name, str) or not name.isprintable() or len(name) > OPTION_MAX:
-        return False
-    if isinstance(value, str):
-        return value.isprintable() and len(value) <= OPTION_MAX
-    return value is None or isinstance(value, int | float)

@@ -10,16 +10,17 @@ The clock is the caller's. A member that was late itself asks once more.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.agreement import Agreement
+from orcalike.transport.membership.messages import Alive, ControlMessage, Slow, Waits
 
 
 class Port(Protocol):
     """What the watch needs of the layer that it works for."""
 
-    def tell(self, place: int, message: list[Any]) -> None:
+    def tell(self, place: int, message: ControlMessage) -> None:
         """Send a control message to the member at `place`."""
 
     def suspected(self, incarnation: int, why: str) -> None:
@@ -60,7 +61,7 @@ class LeaderWatch:
         if leader != self.asked:
             self.asked = leader
             self.deadline = now + self.patience
-            self.port.tell(self.agreement.leader, ["WAITS"])
+            self.port.tell(self.agreement.leader, Waits())
 
     def again(self, incarnation: int, now: int) -> None:
         """A member can be reached anew: what it was asked may be lost, or what it answered."""
@@ -85,26 +86,26 @@ class LeaderWatch:
             return
         for place, member in enumerate(view.members):
             if place != agreement.place and not agreement.is_out(member.incarnation):
-                self.port.tell(place, ["SLOW", leader])
+                self.port.tell(place, Slow(leader))
         self.port.suspected(leader, "it beats and does not answer")
         agreement.hung.add(leader)
         self.port.unsettle(None)
 
-    def receive(self, place: int, message: list[Any], now: int) -> None:
+    def receive(self, place: int, message: ControlMessage, now: int) -> None:
         """A message of the member at `place`; raises ProtocolError if it makes no sense."""
         view, agreement = self.agreement.view, self.agreement
         assert view is not None
         match message:
-            case ["WAITS"]:
-                self.port.tell(place, ["ALIVE"])
-            case ["ALIVE"]:
+            case Waits():
+                self.port.tell(place, Alive())
+            case Alive():
                 if view.members[place].incarnation == self.asked:
                     self.clear()
                     self.wait(now)
-            case ["SLOW", int(incarnation)]:
+            case Slow(incarnation=incarnation):
                 hung = view.place(incarnation)
                 if hung >= 0 and hung == agreement.leader != agreement.place:
                     agreement.hung.add(incarnation)
                     self.port.unsettle(None)
             case _:
-                raise ProtocolError("word of a leader that makes no sense")
+                raise ProtocolError(f"{message.kind} out of place")

@@ -14,8 +14,9 @@ The clock is the caller's.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
+from orcalike.transport.membership.messages import ControlMessage, Expelled, Gone
 from orcalike.transport.view import Member, View
 
 SOUGHT = 4
@@ -28,10 +29,10 @@ class Port(Protocol):
     def seek(self, members: tuple[Member, ...]) -> None:
         """Make a link to each of these again and again, and to no others that are outside."""
 
-    def tell(self, place: int, message: list[Any]) -> None:
+    def tell(self, place: int, message: ControlMessage) -> None:
         """Send a control message to the member at `place`."""
 
-    def contact_with(self, address: str, message: list[Any]) -> None:
+    def contact_with(self, address: str, message: ControlMessage) -> None:
         """Send a control message to the endpoint at an address."""
 
 
@@ -97,10 +98,10 @@ class LeftBehind:
         """A group was reset without this member, and may not know others of this one's last view."""
         for place, member in enumerate(before.members):
             if member.incarnation != me and view.place(member.incarnation) < 0:
-                self._port.tell(place, ["EXPELLED", view.pack(), member.incarnation])
+                self._port.tell(place, Expelled(view, member.incarnation))
 
     def say_gone(self, members: Iterable[Member], me: int) -> None:
         """These may count on this member, and must not wait for it: it answers no more."""
         for member in members:
             if member.incarnation != me:
-                self._port.contact_with(member.address, ["GONE"])
+                self._port.contact_with(member.address, Gone())

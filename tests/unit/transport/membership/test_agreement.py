@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.agreement import Agreement
-from orcalike.transport.membership.attempt import Attempt, Report, Value
+from orcalike.transport.membership.attempt import Attempt, Report
+from orcalike.transport.membership.messages import (
+    Accept,
+    ControlMessage,
+    Denied,
+    Expelled,
+    Flush,
+    FlushOk,
+    Install,
+    Promised,
+    Propose,
+    Ship,
+    Value,
+    unpack,
+)
 from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import BALLOT_MAX, PLACE_BITS, Member, View
 
@@ -32,26 +47,26 @@ class Port:
         self.granting = True
         self.leased: set[int] = set()
         """Incarnations whose leases are not over."""
-        self.told: deque[tuple[int, list[Any]]] = deque()
-        self.contacted: list[tuple[str, list[Any]]] = []
+        self.told: deque[tuple[int, ControlMessage]] = deque()
+        self.contacted: list[tuple[str, ControlMessage]] = []
         self.views: list[View] = []
         self.blocks: list[tuple[tuple[Member, ...], str]] = []
         self.marks: list[str] = []
         self.agreement = Agreement(self, me, {"size": 3})
         self.agreement.installed(Value(view, b""))
 
-    def take(self, place: int, message: list[Any]) -> None:
+    def take(self, place: int, message: ControlMessage) -> None:
         """What arrives; a decision is for the layer itself."""
-        if message[0] == "INSTALL":
-            assert self.has_cut(message[2])
-            self.install(View.unpack(message[1]), message[2])
+        if isinstance(message, Install):
+            assert self.has_cut(message.cut)
+            self.install(message.view, message.cut)
         else:
             self.agreement.receive(place, message)
 
-    def tell(self, place: int, message: list[Any]) -> None:
+    def tell(self, place: int, message: ControlMessage) -> None:
         self.told.append((place, message))
 
-    def contact_with(self, address: str, message: list[Any]) -> None:
+    def contact_with(self, address: str, message: ControlMessage) -> None:
         self.contacted.append((address, message))
 
     def left_out(self, member: Member) -> None:
@@ -132,7 +147,7 @@ class Group:
     def pass_on(self, source: str, target: str = "", count: int = 99) -> int:
         """Let messages of `source` arrive, in order; those to `target` alone, if it is given."""
         port, passed = self[source], 0
-        rest: list[tuple[int, list[Any]]] = []
+        rest: list[tuple[int, ControlMessage]] = []
         while port.told and passed < count and source not in self.gone:
             view = port.agreement.view
             assert view is not None
@@ -181,7 +196,7 @@ def test_joins_and_leaves_change_one_view() -> None:
     assert view.members == (A, D, C)
     assert view.identity == (1, 2, ROUND)
     assert group["b"].views == group["d"].views == [view]
-    assert ("sim:c", ["INSTALL", view.pack(), b"\x01"]) in group["a"].contacted
+    assert ("sim:c", Install(view, b"\x01")) in group["a"].contacted
 
 
 def test_a_joiner_that_asks_again_while_it_is_let_in_joins_once() -> None:
@@ -225,7 +240,7 @@ def test_joiners_of_a_group_that_all_leave_are_denied() -> None:
     assert agreement.ask_join(C, {}) is None
     agreement.ask_leave(A.incarnation)
     agreement.proceed()
-    assert group["a"].contacted == [("sim:c", ["DENIED", "the group has ended"])]
+    assert group["a"].contacted == [("sim:c", Denied("the group has ended"))]
     assert [view.members for view in group["a"].views] == [()]
 
 
@@ -238,7 +253,7 @@ def test_a_suspected_member_is_out_of_the_next_view_and_told() -> None:
     group.suspect("ab", "c")
     group.settle()
     assert [port.views[-1].members for port in group.live()] == [(A, B)] * 2
-    assert [message[0] for _, message in group["a"].contacted] == ["EXPELLED"]
+    assert [type(message) for _, message in group["a"].contacted] == [Expelled]
 
 
 def test_the_certainly_dead_are_not_asked() -> None:
@@ -301,16 +316,15 @@ def test_no_member_accepts_without_the_packets() -> None:
     """H12 b: the number of a view is no packet."""
     group = Group(A, B)
     agreement = group["b"].agreement
-    agreement.receive(0, ["FLUSH", ROUND, b"\x03", []])
-    agreement.receive(
-        0, ["PROPOSE", ROUND, View(1, 2, ROUND, (A, B), follows=FIRST).pack(), b"\x03"]
-    )
+    agreement.receive(0, Flush(ROUND, b"\x03", ()))
+    value = Value(View(1, 2, ROUND, (A, B), follows=FIRST), b"\x03")
+    agreement.receive(0, Propose(ROUND, value))
     assert agreement.accepted is None
     for number in (1, 2):
-        assert ["ACCEPT", ROUND] not in [message for _, message in group["b"].told]
-        agreement.receive(0, ["SHIP", bytes([number])])
+        assert Accept(ROUND) not in [message for _, message in group["b"].told]
+        agreement.receive(0, Ship(bytes([number])))
     assert agreement.accepted is not None
-    assert (0, ["ACCEPT", ROUND]) in group["b"].told
+    assert (0, Accept(ROUND)) in group["b"].told
 
 
 def test_a_value_that_may_have_been_decided_is_carried_on() -> None:
@@ -329,7 +343,7 @@ def test_a_value_that_may_have_been_decided_is_carried_on() -> None:
     group.settle()
     assert group["b"].views == group["c"].views
     assert group["b"].views[0].members == (A, B, C, D), "as it was proposed"
-    assert ("sim:d", ["INSTALL", group["b"].views[0].pack(), b"\x01"]) in group["b"].contacted
+    assert ("sim:d", Install(group["b"].views[0], b"\x01")) in group["b"].contacted
 
 
 def test_the_highest_of_several_accepted_values_is_carried_on() -> None:
@@ -361,22 +375,27 @@ def test_an_older_ballot_is_outbid() -> None:
     assert group["a"].views == group["c"].views
 
 
+def flush(ballot: int) -> Flush:
+    """A coordinator's first message."""
+    return Flush(ballot, b"\x01", ())
+
+
 @pytest.mark.parametrize("step", [ROUNDS, 8_000, 999, 64])
 @pytest.mark.parametrize(
-    ("liar", "kind"), [("a", "FLUSH"), ("b", "FLUSH"), ("b", "PROMISED"), ("c", "PROMISED")]
+    ("liar", "kind"), [("a", flush), ("b", flush), ("b", Promised), ("c", Promised)]
 )
 def test_a_member_that_lies_about_ballots_leaves_the_others_enough(
-    liar: str, kind: str, step: int
+    liar: str, kind: Callable[[int], ControlMessage], step: int
 ) -> None:
     """A ballot of the last round would be the last of the view, and the group could not go on."""
     group = Group(A, B, C, D)
     place = "abc".index(liar)
     others = [group[name] for name in "abcd" if name != liar]
     leader = others[0].agreement
-    rest: list[Any] = [b"\x01", []] if kind == "FLUSH" else []
     with pytest.raises(ProtocolError, match="ballot"):  # noqa: PT012 one of these is too much
         for rounds in range(step, ROUNDS + 1, step):
-            leader.receive(place, [kind, rounds * ROUND | place, *rest])
+            ballot = rounds * ROUND | place
+            leader.receive(place, kind(ballot))
     group.crash(liar)
     group.suspect("".join(port.me.address[-1] for port in others), liar)
     group.settle()
@@ -390,11 +409,10 @@ def test_a_proposal_under_another_ballot_than_promised_is_not_accepted() -> None
     group = Group(A, B, C)
     agreement = group["c"].agreement
     agreement.promise(1, 2 * ROUND | 1, b"\x01")
-    agreement.receive(
-        0, ["PROPOSE", ROUND, View(1, 2, ROUND, (A, C), follows=FIRST).pack(), b"\x01"]
-    )
+    value = Value(View(1, 2, ROUND, (A, C), follows=FIRST), b"\x01")
+    agreement.receive(0, Propose(ROUND, value))
     assert agreement.accepted is None
-    assert (0, ["PROMISED", 2 * ROUND | 1]) in group["c"].told
+    assert (0, Promised(2 * ROUND | 1)) in group["c"].told
 
 
 def test_leaders_fail_one_after_the_other() -> None:
@@ -423,14 +441,14 @@ def test_a_view_of_an_earlier_ballot_is_told_to_members_that_did_not_report_in_t
     group.pass_on("c", "a")  # a has accepted a view of itself and c
     group["a"].told.clear()
     group["a"].agreement.suspect({C.incarnation})
-    group["a"].agreement.receive(1, ["PROMISED", 3 * ROUND | 1])
+    group["a"].agreement.receive(1, Promised(3 * ROUND | 1))
     group.pass_on("a", "b")
     group.pass_on("b", "a")
     group.pass_on("a", "b")
     group.pass_on("b", "a")
     (view,) = group["a"].views
     assert view.members == (A, C)
-    assert (2, "INSTALL") in [(place, message[0]) for place, message in group["a"].told]
+    assert (2, Install) in [(place, type(message)) for place, message in group["a"].told]
 
 
 def test_a_member_that_was_overdue_and_leads_again_is_not_led_against() -> None:
@@ -441,7 +459,7 @@ def test_a_member_that_was_overdue_and_leads_again_is_not_led_against() -> None:
     agreement.expel_awaited()  # neither a nor c has answered
     assert agreement.leader == 1
     assert agreement.attempt is not None
-    agreement.receive(0, ["FLUSH", agreement.attempt.ballot + ROUND & -ROUND, b"\x01", []])
+    agreement.receive(0, flush(agreement.attempt.ballot + ROUND & -ROUND))
     assert agreement.leader == 0
     assert agreement.attempt is None
 
@@ -585,15 +603,15 @@ def test_only_the_leader_resets() -> None:
 def test_what_makes_no_sense_is_refused(message: list[Any]) -> None:
     group = Group(A, B)
     with pytest.raises(ProtocolError):
-        group["b"].agreement.receive(0, message)
+        group["b"].agreement.receive(0, unpack(message))
     assert not group["b"].views
 
 
 def test_answers_to_a_ballot_that_is_over_change_nothing() -> None:
     group = Group(A, B, C)
-    report = ["FLUSH_OK", ROUND, b"\x01", None, [], 2, [], 0]
+    report = FlushOk(ROUND, b"\x01", None, (), State.WHOLE, (), 0)
     group["a"].agreement.receive(1, report)
-    group["a"].agreement.receive(1, ["ACCEPT", ROUND])
+    group["a"].agreement.receive(1, Accept(ROUND))
     assert not group["a"].views
     assert not group["a"].told
 
@@ -698,5 +716,5 @@ def test_a_ballot_that_is_given_up_grants_leases_again() -> None:
     group.pass_on("b", "c")
     group.pass_on("c", "b")
     assert not port.granting
-    port.agreement.receive(2, ["PROMISED", 9 * ROUND | 2])
+    port.agreement.receive(2, Promised(9 * ROUND | 2))
     assert port.granting

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orcalike.transport.membership.left_behind import SOUGHT, LeftBehind
+from orcalike.transport.membership.messages import ControlMessage, Expelled, Gone
 from orcalike.transport.view import Member, View
 
 D, PATIENCE = 1_000, 5_000
@@ -22,10 +23,10 @@ class Port:
     def seek(self, members: tuple[Member, ...]) -> None:
         self.sought = list(members)
 
-    def tell(self, place: int, message: list[Any]) -> None:
+    def tell(self, place: int, message: ControlMessage) -> None:
         self.told.append((place, message))
 
-    def contact_with(self, address: str, message: list[Any]) -> None:
+    def contact_with(self, address: str, message: ControlMessage) -> None:
         self.told.append((address, message))
 
 
@@ -73,7 +74,7 @@ def test_a_member_that_is_out_tells_those_that_may_count_on_it() -> None:
     left = LeftBehind(port, D, PATIENCE)
     view = View(2, 6, 0, (C,))
     left.pass_on(view, BEFORE, A.incarnation)
-    assert port.told == [(1, ["EXPELLED", view.pack(), B.incarnation])]
+    assert port.told == [(1, Expelled(view, B.incarnation))]
     port.told.clear()
     left.say_gone((A, B), A.incarnation)
-    assert port.told == [(B.address, ["GONE"])]
+    assert port.told == [(B.address, Gone())]

@@ -1,0 +1,464 @@
+"""The control messages of MBRSHIP: each a value, written and read in this one place.
+
+On the wire a message is a list in msgpack: its kind, then its fields (`ControlMessage.pack`). What
+arrives is read by `unpack`: a message of that kind with fields of these types, or ProtocolError.
+Which endpoints are believed what is another table (`attribution`).
+
+A ballot is a number (`view.PLACE_BITS`), a position one in the view that sender and receiver are in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.membership.quorum import State
+from orcalike.transport.view import Member, View
+
+Identity = tuple[int, int, int]
+"""Of a view: lineage, number, ballot."""
+
+OPTIONS_MAX = 16
+OPTION_MAX = 256
+"""Characters of an option's name, or of its value if that is text."""
+
+
+class Value(NamedTuple):
+    """What is agreed on: the next view, and the packets before it."""
+
+    view: View
+    cut: bytes
+
+
+class ControlMessage:
+    """What one endpoint's MBRSHIP says to another's."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    """Its name on the wire."""
+    types: ClassVar[tuple[type, ...]] = ()
+    """Of the fields on the wire, if they are those of the value."""
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        names: tuple[str, ...] = self.__slots__
+        return [getattr(self, name) for name in names]
+
+    def pack(self) -> list[Any]:
+        """As a list that msgpack can carry."""
+        return [self.kind, *self.fields()]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Self | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        if len(fields) == len(cls.types) and all(map(isinstance, fields, cls.types)):
+            return cls(*fields)
+        return None
+
+
+# Joining and leaving.
+
+
+@dataclass(frozen=True, slots=True)
+class Join(ControlMessage):
+    """A process asks to be let in, or a member passes that on to the coordinator."""
+
+    kind = "JOIN"
+    member: Member
+    options: dict[str, Any]
+    """Those of the group's options that it asks for."""
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.member.pack(), self.options]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Join | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [[*member], dict(options)]:
+                return cls(Member.unpack(member), options_of(options))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Denied(ControlMessage):
+    """A joiner is not let in; with the joiner if it is another one than the receiver."""
+
+    kind = "DENIED"
+    why: str
+    joiner: Member | None = None
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.why] if self.joiner is None else [self.why, self.joiner.pack()]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Denied | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [str(why)]:
+                return cls(why)
+            case [str(why), [*joiner]]:
+                return cls(why, Member.unpack(joiner))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Leave(ControlMessage):
+    """A member asks the coordinator for a view without it."""
+
+    kind = "LEAVE"
+
+
+# The agreement on the next view: flush, then view.
+
+
+@dataclass(frozen=True, slots=True)
+class Flush(ControlMessage):
+    """Phase 1: a coordinator asks for the promise of its ballot."""
+
+    kind = "FLUSH"
+    ballot: int
+    mark: bytes
+    """The coordinator's own report: what is not in it, members send along with theirs."""
+    dead: tuple[int, ...]
+    """Incarnations that are certainly dead, as the sender knows."""
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.ballot, self.mark, list(self.dead)]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Flush | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [int(ballot), bytes(mark), [*dead]]:
+                return cls(ballot, mark, _incarnations(dead))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ship(ControlMessage):
+    """A packet that the receiver lacks; of the view with that identity, if it is not in the sender's."""
+
+    kind = "SHIP"
+    piece: bytes
+    view: Identity | None = None
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.piece] if self.view is None else [list(self.view), self.piece]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Ship | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [bytes(piece)]:
+                return cls(piece)
+            case [[int(lineage), int(number), int(ballot)], bytes(piece)]:
+                return cls(piece, (lineage, number, ballot))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class FlushOk(ControlMessage):
+    """A member has promised a ballot, and reports."""
+
+    kind = "FLUSH_OK"
+    ballot: int
+    held: bytes
+    """What it holds of the view's packets, in the words of the layer above."""
+    accepted: tuple[int, Value] | None
+    """The last value that it accepted in this view, and under which ballot."""
+    dead: tuple[int, ...]
+    """Incarnations that are certainly dead, as it knows."""
+    state: State
+    """What it knows of the application's state."""
+    vouched: tuple[int, ...]
+    """Those of the dead that decided nothing in this view without its acceptance (`lease`)."""
+    degree: int
+    """The least degree of 1 or more that it knows of (H2), or 0."""
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        accepted = None
+        if self.accepted is not None:
+            ballot, (view, cut) = self.accepted
+            accepted = [ballot, view.pack(), cut]
+        said = [list(self.dead), int(self.state), list(self.vouched), self.degree]
+        return [self.ballot, self.held, accepted, *said]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> FlushOk | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [
+                int(ballot),
+                bytes(held),
+                accepted,
+                [*dead],
+                0 | 1 | 2 as state,
+                [*vouched],
+                int(degree),
+            ]:
+                return cls(
+                    ballot,
+                    held,
+                    _unpack_accepted(accepted),
+                    _incarnations(dead),
+                    State(state),
+                    _incarnations(vouched),
+                    degree,
+                )
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Promised(ControlMessage):
+    """A member has promised this ballot, which is higher than the receiver's."""
+
+    kind = "PROMISED"
+    types = (int,)
+    ballot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Propose(ControlMessage):
+    """Phase 2: a coordinator asks for the acceptance of a value."""
+
+    kind = "PROPOSE"
+    ballot: int
+    value: Value
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.ballot, self.value.view.pack(), self.value.cut]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Propose | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [int(ballot), [*view], bytes(cut)]:
+                return cls(ballot, Value(View.unpack(view), cut))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Accept(ControlMessage):
+    """A member has accepted what was proposed under this ballot."""
+
+    kind = "ACCEPT"
+    types = (int,)
+    ballot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Install(ControlMessage):
+    """A view was decided on, and the packets before it."""
+
+    kind = "INSTALL"
+    view: View
+    cut: bytes
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.view.pack(), self.cut]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Install | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [[*view], bytes(cut)]:
+                return cls(View.unpack(view), cut)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked(ControlMessage):
+    """The members that reported may not form the next view: which are missing, and by which rule."""
+
+    kind = "BLOCKED"
+    missing: tuple[int, ...]
+    """Incarnations."""
+    rule: str
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [list(self.missing), self.rule]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Blocked | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [[*missing], str(rule)]:
+                return cls(_incarnations(missing), rule)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost(ControlMessage):
+    """A link to that member broke (0: to none that is known), and only a new view closes the gap."""
+
+    kind = "LOST"
+    types = (int,)
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reset(ControlMessage):
+    """A program asks that the group goes on with so many members."""
+
+    kind = "RESET"
+    types = (int,)
+    minimum: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResetFailed(ControlMessage):
+    """The coordinator does not reset the group, and why."""
+
+    kind = "RESET_FAILED"
+    types = (str,)
+    why: str
+
+
+# Members that hang, links made anew, and endpoints that missed a view.
+
+
+@dataclass(frozen=True, slots=True)
+class Waits(ControlMessage):
+    """A member waits for the receiver to lead: is it there?"""
+
+    kind = "WAITS"
+
+
+@dataclass(frozen=True, slots=True)
+class Alive(ControlMessage):
+    """The answer to Waits."""
+
+    kind = "ALIVE"
+
+
+@dataclass(frozen=True, slots=True)
+class Slow(ControlMessage):
+    """That member was asked whether it is there, and did not answer in time."""
+
+    kind = "SLOW"
+    types = (int,)
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Here(ControlMessage):
+    """The sender waits for the receiver, or can be reached anew: what was said to it may be lost."""
+
+    kind = "HERE"
+
+
+@dataclass(frozen=True, slots=True)
+class Behind(ControlMessage):
+    """The view that the sender is in, and what it holds: an endpoint that knows more answers."""
+
+    kind = "BEHIND"
+    view: Identity
+    held: bytes
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [list(self.view), self.held]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Behind | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [[int(lineage), int(number), int(ballot)], bytes(held)]:
+                return cls((lineage, number, ballot), held)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Expelled(ControlMessage):
+    """The group has gone on with that view, without the endpoint of this incarnation."""
+
+    kind = "EXPELLED"
+    view: View
+    incarnation: int
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.view.pack(), self.incarnation]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Expelled | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [[*view], int(incarnation)]:
+                return cls(View.unpack(view), incarnation)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Gone(ControlMessage):
+    """The sender is out of the group for good, and answers no more."""
+
+    kind = "GONE"
+
+
+KINDS: dict[str, type[ControlMessage]] = {
+    each.kind: each
+    for each in (
+        *(Join, Denied, Leave),
+        *(Flush, Ship, FlushOk, Promised, Propose, Accept, Install, Blocked, Lost),
+        *(Reset, ResetFailed),
+        *(Waits, Alive, Slow, Here, Behind, Expelled, Gone),
+    )
+}
+"""All control messages, by their names on the wire."""
+
+
+def kind_of(fields: object) -> str:
+    """The kind of a control message, which can be shown; raises ProtocolError if it is none."""
+    match fields:
+        case [str(kind), *_] if kind in KINDS:
+            return kind
+    raise ProtocolError("a control message of no kind")
+
+
+def unpack(fields: list[Any]) -> ControlMessage:
+    """From what `pack` made; raises ProtocolError if it is anything else."""
+    kind = kind_of(fields)
+    message = KINDS[kind].read(fields[1:])
+    if message is None:
+        raise ProtocolError(f"{kind} out of place")
+    return message
+
+
+def options_of(options: dict[Any, Any]) -> dict[str, Any]:
+    """The options that a JOIN asks for; raises ProtocolError if they can be no options."""
+    if len(options) <= OPTIONS_MAX and all(map(_is_option, options, options.values())):
+        return options
+    raise ProtocolError("a JOIN with options that make no sense")
+
+
+def _is_option(name: object, value: object) -> bool:
+    if not isinstance(name, str) or not name.isprintable() or len(name) > OPTION_MAX:
+        return False
+    if isinstance(value, str):
+        return value.isprintable() and len(value) <= OPTION_MAX
+    return value is None or isinstance(value, int | float)
+
+
+def _incarnations(listed: list[Any]) -> tuple[int, ...]:
+    return tuple(each for each in listed if isinstance(each, int))
+
+
+def _unpack_accepted(data: object) -> tuple[int, Value] | None:
+    match data:
+        case None:
+            return None
+        case [int(ballot), [*packed], bytes(cut)]:
+            return ballot, Value(View.unpack(packed), cut)
+    raise ProtocolError("an accepted value that makes no sense")
