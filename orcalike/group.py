@@ -374,8 +374,7 @@ class Group:
 
     def _begin(self) -> None:
         """The group was joined."""
-        if self._session.options.how != "alone":
-            self._watch = LongOperations(self._runtime, self._session.pump)
+        self._watch = LongOperations(self._runtime, self._session.pump)
 
     def _end(self) -> None:
         if self._watch is not None:

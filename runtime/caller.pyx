@@ -536,8 +536,10 @@ cdef class Caller(Invoker):
         return 0
 
     cdef int watch(self, object loop) except -1:
-        self.watching = True
-        self.long_waits.watch(loop)
+        if not self.watching:
+            self.watching = True
+            self.long_waits.watch(loop)
+        self.driver.look_later()
         return 0
 
     def awaited(self):

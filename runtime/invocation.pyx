@@ -125,7 +125,7 @@ cdef class Invocation(Waitable):
         if self.outcome == UNDER_WAY:
             loop = loop_here()
             future = loop.create_future()
-            if self.invoker is not None and not self.invoker.watching:
+            if self.invoker is not None:
                 self.invoker.watch(loop)
             if self.waiters is None:
                 self.waiters = [future]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -210,6 +212,51 @@ with orca.join() as group:
 """
 
 
+ALONE = """
+with orca.join() as group:
+    slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
+    thread = threading.Thread(target=slow.spin, args=("long",))
+    thread.start()
+    assert began.wait(LONG)
+    for number in range(100):
+        fast.add.options(timeout=LONG)(number)
+    assert not opened.is_set() and is_slow(slow, "withdrawn")
+    opened.set()
+    thread.join(LONG)
+    assert [each[0] for each in slow.seen()][:2] == ["long", "long"]
+    print("went on", len(fast.seen()))
+"""
+
+ALONE_ON_A_LOOP = """
+import asyncio
+
+async def main():
+    async with orca.join() as group:
+        slow, fast = await group.share.aio(Slow, "slow"), await group.share.aio(Slow, "fast")
+        if sys.argv[1] == "thread":  # the coroutines wait for it
+            thread = threading.Thread(target=slow.spin, args=("long",))
+            thread.start()
+            assert await asyncio.to_thread(began.wait, LONG)
+            for number in range(100):
+                await fast.add.aio(number)
+            opened.set()
+        else:  # a thread waits for the loop's own
+            def others():
+                assert began.wait(LONG)
+                for number in range(100):
+                    fast.add.options(timeout=LONG)(number)
+                opened.set()
+            thread = threading.Thread(target=others)
+            thread.start()
+            await slow.spin.aio("long")
+        await asyncio.to_thread(thread.join, LONG)
+        await fast.add.aio("last")
+        assert [each[0] for each in slow.seen()][:2] == ["long", "long"]
+        print("went on", len(fast.seen()) - 1)
+
+asyncio.run(main())
+"""
+
 TRIED_AGAIN = """
 from orcalike.session import long_operations
 
@@ -276,6 +323,22 @@ def test_members_on_event_loops(cli: Cli) -> None:
     states = said(run.stdout, "state")
     assert len(states) == 3
     assert len(set(states)) == 1
+
+
+@pytest.mark.parametrize("how", ["threads", "thread", "loop"])
+def test_a_group_of_one(cli: Cli, how: str) -> None:
+    """No heartbeat looks there: what has to wait for the operation has another thread go on."""
+    program = cli.write(OBJECTS + (ALONE if how == "threads" else ALONE_ON_A_LOOP))
+    run = subprocess.run(
+        [sys.executable, program, how],
+        capture_output=True,
+        text=True,
+        timeout=cli.deadline,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.splitlines()[-1] == "went on 100"
+    assert "Slow.spin of 'slow' has run for" in run.stderr
 
 
 def test_what_cannot_be_at_one_moment_is_tried_again(cli: Cli) -> None:

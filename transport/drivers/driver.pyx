@@ -152,6 +152,10 @@ cdef class Driver:
         """Something that a thread waits for while it polls was done by another thread."""
         return 0
 
+    cdef int look_later(self) noexcept:
+        """Something of this process waits for what runs in the stack: it may run for long."""
+        return 0
+
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
         """Cast what is ready, and have this thread wait: True when it is done, False at `until`."""
         self.kick()

@@ -11,5 +11,6 @@ cdef class Heartbeat:
 
     cdef bint is_mine(self) noexcept
     cdef int watch_running(self, const bint* busy, const int64_t* began, int wakeup) except -1
+    cdef int look_later(self) noexcept
     cdef int start(self) except -1
     cdef int stop(self) noexcept

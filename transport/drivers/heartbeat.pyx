@@ -36,6 +36,7 @@ and before they were beaten to at all, is not held against them (`excuses`).
 
 The thread also looks, with each beat, whether what is dispatched in this process has run for long
 (`watch_running`), and says so on an eventfd: no thread that runs Python can be trusted with that.
+In a group of one there are no beats: it looks once a thread has to wait for another (`look_later`).
 
 In a child after fork() there is no thread, and its mutex may be held for ever: there every method
 leaves the table alone.
@@ -185,6 +186,7 @@ cdef struct Table:
     const bint* busy            # whether packets are being dispatched; NULL: not watched
     const int64_t* began        # since when
     int64_t told                # the `began` that was told of last
+    int64_t look_at             # when to look what runs, although no beat is due then; 0: with the beats
     int long_wakeup             # an eventfd that is written to for what runs for long
 
 
@@ -409,6 +411,20 @@ cdef class Heartbeat:
                 pthread_mutex_lock(&table.mutex)
                 table.busy, table.began, table.long_wakeup = busy, began, wakeup
                 pthread_mutex_unlock(&table.mutex)
+            if busy is not NULL:
+                self.start()
+        return 0
+
+    cdef int look_later(self) noexcept:
+        """A thread of this process waits for another one: look in `LONG` what runs, if no beat does."""
+        cdef Table* table = self.table
+        if table.seat_count or table.look_at or table.busy is NULL or not self.is_mine():
+            return 0
+        with nogil:
+            pthread_mutex_lock(&table.mutex)
+            table.look_at = monotonic() + LONG
+            pthread_mutex_unlock(&table.mutex)
+        ring(table)
         return 0
 
     @property
@@ -572,15 +588,10 @@ cdef void* run(void* argument) noexcept nogil:
 
 cdef int send_due(Table* table) noexcept nogil:
     """Send the beats that are due; returns how long, in ms, until the next are; -1 for never."""
-    cdef uint64_t one = 1
     cdef int64_t now = monotonic()
-    cdef int64_t least = -1
+    cdef int64_t least = look_what_runs(table, now)
     cdef Seat* seat
     cdef int i
-    if (table.busy is not NULL and table.busy[0] and table.began[0] != table.told
-            and now - table.began[0] >= LONG):
-        table.told = table.began[0]
-        write(table.long_wakeup, &one, 8)
     for i in range(table.seat_count):
         seat = &table.seats[i]
         if seat.wake <= now:
@@ -589,6 +600,19 @@ cdef int send_due(Table* table) noexcept nogil:
         if least < 0 or seat.wake < least:
             least = seat.wake
     return -1 if least < 0 else <int>min((least - now + 999999) // 1000000, 1000000)
+
+
+cdef int64_t look_what_runs(Table* table, int64_t now) noexcept nogil:
+    """Report what has run for `LONG`, once; returns when to look although no beat is due, or -1."""
+    cdef uint64_t one = 1
+    cdef bint runs = table.busy is not NULL and table.busy[0] and table.began[0] != table.told
+    if runs and now - table.began[0] >= LONG:
+        table.told = table.began[0]
+        write(table.long_wakeup, &one, 8)
+        runs = False
+    if table.look_at and table.look_at <= now:
+        table.look_at = table.began[0] + LONG if runs else 0
+    return table.look_at if table.look_at else -1
 
 
 cdef void send_round(Table* table, Seat* seat, int64_t now) noexcept nogil:

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport Driver
+from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
 
@@ -34,7 +35,7 @@ cdef class Links(Driver):
     cdef dict processes             # incarnation -> slot
     cdef bint numbers_known         # processes are compared by their numbers
     cdef object ended_before        # incarnations whose processes have ended, the last ones
-    cdef readonly object heartbeat
+    cdef readonly Heartbeat heartbeat
     cdef uint64_t beats_version     # of all stacks
     cdef dict told                  # stack -> the version of its beats that the heartbeat has
     cdef object severed             # addresses that this process is cut off from

@@ -18,7 +18,6 @@ from collections import deque
 from orcalike.transport.drivers import processes, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
-from orcalike.transport.drivers.heartbeat import Heartbeat
 from orcalike.transport.drivers.processes import Process
 from orcalike.transport.drivers.proof import CHALLENGE_SIZE, MAGIC, TAG_SIZE, Proof
 from orcalike.transport.errors import AuthenticationError, OrcalikeError, ProtocolError
@@ -26,6 +25,7 @@ from orcalike.transport.membership.lease import window_of
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
 from orcalike.transport.drivers.driver cimport Driver, monotonic
+from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.layers.base cimport NEVER, Outbox
 from orcalike.transport.layers.com cimport FRAME_HEADER
 from orcalike.transport.layers.com import greeting_of

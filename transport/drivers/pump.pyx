@@ -190,6 +190,7 @@ cdef class Pump(Links):
         """Have the stacks for this thread alone."""
         hold()
         if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
+            self.look_later()
             with nogil:
                 PyThread_acquire_lock(self.lock, WAIT_LOCK)
         self.inside = PyThread_get_thread_ident()
@@ -233,7 +234,12 @@ cdef class Pump(Links):
             self.leave()
             if self.callbacks:
                 self.call_back()
+        else:
+            self.look_later()
         return 0
+
+    cdef int look_later(self) noexcept:
+        return self.heartbeat.look_later()
 
     cdef int rouse(self) noexcept:
         """Wake the thread that polls, where it sleeps: what it waits for is done."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.campaign.mutants import ROOT, Mutant
 
 BUILD = (sys.executable, "setup.py", "-q", "build_ext", "--inplace")
-TESTS_MAX = 600.0
+TESTS_MAX = 3600.0
 """Seconds that the tests of one mutant may take."""
 
 
