@@ -55,3 +55,8 @@ def bound(body: Iterable[ast.AST]) -> Iterator[str]:
         if inside:
             nodes.extend(ast.iter_child_nodes(node))
     yield from names - outside
+
+
+def calls(node: ast.Call, name: str) -> bool:
+    """Whether this is `name(...)`."""
+    return isinstance(node.func, ast.Name) and node.func.id == name

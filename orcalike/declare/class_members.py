@@ -8,7 +8,7 @@ from functools import cached_property, partialmethod, singledispatchmethod
 from types import FunctionType
 from typing import Any, Generic, Protocol
 
-from orcalike.declare import determinism
+from orcalike.declare.subject import Subject, finding, method_subject, title
 from orcalike.runtime.operation import Operation
 
 _HOOK_FORMS = {
@@ -56,14 +56,14 @@ class Members:
         self.init: FunctionType | None = init if isinstance(init, FunctionType) else None
 
     def label(self, name: str) -> str:
-        return f"{determinism.title(self.cls)}.{name}"
+        return f"{title(self.cls)}.{name}"
 
     def problems(self) -> Iterator[str]:
         """What is wrong with the class, whatever its functions do."""
         builtin = [base for base in self.cls.__mro__ if _is_builtin(base)]
         if builtin:
             yield (
-                f"{_place(self.cls)}: {determinism.title(self.cls)} is a {builtin[0].__name__}, whose "
+                f"{_place(self.cls)}: {title(self.cls)} is a {builtin[0].__name__}, whose "
                 "methods would change it past the order; keep one in an attribute"
             )
             return
@@ -78,15 +78,13 @@ class Members:
             code = function.__code__
             if name in _HOOK_FORMS or name in _NO_OPERATIONS:
                 what = "is called by orcalike or Python itself, and is no invariant"
-                yield determinism.finding(function, self.label(name), what, "leave @invariant out")
+                yield finding(function, self.label(name), what, "leave @invariant out")
             elif code.co_argcount != 1 or code.co_kwonlyargcount:
                 what = "is an invariant, which is called with the object alone"
-                yield determinism.finding(
-                    function, self.label(name), what, f"write `def {name}(self)`"
-                )
+                yield finding(function, self.label(name), what, f"write `def {name}(self)`")
         if ("snapshot" in self.hooks) != ("restore" in self.hooks):
             yield (
-                f"{_place(self.cls)}: {determinism.title(self.cls)} has one of snapshot and restore; "
+                f"{_place(self.cls)}: {title(self.cls)} has one of snapshot and restore; "
                 "write both, or leave both out"
             )
 
@@ -104,7 +102,7 @@ class Members:
         elif public and functions and not all(map(self._is_exempt, functions)):
             above = "write @property above @read, or @property above @local"
             remedy = above if isinstance(value, property) else _DECORATE
-            yield determinism.finding(functions[0], label, "is public, and no operation", remedy)
+            yield finding(functions[0], label, "is public, and no operation", remedy)
 
     def _is_exempt(self, function: FunctionType) -> bool:
         """Whether a public function needs no decorator: `@local`, a guard, or a dataclass's."""
@@ -128,26 +126,22 @@ class Members:
         value = self.found[name][1]
         if name in _HOOK_FORMS or name in _NO_OPERATIONS:
             what = f"is called by orcalike or Python itself, and is no {operation.kind}"
-            yield determinism.finding(function, label, what, f"leave @{operation.kind} out")
+            yield finding(function, label, what, f"leave @{operation.kind} out")
         elif name != _mangled(function.__name__, self.found[name][0]):
             what = f"is {function.__name__} under a second name"
-            yield determinism.finding(function, label, what, "write a method of its own")
+            yield finding(function, label, what, "write a method of its own")
         if function.__code__.co_argcount == 0:
-            yield determinism.finding(
-                function, label, "has no `self`", "give it one, or use @staticmethod"
-            )
+            yield finding(function, label, "has no `self`", "give it one, or use @staticmethod")
         if isinstance(value, property) and (
             operation.kind == "write" or value.fset is not None or value.fdel is not None
         ):
             what = "is a property that changes the object"
-            yield determinism.finding(
-                function, label, what, "write a method and decorate it with @write"
-            )
+            yield finding(function, label, what, "write a method and decorate it with @write")
         for base in self.cls.__mro__:
             above = _operation_in(vars(base).get(name))
             if above is not None and above.kind != operation.kind:
-                what = f"is a {operation.kind}, and overrides the {above.kind} of {determinism.title(base)}"
-                yield determinism.finding(function, label, what, f"declare it @{above.kind}")
+                what = f"is a {operation.kind}, and overrides the {above.kind} of {title(base)}"
+                yield finding(function, label, what, f"declare it @{above.kind}")
         if operation.guard is not None:
             yield from guard_problems(function, operation.guard, f"the guard of {label}")
 
@@ -165,20 +159,18 @@ class Members:
             what = "is a hook that orcalike calls in another way"
             yield f"{self._where(functions)}: {self.label(name)} {what}; write `{form}`"
 
-    def subjects(self) -> Iterator[determinism.Subject]:
+    def subjects(self) -> Iterator[Subject]:
         """The functions that run at each replica, with the rules for each."""
         cls = self.cls
         for name, (origin, operation) in self.operations.items():
             reads = operation.kind == "read"
-            yield determinism.method(cls, origin, operation.function, self.label(name), pure=reads)
+            yield method_subject(cls, origin, operation.function, self.label(name), pure=reads)
             if operation.guard is not None:
                 label = f"the guard of {self.label(name)}"
-                yield determinism.method(cls, origin, operation.guard, label, pure=True)
+                yield method_subject(cls, origin, operation.guard, label, pure=True)
         for name, function in self._plain_functions():
             pure = name == "snapshot" or name in self.invariants
-            yield determinism.method(
-                cls, self.found[name][0], function, self.label(name), pure=pure
-            )
+            yield method_subject(cls, self.found[name][0], function, self.label(name), pure=pure)
 
     def functions(self) -> list[FunctionType]:
         """All that decides what a replica does, in an order that is the same at each member."""
@@ -246,12 +238,12 @@ def guard_problems(
     """A guard is called with the operation's own arguments, and so has its parameters."""
     if not isinstance(guard, FunctionType):
         problem = f"is not a plain function but {guard!r}"
-        yield determinism.finding(function, label, problem, "decorate it with `when` alone")
+        yield finding(function, label, problem, "decorate it with `when` alone")
     elif _parameters(guard, method) != _parameters(function, method):
         names = inspect.getargs(function.__code__)
         listed = ", ".join([*names.args, *filter(None, (names.varargs, names.varkw))])
         what = "has other parameters or defaults than its operation"
-        yield determinism.finding(guard, label, what, f"give it the same: ({listed})")
+        yield finding(guard, label, what, f"give it the same: ({listed})")
 
 
 def _parameters(function: FunctionType, method: bool) -> tuple[object, ...]:

@@ -15,17 +15,17 @@ with the comment `# orca: unchecked`, and what it calls, is the programmer's own
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 import linecache
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
-from orcalike.declare.ast_names import bound, parameters, root
+from orcalike.declare.ast_names import calls
+from orcalike.declare.changes import CHANGE_FIRST_ARGUMENT, CONTAINERS, KEEP, LOOKS, WRITE, Changes
 from orcalike.declare.forbidden_names import (
     SEEDED,
     WITH_ZONE,
@@ -33,7 +33,7 @@ from orcalike.declare.forbidden_names import (
     is_harmless,
     reason_against,
 )
-from orcalike.declare.name_aliases import assignments, is_part, parts_of
+from orcalike.declare.names import MISSING, Names, name_of
 from orcalike.declare.outside_names import (
     CHANGING_METHODS,
     definition,
@@ -42,45 +42,11 @@ from orcalike.declare.outside_names import (
     why_it_changes,
 )
 from orcalike.declare.set_expressions import Sets, attributes_assigned
+from orcalike.declare.subject import Subject, finding, method_subject, title
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.source import FunctionSyntax, syntax
 
-CHANGE_FIRST_ARGUMENT = frozenset(
-    {
-        *(f"_heapq.{name}" for name in ("heapify", "heappop", "heappush", "heappushpop")),
-        *("_heapq.heapreplace", "_bisect.insort_left", "_bisect.insort_right"),
-        *("builtins.setattr", "builtins.delattr"),
-    }
-)
-_CONTAINERS = (list, dict, set, bytearray, deque)
-_MISSING = object()
 _UNCHECKED = "# orca: unchecked"
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A function to check, and by which rules."""
-
-    function: FunctionType
-    label: str
-    """What messages call it: `JobQueue.put`."""
-    pure: bool
-    """Reads and guards: what is `owned` may not change."""
-    owned: frozenset[str]
-    """The parameters that stand for shared objects: `self`, or all of an atomic function's."""
-    cls: type[Any] | None = None
-    """The shared class, in which `self.name` is looked up; None for plain functions."""
-    origin: type[Any] | None = None
-    """The class that defines it, for `super()` and names with two underscores."""
-    helper: bool = False
-    """Called by an operation; it may be a generator that the operation runs through."""
-
-
-def method(
-    cls: type[Any], origin: type[Any], function: FunctionType, label: str, *, pure: bool
-) -> Subject:
-    """The subject for a method, whose first parameter is the object."""
-    return Subject(function, label, pure, frozenset(function.__code__.co_varnames[:1]), cls, origin)
 
 
 def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> list[str]:
@@ -109,24 +75,13 @@ def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> 
     return list(found)
 
 
-def finding(function: FunctionType, label: str, what: str, remedy: str, line: int = 0) -> str:
-    """One line of a DeclarationError: the place, the label, what is wrong, and what to do."""
-    code = function.__code__
-    return f"{code.co_filename}:{line or code.co_firstlineno}: {label} {what}; {remedy}"
-
-
-def title(thing: type[Any] | FunctionType) -> str:
-    """What messages call a class or function: its name, without that of a function around it."""
-    return thing.__qualname__.rpartition("<locals>.")[2]
-
-
 def _shape(subject: Subject) -> Iterator[str]:
     """What the compiled code alone tells."""
     function = subject.function
     flags = function.__code__.co_flags
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     for default in defaults:
-        if isinstance(default, _CONTAINERS):
+        if isinstance(default, CONTAINERS):
             yield finding(
                 function,
                 subject.label,
@@ -157,16 +112,10 @@ class _Visitor(ast.NodeVisitor):
         self.findings: list[str] = []
         self.notes: list[str] = []
         self.called: list[Subject] = []
-        self.scopes: list[set[str]] = []
-        self.imports: dict[str, str] = {}
-        # A method that rebinds `self` is looked at no further in that respect.
-        body = node.body if isinstance(node.body, list) else [node.body]
-        self.owned = subject.owned - set(bound(body))
-        self.assigned = assignments(node)
-        self.parts = parts_of(self.assigned, self.owned.__contains__)
-        self.sets = Sets(subject.cls, self.owned, self.assigned)
+        self.names = Names(subject.function, node, subject.owned)
+        self.changes = Changes(subject, self.names, self.report)
+        self.sets = Sets(subject.cls, self.names.owned, self.names.assigned)
         self.orderless: set[ast.AST] = set()
-        self.resolving: set[str] = set()
 
     def report(self, node: ast.AST, what: str, remedy: str) -> None:
         if not self.is_unchecked(node):
@@ -192,11 +141,10 @@ class _Visitor(ast.NodeVisitor):
         """Defaults belong to the scope outside, the body to a new one; annotations never run."""
         for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
             self.visit(default)
-        body = node.body if isinstance(node.body, list) else [node.body]
-        self.scopes.append({arg.arg for arg in parameters(node.args)} | set(bound(body)))
-        for child in body:
+        self.names.enter(node)
+        for child in node.body if isinstance(node.body, list) else [node.body]:
             self.visit(child)
-        self.scopes.pop()
+        self.names.leave()
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         for decorator in node.decorator_list:
@@ -215,68 +163,20 @@ class _Visitor(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_Import(self, node: ast.Import) -> None:
-        for alias in node.names:
-            top = alias.name.partition(".")[0]
-            self.imports[alias.asname or top] = alias.name if alias.asname else top
+        self.names.note_import(node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        for alias in node.names:
-            self.imports[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-
-    def is_owned(self, name: str) -> bool:
-        """Whether a name stands for the shared object here (a nested function may hide it)."""
-        return name in self.owned and not any(name in scope for scope in self.scopes[1:])
+        self.names.note_import(node)
 
     # Names, and what they stand for.
 
-    def resolve(self, node: ast.expr) -> tuple[str, object] | None:
-        """The dotted name and the value of a name or attribute from outside the function."""
-        if isinstance(node, ast.Name):
-            if any(node.id in scope for scope in self.scopes):
-                path = self.imports.get(node.id)
-                if path is None:
-                    return self.resolve_alias(node.id)
-                return path, sys.modules.get(path, _MISSING)
-            value = _outer(self.subject.function, node.id)
-            return None if value is _MISSING else (canonical_name(value), value)
-        if isinstance(node, ast.Attribute) and (base := self.resolve(node.value)) is not None:
-            path, owner = base
-            if isinstance(owner, ModuleType | type):
-                return f"{path}.{node.attr}", getattr(owner, node.attr, _MISSING)
-            of_class = _MISSING if owner is _MISSING else vars(type(owner)).get(node.attr, _MISSING)
-            method = of_class if isinstance(of_class, FunctionType) else _MISSING
-            return f"{path}.{node.attr}", method
-        return None
-
-    def resolve_alias(self, name: str) -> tuple[str, object] | None:
-        """What a local name stands for that is assigned once, from a name or an attribute."""
-        values = self.assigned.get(name, [])
-        if len(values) != 1 or name in self.resolving:
-            return None
-        (value,) = values
-        if not isinstance(value, ast.Name | ast.Attribute):
-            return None
-        self.resolving.add(name)
-        try:
-            return self.resolve(value)
-        finally:
-            self.resolving.discard(name)
-
-    def is_alias(self, node: ast.expr) -> bool:
-        """Whether a name is the function's own, and stands for something else."""
-        return (
-            isinstance(node, ast.Name)
-            and node.id not in self.imports
-            and any(node.id in scope for scope in self.scopes)
-        )
-
     def check_use(self, node: ast.expr) -> bool:
         """Reports what may not be used; False when the name is the function's own."""
-        target = self.resolve(node)
+        target = self.names.resolve(node)
         if target is None:
             return False
         path, value = target
-        known = value is not _MISSING
+        known = value is not MISSING
         if known and is_harmless(value):
             if isinstance(node, ast.Name):
                 self.check_global(node, value)
@@ -286,12 +186,12 @@ class _Visitor(ast.NodeVisitor):
             reason = reason_against(canonical_name(value))
         if isinstance(value, ModuleType) and isinstance(node, ast.Name):
             reason = None  # what matters is which of its functions is used
-        if self.is_alias(node):
+        if self.names.is_alias(node):
             return True  # it is told where it is assigned
         if path == "builtins.hash" and self.subject.function.__name__ == "__hash__":
             reason = None
         if reason is not None:
-            text, name = ast.unparse(node), _name_of(path, value)
+            text, name = ast.unparse(node), name_of(path, value)
             if text.rpartition(".")[2] != name.rpartition(".")[2]:
                 text = f"{text} ({name})"
             self.report(node, f"uses {text}, {reason.why}", reason.remedy)
@@ -338,12 +238,12 @@ class _Visitor(ast.NodeVisitor):
         """A global that is not the same in each process, or changes there."""
         function = self.subject.function
         if isinstance(value, ModuleType | FunctionType | type) or (
-            function.__globals__.get(node.id, _MISSING) is not value
+            function.__globals__.get(node.id, MISSING) is not value
         ):
             return
         remedy = "pass it as an argument, or keep it in an attribute of the object"
         for expression in definition(function, node.id):
-            reason = self.reason_in(expression)
+            reason = self.names.reason_in(expression)
             if reason is not None:
                 what = f"uses {node.id}, which is {ast.unparse(expression):.60} in each process"
                 self.report(node, what, remedy)
@@ -354,30 +254,6 @@ class _Visitor(ast.NodeVisitor):
         elif hasattr(type(value), "__next__"):
             what = f"uses {node.id}, an iterator that each process goes through by itself"
             self.report(node, what, remedy)
-
-    def reason_in(self, expression: ast.expr) -> object:
-        """Why what a global is made from may not be used; None if it may."""
-        scopes, self.scopes = self.scopes, []
-        try:
-            for node in ast.walk(expression):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
-                    target = self.resolve(node.func)
-                elif isinstance(node, ast.Attribute):
-                    target = self.resolve(node)
-                    if target is not None and is_harmless(target[1]):
-                        continue
-                else:
-                    continue
-                if target is None or _name_of(*target) in SEEDED:
-                    continue
-                reason = reason_against(target[0])
-                if reason is None and target[1] is not _MISSING:
-                    reason = reason_against(canonical_name(target[1]))
-                if reason is not None:
-                    return reason
-        finally:
-            self.scopes = scopes
-        return None
 
     @property
     def _module(self) -> str:
@@ -393,7 +269,7 @@ class _Visitor(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if not isinstance(node.ctx, ast.Load):
-            self.check_change(node, f"assigns {ast.unparse(node)}")
+            self.changes.check(node, f"assigns {ast.unparse(node)}")
         elif self.check_use(node):
             return
         elif (found := self.member(node)) is not None:
@@ -402,7 +278,7 @@ class _Visitor(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if not isinstance(node.ctx, ast.Load):
-            self.check_change(node, f"assigns {ast.unparse(node)}")
+            self.changes.check(node, f"assigns {ast.unparse(node)}")
         self.generic_visit(node)
 
     # The object's own methods.
@@ -412,7 +288,7 @@ class _Visitor(ast.NodeVisitor):
         cls, origin = self.subject.cls, self.subject.origin
         if cls is None or origin is None:
             return None
-        if isinstance(node.value, ast.Name) and self.is_owned(node.value.id):
+        if isinstance(node.value, ast.Name) and self.names.is_owned(node.value.id):
             line = cls.__mro__
         elif _is_super(node.value) and origin in cls.__mro__:
             line = cls.__mro__[cls.__mro__.index(origin) + 1 :]
@@ -431,7 +307,7 @@ class _Visitor(ast.NodeVisitor):
             value = value.__func__
         if isinstance(value, Operation):
             if self.subject.pure and value.kind == "write":
-                self.report(node, f"uses the write {node.attr}, {_LOOKS}", _WRITE)
+                self.report(node, f"uses the write {node.attr}, {LOOKS}", WRITE)
             if origin is not self.subject.cls:
                 # An operation of a base is checked here: the base need not be shared itself.
                 pure = self.subject.pure or value.kind == "read"
@@ -452,7 +328,7 @@ class _Visitor(ast.NodeVisitor):
     ) -> None:
         assert self.subject.cls is not None
         label = f"{title(origin)}.{node.attr}, which {self._label} calls,"
-        subject = method(self.subject.cls, origin, function, label, pure=pure)
+        subject = method_subject(self.subject.cls, origin, function, label, pure=pure)
         owned = subject.owned if owned is None else owned
         self.check_too(node, replace(subject, owned=owned))
 
@@ -462,60 +338,28 @@ class _Visitor(ast.NodeVisitor):
         self._shared_name(node, node.names, "global")
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        outside = [n for n in node.names if not any(n in scope for scope in self.scopes[:-1])]
+        outside = [name for name in node.names if self.names.is_outside(name)]
         self._shared_name(node, outside, "nonlocal")
 
     def _shared_name(self, node: ast.stmt, names: list[str], kind: str) -> None:
         if names:
-            self.report(node, f"assigns the {kind} {', '.join(names)}", _KEEP)
-
-    def check_change(self, node: ast.expr, what: str) -> None:
-        """A change of something that a name with dots and brackets leads to."""
-        base, through = root(node)
-        if not isinstance(base, ast.Name):
-            if isinstance(base, ast.Call) and _calls(base, "type"):
-                self.report(node, f"{what}, which belongs to the class", _KEEP)
-        elif self.is_owned(base.id):
-            if "__class__" in through or self.is_of_class(node, through):
-                self.report(node, f"{what}, which belongs to the class", _KEEP)
-            elif self.subject.pure:
-                self.report(node, f"{what}, {_LOOKS}", _WRITE)
-        elif base.id in self.parts:
-            if self.subject.pure:
-                self.report(node, f"{what}, which lies in the object, {_LOOKS}", _WRITE)
-        elif not any(base.id in scope for scope in self.scopes) or (
-            isinstance((self.resolve_alias(base.id) or ("", None))[1], _CONTAINERS)
-        ):
-            self.report(node, f"{what}, which does not belong to the object", _KEEP)
-
-    def is_of_class(self, node: ast.expr, through: list[str]) -> bool:
-        """Whether what changes is a container that all objects of the class have in common."""
-        cls = self.subject.cls
-        if cls is None or not through or through[-1] in attributes_assigned(cls):
-            return False
-        assigned = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
-        if assigned and len(through) == 1:
-            return False  # an attribute of its own from here on
-        for owner in cls.__mro__:
-            if through[-1] in vars(owner):
-                return isinstance(vars(owner)[through[-1]], _CONTAINERS)
-        return False
+            self.report(node, f"assigns the {kind} {', '.join(names)}", KEEP)
 
     def visit_Call(self, node: ast.Call) -> None:
         function = node.func
-        target = self.resolve(function)
-        name = "" if target is None else _name_of(*target)
+        target = self.names.resolve(function)
+        name = "" if target is None else name_of(*target)
         with_zone = name == WITH_ZONE and len(node.args) + len(node.keywords) > 1
         if (name in SEEDED and (node.args or node.keywords)) or with_zone:
             for child in [*node.args, *(keyword.value for keyword in node.keywords)]:
                 self.visit(child)
             return
         if name in CHANGE_FIRST_ARGUMENT and node.args:
-            self.check_change(node.args[0], f"calls {ast.unparse(node)}")
+            self.changes.check(node.args[0], f"calls {ast.unparse(node)}")
         elif name == "builtins.getattr" and len(node.args) > 1:
             self._check_getattr(node)
         elif isinstance(function, ast.Attribute) and function.attr in CHANGING_METHODS:
-            self._check_mutator(function)
+            self.changes.check_call(function)
         self._check_stored(function)
         self._check_passed(node, target)
         self._check_order(node, name)
@@ -528,7 +372,7 @@ class _Visitor(ast.NodeVisitor):
                 attribute = ast.Attribute(value=node.args[0], attr=name, ctx=ast.Load())
                 self.check_use(ast.copy_location(attribute, node))
             case _:
-                found = self.resolve(node.args[0])
+                found = self.names.resolve(node.args[0])
                 if found is not None and isinstance(found[1], ModuleType):
                     self.note(node, f"uses {ast.unparse(node)}")
 
@@ -537,7 +381,7 @@ class _Visitor(ast.NodeVisitor):
         if (
             isinstance(function, ast.Attribute)
             and isinstance(function.value, ast.Name)
-            and self.is_owned(function.value.id)
+            and self.names.is_owned(function.value.id)
             and self.subject.cls is not None
             and self.subject.origin is not None
             and not hasattr(self.subject.cls, "__getattr__")
@@ -557,7 +401,7 @@ class _Visitor(ast.NodeVisitor):
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         given = {*zip(names, node.args, strict=False)}
         given |= {(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg}
-        owned = {n for n, value in given if is_part(value, self.parts, self.is_owned)}
+        owned = {n for n, value in given if self.names.is_part(value)}
         if owned:
             self.call_helper(node, function, title(function), frozenset(owned))
 
@@ -605,31 +449,8 @@ class _Visitor(ast.NodeVisitor):
             self.check_iteration(node, generator.iter)
         self.generic_visit(node)
 
-    def _check_mutator(self, function: ast.Attribute) -> None:
-        base, through = root(function.value)
-        if isinstance(base, ast.Call) and _calls(base, "type"):
-            self.check_change(function.value, f"calls {ast.unparse(function)}()")
-        if not isinstance(base, ast.Name):
-            return
-        passed = self.subject.helper and self.subject.cls is None
-        if self.is_owned(base.id) and not through and not passed:
-            return  # a method of the class itself
-        target = self.resolve(function.value)
-        is_here = self.is_owned(base.id) or base.id in self.parts or self.is_the_class(base.id)
-        if is_here or (target is not None and isinstance(target[1], _CONTAINERS)):
-            self.check_change(function.value, f"calls {ast.unparse(function)}()")
-
-    def is_the_class(self, name: str) -> bool:
-        """Whether a name is that of the class itself, which does not exist yet."""
-        cls = self.subject.cls
-        return (
-            cls is not None
-            and name == cls.__name__
-            and not any(name in scope for scope in self.scopes)
-        )
-
     def visit_Return(self, node: ast.Return) -> None:
-        own = len(self.scopes) == 1 and not self.subject.helper
+        own = self.names.depth == 1 and not self.subject.helper
         if own and isinstance(node.value, ast.GeneratorExp):
             what = "returns a generator, which would go on after the operation has ended"
             self.report(node, what, "return a list")
@@ -657,29 +478,5 @@ def _is_known(module: str) -> bool:
     return top in sys.stdlib_module_names or top == "orcalike" or top == "__main__"
 
 
-_KEEP = "keep it in an attribute of the object, or pass it as an argument"
-_LOOKS = "and reads and guards change nothing"
-_WRITE = "do it in a @write"
-
-
-def _name_of(path: str, value: object) -> str:
-    return path if value is _MISSING else canonical_name(value)
-
-
 def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and not node.args and _calls(node, "super")
-
-
-def _calls(node: ast.Call, name: str) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id == name
-
-
-def _outer(function: FunctionType, name: str) -> object:
-    """What a name that is not local means to a function, at this moment."""
-    if name in function.__code__.co_freevars and function.__closure__ is not None:
-        cell = function.__closure__[function.__code__.co_freevars.index(name)]
-        try:
-            return cell.cell_contents
-        except ValueError:  # not assigned yet: the class itself, say
-            return _MISSING
-    return function.__globals__.get(name, getattr(builtins, name, _MISSING))
+    return isinstance(node, ast.Call) and not node.args and calls(node, "super")

@@ -12,6 +12,7 @@ from typing import Any
 
 from orcalike.declare import determinism
 from orcalike.declare.class_members import Members, guard_problems
+from orcalike.declare.subject import Subject, finding, title
 from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
 from orcalike.runtime.errors import DeclarationError
 from orcalike.runtime.extension_types import import_name
@@ -58,15 +59,15 @@ def declare_atomic(declared: Atomic[..., Any], function: FunctionType) -> None:
 
 
 def _check_atomic(function: FunctionType) -> None:
-    if "." in determinism.title(function):
+    if "." in title(function):
         what, remedy = "is a method", "put @atomic on a function of the module"
-        _raise([determinism.finding(function, determinism.title(function), what, remedy)])
+        _raise([finding(function, title(function), what, remedy)])
     _raise(determinism.check([_atomic_subject(function)]))
 
 
-def _atomic_subject(function: FunctionType) -> determinism.Subject:
-    label = f"atomic {determinism.title(function)}"
-    return determinism.Subject(function, label, pure=False, owned=frozenset())
+def _atomic_subject(function: FunctionType) -> Subject:
+    label = f"atomic {title(function)}"
+    return Subject(function, label, pure=False, owned=frozenset())
 
 
 def check_again(info: ClassInfo | AtomicInfo, notes: dict[str, None]) -> list[str]:
@@ -85,15 +86,11 @@ def _atomic_info(declared: Atomic[..., Any], functions: list[FunctionType]) -> A
 def _declare_guard(declared: Atomic[..., Any], guard: FunctionType) -> None:
     """Checks an atomic function's guard, which comes when the function is declared already."""
     function: FunctionType = declared.function
-    label = f"the guard of atomic {determinism.title(function)}"
+    label = f"the guard of atomic {title(function)}"
     _raise(guard_problems(function, guard, label, method=False))
     code = guard.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    _raise(
-        determinism.check(
-            [determinism.Subject(guard, label, pure=True, owned=frozenset(parameters))]
-        )
-    )
+    _raise(determinism.check([Subject(guard, label, pure=True, owned=frozenset(parameters))]))
     declare(_atomic_info(declared, [function, guard]))
 
 
