@@ -7,11 +7,7 @@ incarnation, on another stack; what stands above stays.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
-import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -19,26 +15,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from orcalike.errors import (
-    ConfigMismatch,
     DataLossPossible,
     Expelled,
     JoinFailed,
     NotPrimary,
     OrcalikeError,
-    StackError,
 )
-from orcalike.launch_protocol.environment import DEFAULT_NAME
 from orcalike.session.deferred_signals import handlers
+from orcalike.session.endpoint import Endpoint
+from orcalike.session.entry import Entry
 from orcalike.session.launcher_link import LauncherLink
-from orcalike.session.meeting import Deserted
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
 from orcalike.session.shortage import Shortage
 from orcalike.session.switch_interval import switching
 from orcalike.session.waiting import Waiting
-from orcalike.transport.config import StackConfig
 from orcalike.transport.degree import resilience_of
-from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.deferral import OwnThread, held
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
@@ -46,7 +38,6 @@ from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.total import Total
 from orcalike.transport.membership.agreement import UNDER_WAY
 from orcalike.transport.stack import Stack
-from orcalike.transport.stacks import DEFAULT, DEFAULT_LAYERS, name_layers, parse_stack
 from orcalike.transport.view import Member, View
 
 if TYPE_CHECKING:
@@ -79,9 +70,7 @@ class Session:
         self, options: JoinOptions, make_upper: Callable[[Stack, Session], Any], upper: type[Layer]
     ) -> None:
         self.options = options
-        text = DEFAULT if options.stack is None else options.stack
-        self._layers = parse_stack(text, upper)
-        self._check_witness()
+        self._endpoint = Endpoint(options, upper)
         self.view: View | None = None
         self.me: Member | None = None
         self.exit_reason: str | None = None
@@ -89,10 +78,6 @@ class Session:
         """Why this member is out of the group, which has gone on; None while it is in."""
         self.diverged: str | None = None
         """Why this replica serves no more, until it joins again; None while it serves."""
-        self.denied: str | None = None
-        self.join_trouble: str | None = None
-        self.turned_out: str | None = None
-        """The group let this member in and went on without it before it had joined: how it said so."""
         self.ended_ranks: set[int] = set()
         self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
         self.on_view: list[Callable[[View | None], None]] = []
@@ -104,73 +89,34 @@ class Session:
         self._is_in = False
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
-        self._joins = False
-        """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
-        self._tried = 0
-        self._last_trouble = ""
+        self._entry = Entry(self._targets, options.place)
         self._shortage = Shortage(options.name, lambda: self.upper.too_few())
         self._reset_refused: str | None = None
         self._waiting = Waiting(
             lambda waitable, seconds: self.pump.attend(waitable, seconds), self._say_waiting
         )
         self._thread: threading.Thread | None = None
-        self._listener: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loops_thread = 0
         self._defers = True
         handlers.defer()
         try:
-            self._listener, self.address = self._listen()
-            self.stack = self._make_stack(self.options.rank)
+            self._endpoint.open()
+            self.stack = self._endpoint.make_stack(self.options.rank)
         except BaseException:
-            self._stop_listening()
+            self._endpoint.close()
             self._defer_no_more()
             raise
         self.pump = self._make_pump()
         self._line = self._make_line()
         self.upper = make_upper(self.stack, self)
 
-    # How it begins.
-
     @property
-    def _makes_group(self) -> bool:
-        launch = self.options.launch
-        makes = launch is not None and launch.makes_group(self.options.name)
-        return makes or self.options.how in ("alone", "listen")
+    def address(self) -> str:
+        """Where others join through this member; "" for a group of one without a socket."""
+        return self._endpoint.address
 
-    def _listen(self) -> tuple[socket.socket | None, str]:
-        options, launch = self.options, self.options.launch
-        self._incarnation = secrets.randbits(64)
-        if options.how == "alone":
-            return None, ""
-        if options.how == "listen":
-            return sockets.listen(options.listen)
-        if launch is not None:
-            if launch.listen_fd is not None and options.name == DEFAULT_NAME:
-                os.environ.pop("ORCALIKE_LISTEN_FD", None)  # it is there once, and for no child
-                os.set_inheritable(launch.listen_fd, False)
-                return socket.socket(fileno=launch.listen_fd), launch.listen
-            return sockets.listen(launch.listen_at(options.name))
-        return sockets.listen(sockets.beside(self._targets()[0], self._incarnation))
-
-    def _make_stack(self, rank: int | None, settings: dict[str, Any] | None = None) -> Stack:
-        """A stack for this incarnation; `settings` are the group's, where they are known."""
-        options = self.options
-        if options.stack is not None:
-            self._check_medium()
-        if settings is None:
-            # All ranks of a program ask for the same; elsewhere a joiner takes what there is.
-            asks = self._makes_group or options.launch is not None or options.resilience != 0
-            resilience = options.resilience if asks else None
-            says_degree = self._makes_group or options.degree == "available"
-            degree = options.degree if says_degree else None
-            layers = name_layers(self._layers)
-            settings = {"resilience": resilience, "degree": degree, "stack": layers}
-        config = StackConfig(
-            options.name, settings, time.time_ns() - clock(), options.detection, options.slow
-        )
-        me = Member(self.address, self._incarnation, rank)
-        return Stack(self._layers, config, me, self._incarnation)
+    # How it begins.
 
     def _make_pump(self) -> Pump:
         pump = Pump(_log.log)
@@ -180,29 +126,8 @@ class Session:
         pump.on_failure = lambda error: self.failed(
             OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
         )
-        if self._listener is not None:
-            pump.listen(self._listener)
+        self._endpoint.listen_with(pump)
         return pump
-
-    def _check_medium(self) -> None:
-        """Raise StackError where the stack names another medium than that of the member's socket."""
-        said, has = self._layers[-1].medium, self.address.partition(":")[0]
-        if said == "sim":
-            raise StackError("COM:sim runs in the simulator only: write COM:unix or COM:tcp")
-        if has and said != has:
-            raise StackError(
-                f"the stack ends in COM:{said}, but this member communicates by {has} sockets "
-                f"({self.address}): write COM:{has}, or use a {said}: address"
-            )
-
-    def _check_witness(self) -> None:
-        """Raise StackError where a witness orders, which has the default stack, for another one."""
-        launch, layers = self.options.launch, name_layers(self._layers)
-        if launch is not None and launch.sequencer == "witness" and layers != DEFAULT_LAYERS:
-            raise StackError(
-                f"the witness of a launched program has the stack {DEFAULT_LAYERS}, not {layers}: "
-                "start the program with `orcalike run --sequencer rank`"
-            )
 
     def _make_line(self) -> LauncherLink | None:
         launch, name = self.options.launch, self.options.name
@@ -216,21 +141,8 @@ class Session:
             self._waiting.notify,
         )
 
-    def _stop_listening(self) -> None:
-        if self._listener is None:
-            return
-        self._listener.close()
-        if self.address.startswith("unix:"):
-            with contextlib.suppress(OSError):  # the launcher has removed it where the run ends
-                os.unlink(self.address.removeprefix("unix:"))
-
     def _targets(self) -> tuple[str, ...]:
-        """Where the group can be joined: where it was last, and where it is said to be."""
-        launch, last = self.options.launch, self.view
-        said = launch.seeds_of(self.options.name) if launch else self.options.seeds
-        members = [member.address for member in last.members] if last else []
-        own = getattr(self, "address", "")
-        return tuple(each for each in dict.fromkeys((*members, *said)) if each not in ("", own))
+        return self._endpoint.targets(self.view)
 
     # Joining and leaving, on a thread of its own.
 
@@ -280,43 +192,40 @@ class Session:
         return self.view
 
     def _begin(self) -> None:
-        self._joins = True
+        self._entry.begin()
         if self._line is not None:
-            self._line.joining(self._incarnation)
+            self._line.joining(self._endpoint.incarnation)
             self._line.listen()
-        self.pump.call(self.stack.join, "" if self._makes_group else self._targets()[0])
+        self.pump.call(self.stack.join, "" if self._endpoint.makes_group else self._entry.address())
 
     def _step_join(self) -> bool:
-        """Whether the view is there and complete; tries the next address after trouble."""
+        """Whether the view is there and complete; asks the next address after trouble."""
         self._step()
         return self._is_in and self.view is not None and self._is_complete(self.view)
 
     def _step(self) -> None:
-        if self.denied is not None:
-            raise (ConfigMismatch if self.denied.startswith("config: ") else JoinFailed)(
-                self.denied.removeprefix("config: ")
-            )
-        trouble = self.turned_out or self.join_trouble
-        if trouble is not None and not self._targets():
-            raise JoinFailed(f"no member is known through which to join: {trouble}")
-        if (
-            trouble is not None
-            and self.options.place is not None
-            and not self.options.place.members()
-        ):
-            raise Deserted(f"all members have left: {trouble}")
-        if trouble is not None and not self._is_in:
-            again = self._try_anew if self.turned_out is not None else self._try_next
-            self.turned_out = self.join_trouble = None
-            self._tried += 1
-            self._last_trouble = trouble
-            delay = min(0.02 * self._tried, 0.5) if self._tried % len(self._targets()) == 0 else 0.0
-            if threading.get_ident() == self._loops_thread:
-                assert self._loop is not None
-                self._loop.call_later(delay, again)
-            else:
-                self._waiting.pause(delay)
-                again()
+        attempt = self._entry.next_attempt(is_in=self._is_in)
+        if attempt is None:
+            return
+        delay, anew = attempt
+        if threading.get_ident() == self._loops_thread:
+            assert self._loop is not None
+            self._loop.call_later(delay, self._ask, anew)
+        else:
+            self._waiting.pause(delay)
+            self._ask(anew)
+
+    def _ask(self, anew: bool) -> None:
+        """Ask the next address to be let in; `anew` as another incarnation."""
+        if self._is_in or self.pump.stopped:
+            return
+        if anew:
+            self.pump.call(self._begin_again)
+        else:
+            self.pump.call(self.stack.join, self._entry.address())
+
+    def _too_late(self, timeout: float | None) -> JoinFailed:
+        return self._entry.too_late(timeout, self.view if self._is_in else None)
 
     def _say_waiting(self, what: str) -> None:
         """Joining, leaving, or a reset has taken long: say what it waits for."""
@@ -335,25 +244,14 @@ class Session:
 
     def _arrive(self, now: int) -> None:
         """It has joined: from here on an expulsion is for the program to know."""
-        self._joins = False
-        if self.turned_out is not None:  # in the same moment
-            self.exited(self.turned_out)
+        self._entry.under_way = False
+        if self._entry.turned_out is not None:  # in the same moment
+            self.exited(self._entry.turned_out)
 
     def _may_be_in(self) -> bool:
         """Whether the group has let this member in, or may do so yet: then it must leave again."""
-        asked = self.denied is None and self.stack.bottom.is_linked()
+        asked = self._entry.denied is None and self.stack.bottom.is_linked()
         return self.view is not None or asked
-
-    def _try_next(self) -> None:
-        """Ask the next address to be let in."""
-        targets = self._targets()
-        if not self._is_in and not self.pump.stopped:
-            self.pump.call(self.stack.join, targets[self._tried % len(targets)])
-
-    def _try_anew(self) -> None:
-        """Ask the next address to be let in, as another incarnation: the last one was expelled."""
-        if not self._is_in and not self.pump.stopped:
-            self.pump.call(self._begin_again)
 
     def _is_complete(self, view: View) -> bool:
         ranks = {member.rank for member in view.replicas}
@@ -426,7 +324,7 @@ class Session:
         if self.pump.call_within(LEAVE_WITHIN, lambda now: None):  # else an operation does not end
             self.pump.drain(clock() + 1_000_000_000)
         self.pump.close_all()
-        self._stop_listening()
+        self._endpoint.close()
         self._defer_no_more()
 
     def _defer_no_more(self) -> None:
@@ -529,15 +427,13 @@ class Session:
         if not self._targets():
             raise JoinFailed("this member knows no address at which it could join again")
         expelled = self.expelled
-        self._joins = True
-        self._tried = 0
-        self.turned_out = None
+        self._entry.begin()
         self.pump.call(self._begin_again)
         try:
             if not self._waiting.wait(self._step_rejoin, timeout, "join the group again"):
                 raise self._too_late(timeout)
         except BaseException:
-            self._joins = False
+            self._entry.under_way = False
             self.pump.call(self.stack.leave)  # where it is let in after all
             if not self._is_in:  # perhaps it was, for a moment
                 self.expelled = expelled
@@ -547,35 +443,22 @@ class Session:
     def _begin_again(self, now: int) -> None:
         """Ask to be let in as another incarnation, which has this one's rank and objects."""
         old, rank = self.stack, self.me.rank if self.me is not None else self.options.rank
-        targets = self._targets()
-        self._incarnation = secrets.randbits(64)
+        self._endpoint.renew()
         self._is_in = False
         self._is_anew = True
-        self.denied = self.join_trouble = None
+        self._entry.denied = self._entry.trouble = None
         if self.expelled is None:
             self.exit_reason = None  # the program does not know of the one that is out
-        self.stack = self._make_stack(rank, old.config.options)
+        self.stack = self._endpoint.make_stack(rank, old.config.options)
         self.upper.rebind(self.stack)
         self.pump.replace(old, self.stack)
         if self._line is not None:
-            self._line.joining(self._incarnation)
-        self.stack.join(targets[self._tried % len(targets)], now)
+            self._line.joining(self._endpoint.incarnation)
+        self.stack.join(self._entry.address(), now)
 
     def _step_rejoin(self) -> bool:
         self._step()
         return self._is_in
-
-    def _too_late(self, timeout: float | None) -> JoinFailed:
-        missing = ""
-        if self._is_in and self.view is not None:
-            missing = f"; in it are {', '.join(map(str, self.view.replicas))}"
-        elif self._targets():
-            missing = f"; no answer from {', '.join(self._targets())}"
-        if self._last_trouble:
-            missing += (
-                f"; it was tried {self._tried + 1} times, the last time: {self._last_trouble}"
-            )
-        return JoinFailed(f"could not join the group within {timeout} s{missing}")
 
     # Events, told by what stands on top of the stack; on the thread that drives it.
 
@@ -583,7 +466,7 @@ class Session:
         """A view was installed."""
         before, self.view = self.view, view
         has_lost = self._shortage.note_view(before, view)
-        self.me = view.members[view.place(self._incarnation)]
+        self.me = view.members[view.place(self._endpoint.incarnation)]
         again, self._is_anew = self._is_anew, False
         self.expelled = None
         if again:
@@ -600,7 +483,7 @@ class Session:
         if before is not None and not again and view.lineage > before.lineage:
             self._tell_loss(view)
         if self._line is not None:
-            self._line.viewed(view, self._incarnation)
+            self._line.viewed(view, self._endpoint.incarnation)
         for listener in list(self.on_view):
             listener(view)
         self._shortage.look_for_too_few()
@@ -648,9 +531,9 @@ class Session:
         """Out of the group."""
         self.exit_reason = why
         self._shortage.blocked = None
-        if why.startswith("expelled") and self._joins:
+        if why.startswith("expelled") and self._entry.under_way:
             _log.info("this member was %s; it asks again to be let in", why)
-            self.turned_out = why
+            self._entry.turned_out = why
             self._is_in = False
             self.upper.fail_all(Expelled(why))
         elif why.startswith("expelled"):
@@ -661,12 +544,12 @@ class Session:
 
     def join_failed(self, why: str) -> None:
         """The address that was tried does not answer."""
-        self.join_trouble = why
+        self._entry.trouble = why
         self._waiting.notify()
 
     def join_denied(self, why: str) -> None:
         """The group refused."""
-        self.denied = why
+        self._entry.denied = why
         self._waiting.notify()
 
     def system_error(self, why: str) -> None:

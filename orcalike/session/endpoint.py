@@ -1,0 +1,131 @@
+"""The endpoint of one process in one group: its socket, its incarnation, and the stacks made for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import time
+from typing import Any
+
+from orcalike.errors import StackError
+from orcalike.launch_protocol.environment import DEFAULT_NAME
+from orcalike.session.options import JoinOptions
+from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers import sockets
+from orcalike.transport.drivers.driver import clock
+from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.layers.base import Layer
+from orcalike.transport.stack import Stack
+from orcalike.transport.stacks import DEFAULT, DEFAULT_LAYERS, name_layers, parse_stack
+from orcalike.transport.view import Member, View
+
+
+class Endpoint:
+    """Where one process listens, and the stack strings and settings that its stacks are made with.
+
+    `upper` is the layer on top of the stack, whose needs the stack is checked for: raises StackError.
+    """
+
+    def __init__(self, options: JoinOptions, upper: type[Layer]) -> None:
+        self._options = options
+        text = DEFAULT if options.stack is None else options.stack
+        self._layers = parse_stack(text, upper)
+        self._check_witness()
+        self.incarnation = secrets.randbits(64)
+        """The number of this membership; a process that joins again has another one."""
+        self.address = ""
+        """Where others reach this process; "" if it does not listen."""
+        self._listener: socket.socket | None = None
+
+    def open(self) -> None:
+        """Listen. The socket is closed with the endpoint."""
+        self._listener, self.address = self._listen()
+
+    @property
+    def makes_group(self) -> bool:
+        """Whether this process makes the group, and joins none that is there."""
+        launch = self._options.launch
+        makes = launch is not None and launch.makes_group(self._options.name)
+        return makes or self._options.how in ("alone", "listen")
+
+    def renew(self) -> None:
+        """The next stack is that of another incarnation."""
+        self.incarnation = secrets.randbits(64)
+
+    def targets(self, last: View | None) -> tuple[str, ...]:
+        """Where the group can be joined: at the members of its last view, and where it is said to be."""
+        launch = self._options.launch
+        said = launch.seeds_of(self._options.name) if launch else self._options.seeds
+        members = [member.address for member in last.members] if last else []
+        return tuple(
+            each for each in dict.fromkeys((*members, *said)) if each not in ("", self.address)
+        )
+
+    def make_stack(self, rank: int | None, settings: dict[str, Any] | None = None) -> Stack:
+        """A stack for this incarnation; `settings` are the group's, where they are known."""
+        options = self._options
+        if options.stack is not None:
+            self._check_medium()
+        if settings is None:
+            # All ranks of a program ask for the same; elsewhere a joiner takes what there is.
+            asks = self.makes_group or options.launch is not None or options.resilience != 0
+            resilience = options.resilience if asks else None
+            says_degree = self.makes_group or options.degree == "available"
+            degree = options.degree if says_degree else None
+            layers = name_layers(self._layers)
+            settings = {"resilience": resilience, "degree": degree, "stack": layers}
+        config = StackConfig(
+            options.name, settings, time.time_ns() - clock(), options.detection, options.slow
+        )
+        me = Member(self.address, self.incarnation, rank)
+        return Stack(self._layers, config, me, self.incarnation)
+
+    def listen_with(self, pump: Pump) -> None:
+        """Have the pump accept connections."""
+        if self._listener is not None:
+            pump.listen(self._listener)
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._listener is None:
+            return
+        self._listener.close()
+        if self.address.startswith("unix:"):
+            with contextlib.suppress(OSError):  # the launcher has removed it where the run ends
+                os.unlink(self.address.removeprefix("unix:"))
+
+    def _listen(self) -> tuple[socket.socket | None, str]:
+        options, launch = self._options, self._options.launch
+        if options.how == "alone":
+            return None, ""
+        if options.how == "listen":
+            return sockets.listen(options.listen)
+        if launch is not None:
+            if launch.listen_fd is not None and options.name == DEFAULT_NAME:
+                os.environ.pop("ORCALIKE_LISTEN_FD", None)  # it is there once, and for no child
+                os.set_inheritable(launch.listen_fd, False)
+                return socket.socket(fileno=launch.listen_fd), launch.listen
+            return sockets.listen(launch.listen_at(options.name))
+        return sockets.listen(sockets.beside(self.targets(None)[0], self.incarnation))
+
+    def _check_medium(self) -> None:
+        """Raise StackError where the stack names another medium than that of the member's socket."""
+        said, has = self._layers[-1].medium, self.address.partition(":")[0]
+        if said == "sim":
+            raise StackError("COM:sim runs in the simulator only: write COM:unix or COM:tcp")
+        if has and said != has:
+            raise StackError(
+                f"the stack ends in COM:{said}, but this member communicates by {has} sockets "
+                f"({self.address}): write COM:{has}, or use a {said}: address"
+            )
+
+    def _check_witness(self) -> None:
+        """Raise StackError where a witness orders, which has the default stack, for another one."""
+        launch, layers = self._options.launch, name_layers(self._layers)
+        if launch is not None and launch.sequencer == "witness" and layers != DEFAULT_LAYERS:
+            raise StackError(
+                f"the witness of a launched program has the stack {DEFAULT_LAYERS}, not {layers}: "
+                "start the program with `orcalike run --sequencer rank`"
+            )
