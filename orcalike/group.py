@@ -17,13 +17,12 @@ from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime, refuse_inside
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.session import failpoints
-from orcalike.session.group_calls import Drop, Find, Share, Whole
+from orcalike.session.group_calls import Drop, Find, Rejoin, Reset, Share, Whole
 from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of
 from orcalike.session.long_operations import LongOperations
 from orcalike.session.notebook import html_of_group
 from orcalike.session.options import JoinOptions
 from orcalike.session.own_calls import OwnCalls
-from orcalike.session.recovery import Rejoin, Reset
 from orcalike.session.session import Session
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held

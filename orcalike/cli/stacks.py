@@ -64,8 +64,8 @@ def check(stack: str, as_json: bool) -> None:
 
 def _what_runs(stack: str) -> dict[str, str | None]:
     """What can stand on a stack: None, or why it cannot."""
-    from orcalike.messages import Inbox
     from orcalike.runtime.dispatch import Runtime
+    from orcalike.session.message_inbox import Inbox
     from orcalike.transport.errors import StackError
     from orcalike.transport.stacks import parse_stack
 

@@ -30,6 +30,7 @@ from orcalike.messages import (
     receive_from_group,
     send_to_group,
 )
+from orcalike.session import message_inbox
 from tests.cluster.conftest import DEADLINE
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def test_large_messages(groups: Groups) -> None:
 def test_a_member_that_does_not_receive_holds_up_the_senders(
     groups: Groups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(messages, "EVENTS_MAX", 100)
+    monkeypatch.setattr(message_inbox, "EVENTS_MAX", 100)
     first, second = groups.create(), groups.join()
     total = 5000
 

@@ -49,7 +49,9 @@ def _of(module: ModuleType, name: str) -> Iterator[str]:
 
 
 def _kind(value: object) -> str:
-    return str(value) if isinstance(value, int | UnionType) else type(value).__name__
+    if isinstance(value, UnionType):
+        return " | ".join(each.__name__ for each in value.__args__)
+    return repr(value) if isinstance(value, int) else type(value).__name__
 
 
 def _is_compiled(cls: type) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orcalike.messages import Inbox
 from orcalike.runtime.dispatch import Runtime
+from orcalike.session.message_inbox import Inbox
 from orcalike.transport import stacks
 from orcalike.transport.config import StackConfig
 from orcalike.transport.errors import OrcalikeError, StackError
