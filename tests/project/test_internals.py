@@ -14,6 +14,7 @@ from orcalike.simulator.fault_matrix import ROLES
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "internals"
+DECISIONS = sorted(PAGES.glob("decisions/ADR-*.md"))
 FOLDERS = ("orcalike", "runtime", "transport", "tests", "bench")
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 
@@ -27,6 +28,9 @@ NO_CITATIONS = {
     "tests/project/test_internals.py",  # plants wrong ones
     "tests/unit/session/test_failpoints.py",  # names steps that there are not
 }
+
+HEADINGS = ["Context", "Decision", "Consequences", "Where"]
+"""Of each decision."""
 
 ROLE_NAMES = {"S": "sequencer", "P": "sender", "A": "member", "C": "leader", "J": "joiner"}
 
@@ -49,6 +53,13 @@ def firsts(text: str) -> list[str]:
     return [code.strip(" |") for row in rows(text) for code in row[0].split(",")]
 
 
+def decision_of(path: Path) -> str:
+    """The code of a decision, which its heading has: `# ADR-1 (H1): which ...`."""
+    heading = re.match(r"# ADR-(\d+) \((H\1)\): .+\n", path.read_text(encoding="utf-8"))
+    assert heading is not None, path.name
+    return heading[2]
+
+
 @cache
 def explained() -> frozenset[str]:
     """The codes that a heading or a row explains; those of papers with the paper's name for H."""
@@ -59,8 +70,8 @@ def explained() -> frozenset[str]:
     }
     known -= {code for code in known if code in {"H10", "H11", "H12", "H13"}}
     known |= {f"Horus {code}" for code in firsts(page("papers.md")) if code.startswith("H")}
-    known |= set(re.findall(r"^## (H\d+): ", page("decisions.md"), re.MULTILINE))
-    known |= {code for code in firsts(page("decisions.md")) if code.startswith("S")}
+    known |= {decision_of(path) for path in DECISIONS}
+    known |= {code for code in firsts(page("security.md")) if code.startswith("S")}
     known |= set(firsts((ROOT / "docs" / "testing.md").read_text(encoding="utf-8")))
     return frozenset(known)
 
@@ -179,7 +190,9 @@ def missing(text: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in PAGES.glob("*.md")))
+@pytest.mark.parametrize(
+    "name", sorted(str(path.relative_to(PAGES)) for path in PAGES.rglob("*.md"))
+)
 def test_files_and_tests_that_a_page_names_are_there(name: str) -> None:
     assert missing(page(name)) == []
 
@@ -188,6 +201,17 @@ def test_a_file_and_a_test_that_are_not_there_are_found() -> None:
     test = "tests/unit/transport/test_view.py::test_nothing"
     text = f"`transport/stack.pyx`, `runtime/nothing.py`, `{test}`"
     assert missing(text) == ["runtime/nothing.py", test]
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_is_a_page_of_the_index_with_the_same_headings(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)", text, re.MULTILINE) == HEADINGS
+    assert re.search(r"^Status: (accepted|replaced by ADR-\d+)", text, re.MULTILINE)
+    number = decision_of(path).removeprefix("H")
+    assert path.name.startswith(f"ADR-{number:0>2}-")
+    index = page("decisions/README.md")
+    assert f"| [ADR-{number}]({path.name}) | H{number} |" in index
 
 
 def test_failpoints_have_their_roles_and_modules() -> None:

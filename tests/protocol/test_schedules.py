@@ -1,7 +1,7 @@
 """Schedules by name: each breaks a group whose core lacks one detail, and only such a group.
 
 Four of them lose an acknowledged write, or the whole group, if a detail of H12 is missing; two
-make two primaries, or forget what was acknowledged, if one of H1 is (docs/internals/decisions.md).
+make two primaries, or forget what was acknowledged, if one of H1 is (docs/internals/decisions).
 """
 
 from __future__ import annotations
