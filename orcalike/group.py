@@ -104,7 +104,7 @@ class Group:
         try:
             self._runtime.invoke_group(Code.ENDED, tuple(sorted(ranks)), "the end of a rank")
         except OrcalikeError as error:
-            _log.info("the group was not told that ranks %s have ended: %s", sorted(ranks), error)
+            _log.info("the group got no report that ranks %s have ended: %s", sorted(ranks), error)
 
     # Its members.
 
@@ -127,7 +127,7 @@ class Group:
     @property
     def me(self) -> Member:
         """This member."""
-        self.view  # noqa: B018 - raises where there is none
+        self.view  # noqa: B018 - raises if there is none
         me = self._session.me
         assert me is not None
         return me
@@ -291,7 +291,7 @@ class Group:
         """The stability matrix: how many messages of each member each member has applied (H67).
 
         It is what this member knows: true, and perhaps behind. Messages are invocations, and what
-        the group itself does (`share`, `barrier`, ...). Raises StackError where the stack has no
+        the group itself does (`share`, `barrier`, ...). Raises StackError if the stack has no
         STABLE layer.
         """
         refuse_inside("stability")

@@ -149,7 +149,7 @@ def send_to_group(
     Returns when the message is delivered here. If more than 8 MiB of this member's would not be
     ordered yet, it waits first. Raises ValueError for more than 16 MiB, InvocationTimeout when the
     time is over (`outcome` is "withdrawn" if it was not sent; else it may be ordered yet), Expelled
-    where the group has gone on without this member, GroupClosed; once after a reset
+    if the group has gone on without this member, GroupClosed; once after a reset
     DataLossPossible, and the message is not sent.
     """
     body = bytes(data)
@@ -199,8 +199,8 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: Duration | None =
     the missing members held is lost; the group has a new lineage (`view.lineage`), and they are
     expelled when they come back. Where several members reset at once it is rebuilt once.
 
-    Returns the new view, which all receive as `Left` events too. Raises NotPrimary where fewer have
-    answered (it may be tried again), OrcalikeError where the group is not blocked, ValueError for a
+    Returns the new view, which all receive as `Left` events too. Raises NotPrimary if fewer have
+    answered (it may be tried again), OrcalikeError if the group is not blocked, ValueError for a
     `minimum` below 1, GroupClosed.
     """
     check_minimum(minimum)

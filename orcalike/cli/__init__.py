@@ -23,7 +23,7 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb's command, or None where there is no such verb."""
+        """The verb's command, or None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
         name = cmd_name.replace("-", "_")

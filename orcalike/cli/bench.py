@@ -58,7 +58,7 @@ def bench(
 
     Each figure stands beside a limit that is measured in the same run, in turns: plain Python, the
     shortest way in C, a bare interpreter. What is beside C needs a C compiler (CC, else cc), and is
-    left out where there is none.
+    left out if there is none.
 
     \b
     orcalike bench
@@ -71,7 +71,7 @@ def bench(
     startup, memory, idle.
 
     \b
-    Exit codes: 1 where a figure falls short of what it must be (never with --quick),
+    Exit codes: 1 if a figure falls short of what it must be (never with --quick),
     or the time is over; 2 usage; 130 Ctrl-C, 143 SIGTERM.
     """
     from orcalike.bench import parts

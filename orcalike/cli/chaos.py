@@ -40,10 +40,10 @@ def chaos(context: click.Context, job: str | None) -> None:
     context.obj = job
 
 
-def whom(text: str) -> str | int:
+def parse_member(text: str) -> str | int:
     """A member, an argument's type: a rank, `sequencer` or `witness`.
 
-    Raises click.BadParameter where it is none of these.
+    Raises click.BadParameter if it is none of these.
     """
     if text in ("sequencer", "witness"):
         return text
@@ -55,7 +55,7 @@ def whom(text: str) -> str | int:
 def parts(text: str) -> list[list[str | int]]:
     """The parts of a partition, an argument's type: `0,1/2,witness`.
 
-    Raises click.BadParameter where it is none.
+    Raises click.BadParameter if it is none.
     """
     found: list[list[str | int]] = []
     for part in text.split("/"):
@@ -71,7 +71,7 @@ def parts(text: str) -> list[list[str | int]]:
 
 
 @chaos.command(short_help="Kill a member: RANK, sequencer or witness.")
-@click.argument("member", metavar="RANK|sequencer|witness", type=whom)
+@click.argument("member", metavar="RANK|sequencer|witness", type=parse_member)
 @click.pass_obj
 def kill(job: str | None, member: str | int) -> None:
     """Kill a process with SIGKILL; what it has started is left alone.
@@ -80,11 +80,11 @@ def kill(job: str | None, member: str | int) -> None:
     orcalike chaos kill 2
     orcalike chaos kill sequencer
     """
-    _do(job, {"do": "kill", "whom": member})
+    _do(job, {"do": "kill", "member": member})
 
 
 @chaos.command(short_help="Stop a member for some time.")
-@click.argument("member", metavar="RANK|sequencer|witness", type=whom)
+@click.argument("member", metavar="RANK|sequencer|witness", type=parse_member)
 @click.argument("time", metavar="DURATION", type=duration)
 @click.pass_obj
 def pause(job: str | None, member: str | int, time: float) -> None:
@@ -96,7 +96,7 @@ def pause(job: str | None, member: str | int, time: float) -> None:
     orcalike chaos pause 1 5s
     orcalike chaos pause sequencer 300ms
     """
-    _do(job, {"do": "pause", "whom": member, "seconds": time})
+    _do(job, {"do": "pause", "member": member, "seconds": time})
 
 
 @chaos.command(short_help="Cut the connections between parts of the program.")

@@ -18,7 +18,7 @@ def check(programs: tuple[Path, ...]) -> None:
     cannot know. Of a program its imports, classes, functions and constants are loaded, and nothing
     else of it runs; the modules that it imports are imported.
 
-    Exit code 1 where anything was found.
+    Exit code 1 if anything was found.
 
     \b
     orcalike check prog.py

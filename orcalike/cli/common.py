@@ -27,7 +27,7 @@ class Refusal(click.ClickException):
 def duration(text: str | float) -> float:
     """Seconds from `10s`, `500ms`, `5 minutes` or a bare number: an option's type.
 
-    Raises click.BadParameter where it is none of these.
+    Raises click.BadParameter if it is none of these.
     """
     try:
         return parse_duration(str(text))
@@ -36,7 +36,7 @@ def duration(text: str | float) -> float:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'tsp.py'?`, or nothing where no known name is near."""
+    """`; did you mean 'tsp.py'?`, or nothing if no known name is near."""
     near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def processes(text: str | int) -> int:
     """A number of processes, an option's type; `auto` and `cpu` are the number of cores.
 
-    Raises click.BadParameter where it is none of these.
+    Raises click.BadParameter if it is none of these.
     """
     if text in ("auto", "cpu"):
         return cores()

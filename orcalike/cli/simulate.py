@@ -68,7 +68,7 @@ def simulate(
     """Run groups in the simulator, with faults, and check every invariant at each step.
 
     A seed stands for a group, its stack, and all that happens to it: the same seed is the same
-    run. Exit code 1 where an invariant is broken.
+    run. Exit code 1 if an invariant is broken.
 
     \b
     orcalike simulate --seed 42
@@ -120,7 +120,7 @@ def _progress() -> Iterator[bool]:
 
 
 def _first_that_fails(seeds: range) -> Scenario | None:
-    """Run seeds until one fails; None where all are well, and say so."""
+    """Run seeds until one fails; None if all are well, and say so."""
     from orcalike.simulator.checkers.facts import Violation
     from orcalike.simulator.generator import draw
     from orcalike.simulator.simulation import Run
@@ -169,24 +169,24 @@ def _shrink(scenario: Scenario, id_: str) -> Scenario:
 
 
 def _run(scenario: Scenario, diagram: Path | None, story: bool) -> bool:
-    """Run it, show what was asked for, and say what became of it; False where it failed."""
+    """Run it, show what was asked for, and print how it ended; False if it failed."""
     from orcalike.simulator.checkers.facts import Violation
     from orcalike.simulator.simulation import Run
     from orcalike.simulator.transcript import Transcript
 
     run = Run(scenario)
-    told = Transcript(run) if story or diagram is not None else None
+    transcript = Transcript(run) if story or diagram is not None else None
     failed: Violation | None = None
     result: Result | None = None
     try:
         result = run.run()
     except Violation as violation:
         failed = violation
-    if told is not None and story:
-        for line in told.lines:
+    if transcript is not None and story:
+        for line in transcript.lines:
             click.echo(str(line))
-    if told is not None and diagram is not None:
-        diagram.write_text(told.diagram())
+    if transcript is not None and diagram is not None:
+        diagram.write_text(transcript.diagram())
         click.echo(f"the diagram is in {diagram}", err=True)
     click.echo(str(scenario))
     if result is None:
@@ -196,7 +196,7 @@ def _run(scenario: Scenario, diagram: Path | None, story: bool) -> bool:
         click.echo(f"broken: {failed}")
         click.echo(f"trace {run.world.trace}")
         return False
-    end = "it ended blocked, as it must" if result.blocked else "it came right"
+    end = "it ended blocked, as it must" if result.blocked else "it recovered"
     click.echo(
         f"{end}: {result.delivered} deliveries, {result.views} views, {result.steps} steps, "
         f"{result.simulated / 1e9:.3f} simulated seconds"

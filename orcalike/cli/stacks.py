@@ -39,7 +39,7 @@ def list_layers(as_json: bool) -> None:
 def check(stack: str, as_json: bool) -> None:
     """Say whether STACK holds together, layers top first, and what can run on it.
 
-    Exit code 1 where it does not hold together.
+    Exit code 1 if it does not hold together.
     """
     from orcalike.transport.errors import StackError
     from orcalike.transport.stacks import parse_stack

@@ -148,7 +148,7 @@ class Members:
     def _hook_problems(self, name: str, value: object) -> Iterator[str]:
         """A hook is called by orcalike, which must know how."""
         if name in self.operations:
-            return  # told with the operations
+            return  # reported with the operations
         functions = functions_of(value)
         form = _HOOK_FORMS[name]
         if (

@@ -76,7 +76,7 @@ def check(subjects: Iterable[Subject], notes: dict[str, None] | None = None) -> 
 
 
 def _shape(subject: Subject) -> Iterator[str]:
-    """What the compiled code alone tells."""
+    """What the compiled code alone shows."""
     function = subject.function
     flags = function.__code__.co_flags
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
@@ -187,7 +187,7 @@ class _Visitor(ast.NodeVisitor):
         if isinstance(value, ModuleType) and isinstance(node, ast.Name):
             reason = None  # what matters is which of its functions is used
         if self.names.is_alias(node):
-            return True  # it is told where it is assigned
+            return True  # it is reported where it is assigned
         if path == "builtins.hash" and self.subject.function.__name__ == "__hash__":
             reason = None
         if reason is not None:
@@ -377,7 +377,7 @@ class _Visitor(ast.NodeVisitor):
                     self.note(node, f"uses {ast.unparse(node)}")
 
     def _check_stored(self, function: ast.expr) -> None:
-        """`self.key(...)` where the class has no such method."""
+        """`self.key(...)` if the class has no such method."""
         if (
             isinstance(function, ast.Attribute)
             and isinstance(function.value, ast.Name)

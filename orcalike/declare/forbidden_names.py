@@ -35,7 +35,7 @@ THREADS = Reason(
     "leave it out, or use a guard to wait",
 )
 HASH = Reason(
-    "which differs at each replica where it is a text's or an object's",
+    "which differs at each replica if it is a text's or an object's",
     "use zlib.crc32 of its bytes, or hashlib",
 )
 UNSEEN = Reason("which runs or looks up what no check can see", "write it out")

@@ -19,7 +19,7 @@ _ELEMENTS = frozenset({"min", "max", "next", "iter", "reversed", "enumerate", "z
 
 
 def assignments(node: ast.AST) -> dict[str, list[ast.expr | None]]:
-    """What is assigned to each name in a function; None for what no expression tells."""
+    """What is assigned to each name in a function; None for what no expression shows."""
     found: dict[str, list[ast.expr | None]] = defaultdict(list)
     for target, value in _pairs(node):
         _unpack(target, value, found)

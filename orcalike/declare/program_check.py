@@ -65,7 +65,7 @@ class Report:
 def check_program(path: Path) -> Report:
     """Load the declarations of a program and of the modules that it imports, and check them.
 
-    Raises SyntaxError where it is no Python.
+    Raises SyntaxError if it is no Python.
     """
     declared: list[classes.ClassInfo | classes.AtomicInfo] = []
     cancel = classes.on_declared(declared.append)

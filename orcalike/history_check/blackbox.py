@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orcalike.history_check.models import Model, ModelOf, Refused
-from orcalike.history_check.objects import told_of
+from orcalike.history_check.objects import result_of
 from orcalike.history_check.records import History, Violation, outcomes
 
 NEVER = 1 << 62
@@ -139,8 +139,8 @@ def calls_by_object(
             name, message = record["object"], (history.incarnation, record["ticket"])
             if not name or message in failed:
                 continue
-            told = acknowledged.get(message)
-            returned, value = (NEVER, None) if told is None else (told["t"], told_of(told))
+            answer = acknowledged.get(message)
+            returned, value = (NEVER, None) if answer is None else (answer["t"], result_of(answer))
             args = tuple(record["args"])
             operation = record["operation"].partition(".")[2]
             calls[name].append(Call(record["t"], returned, operation, args, value))

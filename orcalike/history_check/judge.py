@@ -13,7 +13,7 @@ from orcalike.history_check.records import History, Violation, load
 
 @dataclass
 class Verdict:
-    """What the checkers say of one run."""
+    """What the checkers find in one run."""
 
     members: int = 0
     delivered: int = 0

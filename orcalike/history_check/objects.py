@@ -215,7 +215,7 @@ def _replay(
     invoked: dict[MessageId, Record],
     acknowledged: dict[MessageId, Record],
 ) -> Iterator[Violation]:
-    """I19, I20, I21: guards, results and local reads are what a model says."""
+    """I19, I20, I21: guards, results and local reads are those of a model."""
     if not story.runs or not story.runs[0].operation.endswith(".__init__"):
         return
     looks = list(_looks(story))
@@ -234,9 +234,9 @@ def _replay(
             yield Violation("I19", run.message[0], text)
             return
         state, expected = model.step(state, operation, args)
-        told = acknowledged.get(run.message)
-        if told is not None and not _same(told, expected):
-            text = f"{story.name!r}: {run.operation}{tuple(args)} gave {told_of(told)!r}, not {expected!r}"
+        answer = acknowledged.get(run.message)
+        if answer is not None and not _same(answer, expected):
+            text = f"{story.name!r}: {run.operation}{tuple(args)} gave {result_of(answer)!r}, not {expected!r}"
             yield Violation("I20", run.message[0], text)
     while looks:
         yield from _read(model, state, story, *looks.pop())
@@ -251,14 +251,14 @@ def _read(
     _, expected = model.step(state, operation, record["args"])
     if not _same(record, expected):
         text = (
-            f"{story.name!r}: {record['operation']} gave {told_of(record)!r} after {position} "
-            f"operations, where it is {expected!r}"
+            f"{story.name!r}: {record['operation']} gave {result_of(record)!r} after {position} "
+            f"operations, and {expected!r}"
         )
         yield Violation("I21", part.history.incarnation, text)
 
 
-def told_of(record: Record) -> object:
-    """What an `ok` or a `read` says that came out."""
+def result_of(record: Record) -> object:
+    """The result of an `ok` or a `read`."""
     return record["error"] if "error" in record else record.get("value")
 
 

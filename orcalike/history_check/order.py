@@ -168,7 +168,7 @@ def _senders(canon: Canon) -> Iterator[Violation]:
 
 
 def _once(canon: Canon, histories: list[History]) -> Iterator[Violation]:
-    """I3, I4: at each member an invocation runs once; what it is told will never run does not."""
+    """I3, I4: at each member an invocation runs once; what is reported to never run does not."""
     failed = outcomes(histories, "fail")
     for history in histories:
         seen: set[tuple[str, int]] = set()
@@ -180,7 +180,7 @@ def _once(canon: Canon, histories: list[History]) -> Iterator[Violation]:
                 yield Violation("I3", history.incarnation, f"{message} ran twice")
             seen.add(message)
             if message in failed:
-                text = f"{message} ran, and its caller was told that it never will"
+                text = f"{message} ran, and its caller got the answer that it never will"
                 yield Violation("I4", history.incarnation, text)
 
 

@@ -1,7 +1,7 @@
 """I10 and I22: what a member's own reads show, without any knowledge of the order's mechanism.
 
-Values that are written once name their write. So a read of a register tells which write it saw, and
-its place in the order; and with the packet that a read is stamped with, any object's read tells how
+Values that are written once name their write. So a read of a register shows which write it saw, and
+its place in the order; and with the packet that a read is stamped with, any object's read shows how
 far its member was.
 """
 

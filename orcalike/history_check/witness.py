@@ -38,10 +38,10 @@ def check(canon: Canon, histories: list[History]) -> Iterator[Violation]:
         message = (record["sender"], record["ticket"])
         call = calls.get(message)
         if call is not None:
-            told = acknowledged.get(message)
+            answer = acknowledged.get(message)
             messages.append((place, message))
             invoked.append(call["t"])
-            returned.append(NEVER if told is None else told["t"])
+            returned.append(NEVER if answer is None else answer["t"])
     for number in out_of_time(invoked, returned)[:10]:
         place, message = messages[number]
         text = f"{message} at {place} was invoked after one behind it had been acknowledged"

@@ -1,1 +1,1 @@
-"""What launcher and rank say to each other: the variables and the lines, written and read here."""
+"""What launcher and rank exchange: variables and lines, written and read here."""

@@ -1,4 +1,4 @@
-"""A process's end of its line to the launcher: what is said to it and what it says (`control_lines`).
+"""A process's end of its line to the launcher: reports in both directions (`control_lines`).
 
 Outside of a launched program, and in a process that a rank has forked or started, nothing is sent
 and nothing arrives.
@@ -38,22 +38,22 @@ _cut: frozenset[Role] = frozenset()
 _on_ended: list[Callable[[set[int]], None]] = []
 _on_died: list[Callable[[int], None]] = []
 _on_cut: list[Callable[[frozenset[Role]], None]] = []
-_said: dict[str, ToLauncher] = {}
-_spoken: tuple[int, int] | None = None
+_sent: dict[str, ToLauncher] = {}
+_own_descriptor: tuple[int, int] | None = None
 """The descriptor of the witness's line, and the process that it belongs to."""
 _reading = False
 _lock = threading.RLock()
-"""Held while listeners are called, so that each hears each thing once, and the latest last."""
+"""Held while listeners are called, so that each listener gets each report once, and the latest last."""
 
 
-# What the launcher says.
+# Reports of the launcher.
 
 
 def listen(listener: Callable[[set[int]], None]) -> None:
     """Call `listener` with the ranks that have ended, each time that there is another one.
 
-    As with the other `listen_...`, it is called on a thread of its own (in the witness by `hear`),
-    and at once, here, with what was told already. It may only queue what it hears.
+    As with the other `listen_...`, it is called on a thread of its own (in the witness by `receive`),
+    and at once, here, with what was reported before. It may only queue what it gets.
     """
     with _lock:
         _on_ended.append(listener)
@@ -74,7 +74,7 @@ def listen_died(listener: Callable[[int], None]) -> None:
 def listen_cut(listener: Callable[[frozenset[Role]], None]) -> None:
     """Call `listener` with those that this process is cut off from: ranks, None for the witness.
 
-    Each call replaces what was said before; an empty set is the end of a partition.
+    Each call replaces the one before; an empty set is the end of a partition.
     """
     with _lock:
         _on_cut.append(listener)
@@ -93,8 +93,8 @@ def forget(listener: Callable[..., None]) -> None:
             listeners.remove(listener)
 
 
-def hear(line: str) -> bool:
-    """Take a line from the launcher; says whether it was one for any process."""
+def receive(line: str) -> bool:
+    """Take a line from the launcher; whether it was one for any process."""
     with _lock:
         return _take(line)
 
@@ -126,58 +126,58 @@ def _call_on_cut() -> None:
         on_cut(_cut)
 
 
-# What the launcher is told.
+# Reports to the launcher.
 
 
-def tell_joining(group: str, incarnation: int) -> None:
+def report_joining(group: str, incarnation: int) -> None:
     """This process asks to be let into the group as this member, or makes the group."""
-    _said.pop(group, None)
-    _tell(Joining(group, incarnation))
+    _sent.pop(group, None)
+    _send(Joining(group, incarnation))
 
 
-def tell_unblocked(group: str) -> None:
+def report_unblocked(group: str) -> None:
     """A primary view was installed; it may be called for each."""
-    _say_once(Unblocked(group))
+    _send_once(Unblocked(group))
 
 
-def tell_sequencer(group: str) -> None:
+def report_sequencer(group: str) -> None:
     """A primary view was installed in which this process orders; it may be called for each."""
-    _say_once(Sequencer(group))
+    _send_once(Sequencer(group))
 
 
-def tell_blocked(group: str, missing: Iterable[Member], rule: str) -> None:
+def report_blocked(group: str, missing: Iterable[Member], rule: str) -> None:
     """No primary view can be formed without these members, by this rule.
 
     When all that is left of a program waits like this, for members whose processes have ended, the
     launcher ends it.
     """
     roles = ((member.incarnation, None if member.witness else member.rank) for member in missing)
-    _say_once(Blocked(group, tuple(roles), rule))
+    _send_once(Blocked(group, tuple(roles), rule))
 
 
-def tell_lacking(group: str, needed: int, rule: str) -> None:
+def report_lacking(group: str, needed: int, rule: str) -> None:
     """This process waits until so many members with replicas are in its view.
 
     When all that is left of a program waits like this, and no more can come, the launcher ends it.
     """
-    _say_once(Lacks(group, needed, rule))
+    _send_once(Lacks(group, needed, rule))
 
 
 def speak_by(descriptor: int) -> None:
-    """Tell the launcher by this descriptor: the witness, which hears by itself (`hear`)."""
-    global _spoken
-    _spoken = (descriptor, os.getpid())
+    """Report by this descriptor: the witness, which reads its line by itself (`receive`)."""
+    global _own_descriptor
+    _own_descriptor = (descriptor, os.getpid())
 
 
-def _say_once(said: ToLauncher) -> None:
-    if _said.get(said.group) != said:
-        _said[said.group] = said
-        _tell(said)
+def _send_once(report: ToLauncher) -> None:
+    if _sent.get(report.group) != report:
+        _sent[report.group] = report
+        _send(report)
 
 
-def _tell(said: ToLauncher) -> None:
+def _send(report: ToLauncher) -> None:
     if (descriptor := _descriptor()) is not None:
-        data = encode(said).encode(errors="backslashreplace")[: LINE_MAX - 1] + b"\n"
+        data = encode(report).encode(errors="backslashreplace")[: LINE_MAX - 1] + b"\n"
         with contextlib.suppress(OSError):  # the launcher has gone, and this process goes with it
             os.write(descriptor, data)
 
@@ -186,13 +186,13 @@ def _tell(said: ToLauncher) -> None:
 
 
 def _descriptor() -> int | None:
-    """This process's own end of the line, which does not block; None where there is none.
+    """This process's own end of the line, which does not block; None if there is none.
 
     A rank's is named by `ORCALIKE_CONTROL_FD=FD:PID`; with another process's number it is what a
     rank has left to what it started.
     """
-    if _spoken is not None:
-        descriptor, pid = _spoken
+    if _own_descriptor is not None:
+        descriptor, pid = _own_descriptor
     else:
         first, _, second = os.environ.get("ORCALIKE_CONTROL_FD", "").partition(":")
         if not (first.isdigit() and second.isdigit()):
@@ -203,7 +203,7 @@ def _descriptor() -> int | None:
 
 def _start_reading() -> None:
     global _reading
-    if _reading or _spoken is not None or (descriptor := _descriptor()) is None:
+    if _reading or _own_descriptor is not None or (descriptor := _descriptor()) is None:
         return
     _reading = True
     OwnThread(functools.partial(_read, descriptor), "orcalike control").start()
@@ -225,4 +225,4 @@ def _read(descriptor: int) -> None:
             return
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            hear(line.decode(errors="replace"))
+            receive(line.decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""The lines between the launcher and a process of its run: what they say, written and read here.
+"""The lines between the launcher and a process of its run, written and read here.
 
 The launcher gives each rank and the witness one socket, on which lines come and go.
 
@@ -50,7 +50,7 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Nothing may come from these processes, nor go there; it replaces what was said before."""
+    """Nothing may come from these processes, nor go there; it replaces the one before."""
 
     others: frozenset[Role]
 
@@ -110,9 +110,9 @@ ToProcess: TypeAlias = Ended | Died | Cut | Heal | Quit
 ToLauncher: TypeAlias = Joining | Unblocked | Sequencer | Blocked | Lacks
 
 
-def encode(said: ToProcess | ToLauncher) -> str:
+def encode(report: ToProcess | ToLauncher) -> str:
     """The line, without its end."""
-    match said:
+    match report:
         case Ended(rank):
             return f"ended {rank}"
         case Died(incarnation):
@@ -137,7 +137,7 @@ def encode(said: ToProcess | ToLauncher) -> str:
 
 
 def parse_for_process(line: str) -> ToProcess | None:
-    """What the launcher says to a process; None for any other line."""
+    """What the launcher reports to a process; None for any other line."""
     match line.split():
         case ["ended", rank] if rank.isdigit():
             return Ended(int(rank))
@@ -154,7 +154,7 @@ def parse_for_process(line: str) -> ToProcess | None:
 
 
 def parse_for_launcher(line: str) -> ToLauncher | None:
-    """What a process says to the launcher; None for any other line."""
+    """What a process reports to the launcher; None for any other line."""
     match line.split(maxsplit=3):
         case ["joining", group, incarnation] if incarnation.isdigit():
             return Joining(unquote(group), int(incarnation))

@@ -1,4 +1,4 @@
-"""What the environment says of this process: its rank, its group's addresses, and its options (`ORCALIKE_*`).
+"""What the environment has about this process: its rank, its group's addresses, and its options (`ORCALIKE_*`).
 
 The launcher sets most of it. Another launcher's variables are known too, so that its processes do not
 each make a group of their own.
@@ -51,7 +51,7 @@ so that what it starts takes neither for its own. `ORCALIKE_RANK_PID` is the ran
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnvironment:
-    """What the launcher says to the witness and to all ranks of a run alike."""
+    """What the launcher gives to the witness and to all ranks of a run alike."""
 
     size: int
     address: str
@@ -100,7 +100,7 @@ class RunEnvironment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankEnvironment(RunEnvironment):
-    """What the launcher says to one rank."""
+    """What the launcher gives to one rank."""
 
     rank: int
     listen: str
@@ -166,7 +166,7 @@ class RankEnvironment(RunEnvironment):
 
 
 def find_rank_environment(environ: Mapping[str, str] = os.environ) -> RankEnvironment | None:
-    """What the environment says; None in a process that was not launched, as a rank's child.
+    """What the environment has; None in a process that was not launched, as a rank's child.
 
     Raises OrcalikeError if a rank is given and the rest is missing or makes no sense.
     """
@@ -204,7 +204,7 @@ _FOREIGN = (
     ("mpiexec (MVAPICH)", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
     ("torchrun", "TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"),
 )
-"""A launcher, the variable that tells that it was this one, this process's rank, how many there are."""
+"""A launcher, the variable by which it is recognised, this process's rank, how many there are."""
 
 
 def find_foreign(environ: Mapping[str, str] = os.environ) -> Foreign | None:

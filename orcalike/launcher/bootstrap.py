@@ -1,7 +1,7 @@
 """What runs first in each process that `orcalike run` starts; then it runs the program.
 
 It is started by its path and imports nothing but the standard library, so that an empty
-program costs little more than a bare interpreter. It sees to four things:
+program costs little more than a bare interpreter. It does four things:
 
 - the process dies with the launcher, even when that is killed with -9;
 - SIGUSR1 prints stacks and waits (as `orcalike.launcher.stack_dump.install` does);
@@ -47,7 +47,7 @@ def _is_ours(kind: type[BaseException]) -> bool:
 def prctl(option: int, value: int) -> None:
     """Set one attribute of this process.
 
-    Raises OSError where the kernel refuses it.
+    Raises OSError if the kernel refuses it.
     """
     if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")

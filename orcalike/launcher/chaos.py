@@ -1,6 +1,6 @@
 """What `orcalike chaos` does to a run: kill, pause, cut off, heal.
 
-A question is `{"do": "kill", "whom": 2}`; `whom` is a rank, "sequencer" or "witness". `pause` has
+A question is `{"do": "kill", "member": 2}`; `member` is a rank, "sequencer" or "witness". `pause` has
 `seconds`; `partition` has `parts`, lists of ranks and "witness", and `seconds`, which may be null.
 `heal` and `describe` have nothing more. The answer is `{"done": TEXT}` or `{"error": TEXT}`.
 """
@@ -31,13 +31,13 @@ class Chaos:
         self._notice = notice
 
     def answer(self, question: object) -> Answer:
-        """Do what is asked for; raises Refused where it cannot be done."""
+        """Do what is asked for; raises Refused if it cannot be done."""
         match question:
             case {"do": "describe"}:
                 return self._describe()
-            case {"do": "kill", "whom": name}:
+            case {"do": "kill", "member": name}:
                 done = self._kill(*self._find(name))
-            case {"do": "pause", "whom": name, "seconds": seconds}:
+            case {"do": "pause", "member": name, "seconds": seconds}:
                 done = self._pause(*self._find(name), _seconds(seconds))
             case {"do": "partition", "parts": [*parts], "seconds": None}:
                 done = self._partition(parts, None)
@@ -77,7 +77,7 @@ class Chaos:
         return known[0]
 
     def _parse(self, role: object) -> Role:
-        """A rank of this run, or the witness where it has one."""
+        """A rank of this run, or the witness if it has one."""
         options = self._table.job.options
         match role:
             case "witness":

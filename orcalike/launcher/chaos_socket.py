@@ -44,7 +44,7 @@ class ControlSocket:
         timers: Timers,
         answer: Callable[[object], Answer],
     ) -> None:
-        """Listen; raises OSError where the system has no room for it."""
+        """Listen; raises OSError if the system has no room for it."""
         self._selector = selector
         self._timers = timers
         self._answer = answer

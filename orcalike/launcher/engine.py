@@ -1,7 +1,7 @@
 """The launcher: one thread, one loop, from the first process to the exit code.
 
 What happens comes in three ways: a file descriptor is ready (output, a process's end, what a
-process says, a signal's number), a timer is due, or nothing is left to wait for. The first thing
+process reports, a signal's number), a timer is due, or nothing is left to wait for. The first thing
 that decides the run's outcome wins: a rank that fails, a signal, the time limit, the witness's
 end, a group that is blocked for good. After that the ranks are only brought to their end: a
 signal, a grace period, a stronger signal.
@@ -36,7 +36,7 @@ from orcalike.launcher.timers import Timers
 SETTLE_SECONDS = 1.0
 #: How long the ranks have to print their stacks, and the witness to end, when asked to.
 ASK_SECONDS = 1.0
-#: How long a group must look as if it were blocked for good. Meanwhile its members may still hear
+#: How long a group must look as if it were blocked for good. Meanwhile its members may still receive
 #: that the members that they miss are certainly dead, which may be all that they need to go on.
 BLOCKED_SECONDS = 3.0
 #: How long a process waits before it is started again, the first time and the next times.
@@ -51,7 +51,7 @@ def launch(options: Options) -> int:
 
     The calling process must have one thread and no children: it is the launcher from here on.
 
-    Raises LaunchError where it cannot start.
+    Raises LaunchError if it cannot start.
     """
     _open_standard_files()
     check_number(options)
@@ -121,12 +121,12 @@ class _Launcher:
             self.timers.at("timeout", self.options.timeout, self._time_is_up)
 
     def _attend(self, role: Role, child: Child) -> None:
-        """Read what a process says from now on, and notice its end."""
+        """Read what a process reports from now on, and notice its end."""
         self.reaper.watch(child.pid)
         ended = self._witness_ended if role is None else partial(self._rank_ended, role)
         self.selector.register(child.pidfd, selectors.EVENT_READ, ended)
-        hear = partial(self._hear, role, child)
-        self.selector.register(child.control, selectors.EVENT_READ, hear)
+        receive = partial(self._receive, role, child)
+        self.selector.register(child.control, selectors.EVENT_READ, receive)
         self.relay.attend(child, "witness" if role is None else str(role))
         if child.report is not None:
             read = partial(self._read_report, child)
@@ -137,12 +137,12 @@ class _Launcher:
         if self.consequences:
             self._fail(self.consequences[0])
         if self.survived and not self.well:
-            self._decide(outcome.nobody_ended_well(self.survived[0]))
+            self._decide(outcome.all_failed(self.survived[0]))
         self.timers.clear()
         spared = {self.reaper.pid}
         if (witness := self.table.witness) is not None:
             spared.add(witness.pid)
-            witness.tell(Quit())
+            witness.send(Quit())
             self.timers.at("witness", ASK_SECONDS, partial(witness.signal, signal.SIGKILL))
         processes.kill_orphans(spared)
         self.timers.at("output", 2 * ASK_SECONDS, self.relay.give_up_reading)
@@ -220,7 +220,7 @@ class _Launcher:
             child.report = None
 
     def _reap(self, child: Child) -> int:
-        """The exit status; where ranks are started again, what it has started goes with it."""
+        """The exit status; if ranks are started again, what it has started goes with it."""
         self.selector.unregister(child.pidfd)
         self._hang_up(child)
         if self.options.restart and child.has_failed():
@@ -267,10 +267,10 @@ class _Launcher:
         self.restarting.clear()
         return True
 
-    # What the processes say of their groups
+    # What the processes report of their groups
 
-    def _hear(self, role: Role, child: Child) -> None:
-        if not self.table.hear(role, child):
+    def _receive(self, role: Role, child: Child) -> None:
+        if not self.table.receive(role, child):
             self._hang_up(child)
         self._judge()
 

@@ -1,6 +1,6 @@
-"""What the processes of a run say of their groups, and what follows from it.
+"""What the processes of a run report of their groups, and what follows from it.
 
-They say it by the lines of `launch_protocol.control_lines`. From them the launcher knows which member orders, which
+They report it by the lines of `launch_protocol.control_lines`. From them the launcher knows which member orders, which
 groups have been made, which members have certainly died, and whether a group is blocked for good:
 what is left of it waits for members whose processes have ended. No process can take such a member's
 place, a process that is started again neither: what a member knew died with it (H1, H9).
@@ -59,7 +59,7 @@ class Group:
     places: dict[Role, Place] = field(default_factory=dict)
     #: Whether a view was ever installed: it is not made a second time.
     formed: bool = False
-    #: The member that said last that it orders; of no meaning if `ordered` is false.
+    #: The last member that reported that it orders; of no meaning if `ordered` is false.
     sequencer: Role = None
     ordered: bool = False
 
@@ -72,7 +72,7 @@ class Loss:
     #: The members that it misses; empty if no process is left that was in it.
     missed: frozenset[Role]
     rule: str
-    #: How many members with replicas there must be; 0 where the number is not the reason.
+    #: How many members with replicas there must be; 0 if the number is not the reason.
     needed: int = 0
 
 
@@ -85,8 +85,8 @@ class Groups:
         #: Members whose processes have ended.
         self.died: set[int] = set()
 
-    def hear(self, role: Role, line: str) -> None:
-        """Take a line that a process said; what is none of ours is let pass."""
+    def receive(self, role: Role, line: str) -> None:
+        """Take a line of a process; what is none of ours is let pass."""
         match parse_for_launcher(line):
             case Joining(group, incarnation):
                 self._place(role, group, Place("joining"))

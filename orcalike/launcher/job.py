@@ -71,7 +71,7 @@ class Options:
 
 
 def check_number(options: Options) -> None:
-    """Raise LaunchError, before anything is started, where so many ranks certainly cannot run."""
+    """Raise LaunchError, before anything is started, if so many ranks certainly cannot run."""
     ranks, members = options.nprocs, options.nprocs + (options.sequencer == "witness")
     if members > MEMBERS_MAX:
         raise LaunchError(
@@ -101,7 +101,7 @@ class Job:
     address: str = ""
     #: The first member's socket, until it has it.
     listener: socket.socket | None = None
-    #: Where the processes read the run's key, over TCP; -1 where there is none.
+    #: Where the processes read the run's key, over TCP; -1 if there is none.
     key_fd: int = -1
     #: They keep the ranks' TCP ports for them; no process can connect to them.
     _ports: list[socket.socket] = field(default_factory=list)
@@ -110,7 +110,7 @@ class Job:
     def create(cls, options: Options) -> Job:
         """Choose a name and a seed, and make the private directory.
 
-        Raises LaunchError where no directory can be made.
+        Raises LaunchError if no directory can be made.
         """
         identity = secrets.token_hex(4)
         seed = secrets.randbelow(2**31) if options.seed is None else options.seed
@@ -124,7 +124,7 @@ class Job:
         The ranks can connect before that member runs: the kernel keeps them waiting. It is called
         again, for the same address, when the witness is started again.
 
-        Raises OSError where the system has no room for it.
+        Raises OSError if the system has no room for it.
         """
         if not self.address:
             self._choose_addresses()
@@ -271,7 +271,7 @@ def threads_per_rank(nprocs: int) -> int:
 def runtime_base() -> Path:
     """The directory, private to this user, that holds the jobs' directories.
 
-    Raises LaunchError where neither `$XDG_RUNTIME_DIR` nor `/tmp` gives one.
+    Raises LaunchError if neither `$XDG_RUNTIME_DIR` nor `/tmp` gives one.
     """
     *first, last = _runtime_bases()
     for base in first:

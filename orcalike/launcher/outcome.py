@@ -1,4 +1,4 @@
-"""How a run ended: which rank failed first, with which exit code, and what is said of it.
+"""How a run ended: which rank failed first, with which exit code, and the line that reports it.
 
 Exit codes are those of docs/command-line.md.
 """
@@ -17,20 +17,20 @@ STATE_LOST = 74
 TIMED_OUT = 124
 INTERNAL = 70
 
-#: What a rank's first lines on its report pipe say (`orcalike.launcher.bootstrap`).
+#: What a rank's first lines on its report pipe are (`orcalike.launcher.bootstrap`).
 Kind = Literal["error", "consequence", "usage"]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a rank said about its uncaught exception."""
+    """What a rank reported about its uncaught exception."""
 
     kind: Kind
     text: str
 
     @classmethod
     def parse(cls, data: bytes) -> Report | None:
-        """Read what came through the pipe; None where the rank said nothing."""
+        """Read what came through the pipe; None if the rank reported nothing."""
         kind, _, text = data.decode(errors="replace").partition("\n")
         match kind:
             case "error" | "consequence" | "usage":
@@ -119,7 +119,7 @@ def failure(first: Ending, others_stopped: int) -> Outcome:
 
 
 def survived(ending: Ending, others: int) -> str:
-    """What is said of a rank that failed, and that the others go on without."""
+    """The line about a rank that failed, and without which the others go on."""
     if others == 0:
         return f"orcalike: {describe_failure(ending)}; no other is left"
     go_on = "1 other goes on" if others == 1 else f"{others} others go on"
@@ -127,12 +127,12 @@ def survived(ending: Ending, others: int) -> str:
 
 
 def started_again(what: str, restarts: int, limit: int, pause: float) -> str:
-    """What is said of a process that is started again: `what` says how it ended."""
+    """The line about a process that is started again: `what` is how it ended."""
     when = f"in {pause:g} s " if pause else ""
     return f"orcalike: {what}; it is started again {when}({restarts + 1} of {limit})"
 
 
-def nobody_ended_well(first: Ending) -> Outcome:
+def all_failed(first: Ending) -> Outcome:
     """The outcome of a run that went on until there was no rank left, and all had failed."""
     return Outcome(first.code, f"orcalike: all ranks failed; {describe_failure(first, ' first')}")
 

@@ -124,7 +124,7 @@ class OutputRelay:
         self._selector.register(pipe, selectors.EVENT_READ, partial(self._read, pipe))
 
     def _read(self, pipe: BinaryIO) -> bool:
-        """Move what one read gives; says whether there may be more."""
+        """Move what one read gives; whether there may be more."""
         data = pipe.read(READ_SIZE)
         if data:
             self._streams[pipe].feed(data, time.monotonic())

@@ -1,4 +1,4 @@
-"""The processes of a run: which they are, what they were told, what they say of their groups."""
+"""The processes of a run: which they are, what was reported to them, and what they report of their groups."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ProcessTable:
         return self.witness if role is None else self.ranks.get(role)
 
     def start(self, role: Role, restarts: int = 0) -> Child:
-        """Start a rank or the witness, and tell it what it has missed.
+        """Start a rank or the witness, and report to it what it has missed.
 
-        Raises OSError where the system has no room for it.
+        Raises OSError if the system has no room for it.
         """
         formed = self.groups.formed if restarts else ()
         if role is None:
@@ -42,38 +42,38 @@ class ProcessTable:
         else:
             child = self.ranks[role] = processes.start_rank(self.job, role, restarts, formed)
         for rank in self._ended:
-            child.tell(Ended(rank))
+            child.send(Ended(rank))
         for incarnation in sorted(self.groups.died):
-            child.tell(Died(incarnation))
+            child.send(Died(incarnation))
         if role in self._cuts:
-            child.tell(self._cuts[role])
+            child.send(self._cuts[role])
         return child
 
     def remove(self, role: Role) -> Child:
-        """Take out a process that has ended, and tell the others whose end that is (H13)."""
+        """Take out a process that has ended, and report to the others whose end that is (H13)."""
         child = self.find(role)
         assert child is not None
         for _ in range(16):  # it is dead, but what it has forked may hold the line and write on it
-            if not self.hear(role, child):
+            if not self.receive(role, child):
                 break
         if role is None:
             self.witness = None
         else:
             del self.ranks[role]
         for incarnation in sorted(self.groups.end(role)):
-            self._tell_all(Died(incarnation))
+            self._send_all(Died(incarnation))
         return child
 
     def give_up(self, rank: int) -> None:
         """Tell all that a rank has ended which is not started again."""
         self._ended.append(rank)
-        self._tell_all(Ended(rank))
+        self._send_all(Ended(rank))
 
-    def hear(self, role: Role, child: Child) -> bool:
-        """Take what a process says of its groups; says whether more may come."""
-        lines = child.hear()
+    def receive(self, role: Role, child: Child) -> bool:
+        """Take what a process reports of its groups; whether more may come."""
+        lines = child.receive()
         for line in lines or ():
-            self.groups.hear(role, line)
+            self.groups.receive(role, line)
         return lines is not None
 
     def separate(self, parts: Sequence[Collection[Role]]) -> None:
@@ -84,14 +84,14 @@ class ProcessTable:
             for role in part:
                 self._cuts[role] = Cut(frozenset(others))
         for role, child in self.children():
-            child.tell(self._cuts.get(role, Heal()))
+            child.send(self._cuts.get(role, Heal()))
 
     def heal(self) -> bool:
-        """Let all reach each other again; says whether they could not."""
+        """Let all reach each other again; whether they could not before."""
         was_cut, self._cuts = bool(self._cuts), {}
-        self._tell_all(Heal())
+        self._send_all(Heal())
         return was_cut
 
-    def _tell_all(self, said: ToProcess) -> None:
+    def _send_all(self, report: ToProcess) -> None:
         for _, child in self.children():
-            child.tell(said)
+            child.send(report)

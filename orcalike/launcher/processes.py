@@ -36,7 +36,7 @@ class Child:
     pidfd: int
     stdout: BinaryIO
     stderr: BinaryIO
-    #: On which it and the launcher tell each other lines (`orcalike.launch_protocol.control_channel`).
+    #: On which it and the launcher exchange lines (`orcalike.launch_protocol.control_channel`).
     control: socket.socket
     #: How often it was started again.
     restarts: int = 0
@@ -65,7 +65,7 @@ class Child:
         self.process.send_signal(number)
 
     def read_report(self) -> bool:
-        """Take what the rank has said of its uncaught exception; says whether more may come."""
+        """Take what the rank has reported of its uncaught exception; whether more may come."""
         data = self.report.read(REPORT_MAX) if self.report else b""
         self.reported += (data or b"")[: REPORT_MAX - len(self.reported)]
         return data != b""
@@ -80,13 +80,13 @@ class Child:
         os.close(self.pidfd)
         return self.process.wait()
 
-    def tell(self, said: ToProcess) -> None:
+    def send(self, report: ToProcess) -> None:
         """Say it to the process; nothing happens if it has gone, or never reads."""
         with contextlib.suppress(OSError):
-            self.control.send(encode(said).encode() + b"\n")
+            self.control.send(encode(report).encode() + b"\n")
 
-    def hear(self) -> list[str] | None:
-        """The whole lines that the process has told since; None when no more can come."""
+    def receive(self) -> list[str] | None:
+        """The whole lines that the process has sent since; None when no more can come."""
         try:
             data = self.control.recv(2 * LINE_MAX)
         except BlockingIOError:
@@ -101,7 +101,7 @@ class Child:
 def start_rank(job: Job, rank: int, restarts: int = 0, formed: Sequence[str] = ()) -> Child:
     """Start one rank. Rank 0 has the launcher's standard input, the others none.
 
-    Raises OSError where the system has no room for it.
+    Raises OSError if the system has no room for it.
     """
     reader, writer = os.pipe()
     theirs, ours = _control_line()
@@ -132,7 +132,7 @@ def start_rank(job: Job, rank: int, restarts: int = 0, formed: Sequence[str] = (
 def start_witness(job: Job, restarts: int = 0, formed: Sequence[str] = ()) -> Child:
     """Start the member without replicas that orders, on the job's listening socket.
 
-    Raises OSError where the system has no room for it.
+    Raises OSError if the system has no room for it.
     """
     assert job.listener is not None
     theirs, ours = _control_line()

@@ -27,7 +27,7 @@ IGNORED = (
 
 
 class Reaper:
-    """The launcher's side: it says which process groups there are."""
+    """The launcher's side: it reports which process groups there are."""
 
     def __init__(self, directory: Path) -> None:
         """Fork the reaper; at the end it removes `directory`.

@@ -1,7 +1,7 @@
 """What a process shows on SIGUSR1: the stacks of its threads, and what each of them waits for.
 
 Two handlers share the work. `faulthandler` prints the stacks from C, at once, whatever the
-threads are doing, also where the main thread is stuck in a call that never returns to Python.
+threads are doing, also if the main thread is stuck in a call that never returns to Python.
 It then passes the signal on to Python's own handler, which adds the waits and the asyncio
 tasks as soon as the main thread runs Python again or checks for signals.
 """

@@ -1,7 +1,7 @@
 """The witness: a member without replicas, which orders.
 
 `orcalike run` starts it before the ranks, as a child of the launching process: busy workers never
-delay the order. It serves each group of the program, one stack for each name. The launcher tells it,
+delay the order. It serves each group of the program, one stack for each name. The launcher reports to it
 by lines on a socket, which ranks have ended; when the socket closes, the witness ends. One that is
 started again joins the groups that there are (`ORCALIKE_FORMED`) through the ranks, and orders in
 them no more.
@@ -46,7 +46,7 @@ GROUPS_MAX = 64
 _log = logging.getLogger("orcalike")
 
 
-class Seat(Layer):
+class WitnessEndpoint(Layer):
     """The witness's place in one group: on top of its stack, where nothing is applied."""
 
     def __init__(self, witness: Witness, stack: Stack) -> None:
@@ -79,12 +79,12 @@ class Seat(Layer):
 
     def up_blocked(self, missing: tuple[Member, ...], rule: str) -> None:
         """No primary view can be formed without these."""
-        control_channel.tell_blocked(self.group, missing, rule)
+        control_channel.report_blocked(self.group, missing, rule)
 
     def up_view(self, view: View, cut: bytes) -> None:
         """A member that comes late must know which ranks have ended."""
         self.orders = view.place(self.stack.me.incarnation) == 0
-        (control_channel.tell_sequencer if self.orders else control_channel.tell_unblocked)(
+        (control_channel.report_sequencer if self.orders else control_channel.report_unblocked)(
             self.group
         )
         self.stack.again(self)
@@ -97,7 +97,7 @@ class Seat(Layer):
         self.below.cast(Message(body))
 
     def up_problem(self, member: object, why: str) -> None:
-        """A suspicion: the group sees to it."""
+        """A suspicion: the group acts on it."""
         _log.info("%s is suspected: %s", member, why)
 
     def up_exit(self, why: str) -> None:
@@ -112,33 +112,33 @@ class Seat(Layer):
 
 
 class Witness:
-    """All seats of one launched program's witness, on one pump."""
+    """All endpoints of one launched program's witness, on one pump."""
 
     def __init__(self, listener: socket.socket, address: str, formed: frozenset[str]) -> None:
         self.address = address
         self.formed = set(formed)
         self.cut: frozenset[int | None] = frozenset()
         self.ended: set[int] = set()
-        self.seats: dict[str, Seat] = {}
+        self.endpoints: dict[str, WitnessEndpoint] = {}
         self.pump = Pump(_log.log)
         self.pump.key = find_key()
         self.pump.stack_for = self._greeted_for
         self.pump.listen(listener)
         control_channel.listen_died(lambda dead: self.pump.later(lambda: self.pump.told_died(dead)))
         self.pump.hears_deaths = True
-        control_channel.listen_cut(self._told_cut)
+        control_channel.listen_cut(self._cut_off_from)
         for group in sorted(formed):
             self._stack_for(group)
 
     def _greeted_for(self, group: str, address: str) -> Stack | None:
         """The stack of that group; only a rank's greeting makes a new group."""
-        known = group in self.seats or address in find_addresses(group).values()
+        known = group in self.endpoints or address in find_addresses(group).values()
         return self._stack_for(group) if known else None
 
     def _stack_for(self, group: str) -> Stack | None:
-        """The stack of that group; a new name makes a new group, but where there was one."""
-        if group not in self.seats:
-            if len(self.seats) >= GROUPS_MAX:
+        """The stack of that group; a new name makes a new group, but if there was one."""
+        if group not in self.endpoints:
+            if len(self.endpoints) >= GROUPS_MAX:
                 return None
             medium = self.address.partition(":")[0]
             incarnation = secrets.randbits(64)
@@ -148,54 +148,54 @@ class Witness:
             epoch = time.time_ns() - clock()
             config = StackConfig(group, options, epoch, *find_detection())
             stack = Stack(parse_stack(f"{layers}:{medium}"), config, me, incarnation)
-            stack.above = seat = self.seats[group] = Seat(self, stack)
+            stack.above = endpoint = self.endpoints[group] = WitnessEndpoint(self, stack)
             transfer = stack.focus("XFER")
             assert isinstance(transfer, Xfer)
             transfer.silent = True
             self.pump.add(stack)
             self.pump.later(self._cut_off)
-            control_channel.tell_joining(group, incarnation)
+            control_channel.report_joining(group, incarnation)
             if group in self.formed:
-                self.pump.later(seat.ask)
+                self.pump.later(endpoint.ask)
             else:
                 stack.join("", clock())
-        return self.seats[group].stack
+        return self.endpoints[group].stack
 
     def join_again(self, group: str, now: int) -> None:
-        """Take a new seat in a group that has expelled this one; inside the pump."""
-        seat = self.seats.pop(group)
+        """Take a new endpoint in a group that has expelled this one; inside the pump."""
+        endpoint = self.endpoints.pop(group)
         self.formed.add(group)
         fresh = self._stack_for(group)
         assert fresh is not None
-        self.pump.replace(seat.stack, fresh)
+        self.pump.replace(endpoint.stack, fresh)
 
-    def _told_cut(self, others: frozenset[int | None]) -> None:
+    def _cut_off_from(self, others: frozenset[int | None]) -> None:
         self.cut = others
         self.pump.later(self._cut_off)
 
     def _cut_off(self) -> None:
         def sever(now: int) -> None:
-            addresses = [find_addresses(group) for group in self.seats]
+            addresses = [find_addresses(group) for group in self.endpoints]
             self.pump.sever([each[rank] for each in addresses for rank in self.cut if rank in each])
 
         self.pump.call(sever)
 
     def command(self, line: str) -> None:
-        """A line from the launcher: `ended RANK`, `quit`, or what any process is told."""
+        """A line from the launcher: `ended RANK`, `quit`, or what any process gets."""
         match parse_for_process(line):
             case Ended(rank):
                 self.ended.add(rank)
-                for seat in self.seats.values():
-                    self.pump.call(seat.stack.nudge, seat)
+                for endpoint in self.endpoints.values():
+                    self.pump.call(endpoint.stack.nudge, endpoint)
             case Quit():
                 self.pump.stopped = True
             case _:
-                if not control_channel.hear(line):
-                    _log.error("the launcher said %r", line)
+                if not control_channel.receive(line):
+                    _log.error("the launcher sent %r", line)
 
 
 def serve(listener: socket.socket, line: int, address: str) -> None:
-    """Order until the launcher says `quit` on its line, or is gone."""
+    """Order until the launcher sends `quit` on its line, or is gone."""
     control_channel.speak_by(line)
     witness = Witness(listener, address, find_formed())
     rest = b""
@@ -204,11 +204,11 @@ def serve(listener: socket.socket, line: int, address: str) -> None:
         nonlocal rest
         try:
             data = os.read(line, 65536)
-        except ConnectionResetError:  # the launcher went without having read all that it was told
+        except ConnectionResetError:  # the launcher went without having read all that was sent
             data = b""
         *lines, rest = (rest + data).split(b"\n")
-        for said in lines:
-            witness.command(said.decode())
+        for received in lines:
+            witness.command(received.decode())
         if not data:
             witness.pump.stopped = True
 

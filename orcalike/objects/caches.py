@@ -56,7 +56,7 @@ class Cache(Generic[K, V]):
 
     @orca.local
     def get(self, key: K, default: Any = None, /) -> V | Any:
-        """The value of a key, or the default where it is missing or has expired."""
+        """The value of a key, or the default if it is missing or has expired."""
         found, value, note = self._look(key)
         if note:
             self._use.nowait(key)
@@ -79,7 +79,7 @@ class Cache(Generic[K, V]):
 
     @Method
     def get_or_set(self, key: K, make: Callable[[], V], /) -> Steps[V]:
-        """The value of a key; where it is missing, that which `make` gives here and now.
+        """The value of a key; if it is missing, that which `make` gives here and now.
 
         Two members that miss it at once both make it, and have the one that was set first.
         """

@@ -32,7 +32,7 @@ class Condition(RLock):
     def wait(self, timeout: float | None = None) -> Steps[bool]:
         """Release the lock, wait to be notified, and acquire it again: whether that was in time.
 
-        Raises RuntimeError where the lock is not held here.
+        Raises RuntimeError if the lock is not held here.
         """
         home, runner = self._home(), this_runner()
         wait, depth = yield from ask(home._start_wait, self._number, runner)
@@ -59,12 +59,12 @@ class Condition(RLock):
 
     @Method
     def notify(self, n: int = 1) -> Steps[None]:
-        """Have so many of those that wait go on; raises RuntimeError where the lock is not held."""
+        """Have so many of those that wait go on; raises RuntimeError if the lock is not held."""
         yield from ask(self._home()._notify, self._number, this_runner(), n)
 
     @Method
     def notify_all(self) -> Steps[None]:
-        """Have all that wait go on; raises RuntimeError where the lock is not held."""
+        """Have all that wait go on; raises RuntimeError if the lock is not held."""
         yield from ask(self._home()._notify, self._number, this_runner(), 1 << 62)
 
     def __repr__(self) -> str:

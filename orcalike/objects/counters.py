@@ -119,7 +119,7 @@ class _Extreme(Generic[V]):
     def offer(self, value: V) -> Steps[bool]:
         """Offer a value: whether it is the best so far, and is kept.
 
-        Nothing is sent where this replica has a value that is as good: the others have it too, or
+        Nothing is sent if this replica has a value that is as good: the others have it too, or
         will have a better one.
         """
         if not (yield from ask(self._is_better, value)):

@@ -116,7 +116,7 @@ class Dict(Container, Generic[K, V]):
 
     @orca.write
     def setdefault(self, key: K, default: Any = None, /) -> V | Any:
-        """The value of a key, which is set to the default where it was missing."""
+        """The value of a key, which is set to the default if it is missing."""
         return self._items.setdefault(key, default)
 
     @orca.write

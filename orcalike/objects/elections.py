@@ -22,7 +22,7 @@ class Election:
 
     @orca.read
     def leader(self) -> orca.Member | None:
-        """The leader, None where no member stands."""
+        """The leader, None if no member stands."""
         return self._standing[0] if self._standing else None
 
     @orca.read
@@ -71,7 +71,7 @@ class Election:
 
     @Method
     def campaign(self, timeout: float | None = None) -> Steps[int | None]:
-        """Stand, and wait until this member leads: its term; None where the time limit passed.
+        """Stand, and wait until this member leads: its term; None if the time limit passed.
 
         It stands on when the limit has passed.
         """

@@ -40,7 +40,7 @@ def ask_within(
 ) -> Steps[tuple[bool, R | None]]:
     """The same with a limit in seconds, None for none: (whether it ran, the outcome).
 
-    Raises InvocationTimeout where the group does not answer, so that neither is known.
+    Raises InvocationTimeout if the group does not answer, so that neither is known.
     """
     if timeout is None:
         return True, (yield from ask(operation, *args, **kwargs))
@@ -67,7 +67,7 @@ def give_up(abandon: BoundOperation[P, None], /, *attempt: P.args, **kwargs: P.k
         _given_up.add(task)
         task.add_done_callback(_given_up.discard)
     except OrcalikeError:
-        pass  # where the group is lost, so is what the member held
+        pass  # if the group is lost, so is what the member held
 
 
 class BoundMethod(Generic[P, R]):

@@ -30,7 +30,7 @@ class Topic(Generic[T]):
 
     @orca.write
     def publish(self, message: T, /) -> int:
-        """Publish a message, and return its number; raises ValueError where the topic is closed."""
+        """Publish a message, and return its number; raises ValueError if the topic is closed."""
         if self._closed:
             raise ValueError("publish to a closed topic")
         self._messages.append(message)

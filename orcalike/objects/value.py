@@ -34,7 +34,7 @@ class Value(Generic[T]):
 
     @orca.write
     def compare_and_set(self, expected: T, value: T, /) -> bool:
-        """Set it where it equals `expected`: whether it did."""
+        """Set it if it equals `expected`: whether it did."""
         if self._value != expected:
             return False
         self._value = value

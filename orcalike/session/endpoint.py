@@ -55,16 +55,16 @@ class Endpoint:
         self.incarnation = secrets.randbits(64)
 
     def targets(self, last: View | None) -> tuple[str, ...]:
-        """Where the group can be joined: at the members of its last view, and where it is said to be."""
+        """Where the group can be joined: at the members of its last view, and at the addresses that were given."""
         launch = self._options.launch
-        said = launch.seeds_of(self._options.name) if launch else self._options.seeds
+        named = launch.seeds_of(self._options.name) if launch else self._options.seeds
         members = [member.address for member in last.members] if last else []
         return tuple(
-            each for each in dict.fromkeys((*members, *said)) if each not in ("", self.address)
+            each for each in dict.fromkeys((*members, *named)) if each not in ("", self.address)
         )
 
     def make_stack(self, rank: int | None, settings: dict[str, Any] | None = None) -> Stack:
-        """A stack for this incarnation; `settings` are the group's, where they are known."""
+        """A stack for this incarnation; `settings` are the group's, if they are known."""
         options = self._options
         if options.stack is not None:
             self._check_medium()
@@ -93,7 +93,7 @@ class Endpoint:
             return
         self._listener.close()
         if self.address.startswith("unix:"):
-            with contextlib.suppress(OSError):  # the launcher has removed it where the run ends
+            with contextlib.suppress(OSError):  # the launcher has removed it if the run ends
                 os.unlink(self.address.removeprefix("unix:"))
 
     def _listen(self) -> tuple[socket.socket | None, str]:
@@ -111,18 +111,18 @@ class Endpoint:
         return sockets.listen(sockets.beside(self.targets(None)[0], self.incarnation))
 
     def _check_medium(self) -> None:
-        """Raise StackError where the stack names another medium than that of the member's socket."""
-        said, has = self._layers[-1].medium, self.address.partition(":")[0]
-        if said == "sim":
+        """Raise StackError if the stack names another medium than that of the member's socket."""
+        medium, own = self._layers[-1].medium, self.address.partition(":")[0]
+        if medium == "sim":
             raise StackError("COM:sim runs in the simulator only: write COM:unix or COM:tcp")
-        if has and said != has:
+        if own and medium != own:
             raise StackError(
-                f"the stack ends in COM:{said}, but this member communicates by {has} sockets "
-                f"({self.address}): write COM:{has}, or use a {said}: address"
+                f"the stack ends in COM:{medium}, but this member communicates by {own} sockets "
+                f"({self.address}): write COM:{own}, or use a {medium}: address"
             )
 
     def _check_witness(self) -> None:
-        """Raise StackError where a witness orders, which has the default stack, for another one."""
+        """Raise StackError if a witness orders, which has the default stack, for another one."""
         launch, layers = self._options.launch, name_layers(self._layers)
         if launch is not None and launch.sequencer == "witness" and layers != DEFAULT_LAYERS:
             raise StackError(

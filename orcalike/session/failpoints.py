@@ -30,7 +30,7 @@ from orcalike.transport.stack import Stack
 VARIABLE = "ORCALIKE_FAIL"
 
 EXIT_CODE = 86
-"""How a process ends whose failpoint says `exit`."""
+"""How a process ends whose failpoint is `exit`."""
 
 STEPS: dict[str, str] = {
     "W1": "the packet of a write is built, and not sent",
@@ -113,12 +113,12 @@ def _parse_one(text: str) -> Failpoint:
 
 
 def find_failpoints(environ: Mapping[str, str] = os.environ) -> tuple[Failpoint, ...]:
-    """The faults that `ORCALIKE_FAIL` asks for; raises ValueError where it makes no sense."""
+    """The faults that `ORCALIKE_FAIL` asks for; raises ValueError if it makes no sense."""
     return parse(environ.get(VARIABLE, ""))
 
 
-class Witness(Protocol):
-    """What is told that a fault strikes: a history's recorder."""
+class Recorder(Protocol):
+    """What records that a fault strikes: a history."""
 
     def fault(self, step: str, nth: int, action: str) -> None:
         """What the fault does comes right after this."""
@@ -132,11 +132,11 @@ class Trigger:
         points: Iterable[Failpoint],
         stack: Stack,
         pump: Pump | None,
-        told: Witness | None,
+        recorder: Recorder | None,
         act: Callable[[Failpoint], None],
     ) -> None:
         self._points = {(point.step, point.nth): point for point in points}
-        self._stack, self._pump, self._told, self._act = stack, pump, told, act
+        self._stack, self._pump, self._recorder, self._act = stack, pump, recorder, act
         self._passed: dict[str, int] = {}
         self._last = (-1, 0)  # the time of the input, and the frames, at the mark before
 
@@ -158,13 +158,13 @@ class Trigger:
 
     def _strike(self, point: Failpoint) -> None:
         _log.warning("failpoint %s", point)
-        if self._told is not None:
-            self._told.fault(point.step, point.nth, str(point).partition(":")[2])
+        if self._recorder is not None:
+            self._recorder.fault(point.step, point.nth, str(point).partition(":")[2])
         self._act(point)
 
 
 def act(point: Failpoint) -> None:
-    """Do to this process what a fault says."""
+    """Do to this process what a fault asks for."""
     match point.action:
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -180,10 +180,10 @@ def install(
     points: Iterable[Failpoint],
     stack: Any,
     pump: Pump | None,
-    told: Witness | None = None,
+    recorder: Recorder | None = None,
     act: Callable[[Failpoint], None] = act,
 ) -> Trigger:
-    """Have faults strike where `stack` passes their steps; `told` hears of each first."""
-    trigger = Trigger(points, stack, pump, told, act)
+    """Have faults strike where `stack` passes their steps; `recorder` gets each first."""
+    trigger = Trigger(points, stack, pump, recorder, act)
     stack.on_mark = trigger.passed
     return trigger

@@ -171,14 +171,14 @@ class Reset:
     def __call__(self, *, minimum: int, timeout: Duration | None = None) -> View:
         """Rebuild a blocked group of the members that answer, on this program's word (A05).
 
-        Only where the group is blocked: it waits for members, and `group.info().blocked` says for
+        Only if the group is blocked: it waits for members, and `group.info().blocked` says for
         which. It goes on without them then, in a new *lineage*: what only they held is lost, and
-        where they live still, they are expelled as soon as the two meet. Where several members
+        if they live still, they are expelled as soon as the two meet. If several members
         reset at once the group is rebuilt once. Returns the new view. Each member that was in the
         old one logs what has happened, and its next call raises `DataLossPossible`, once, and is
         not sent; so does the next call here. What was under way goes on. From then on a degree is
         MIN(r, members - 1), as with `join(degree="available")` (Amoeba 3.1). That is all that a
-        reset does where the group has a view, and only too few members for a degree: nothing is
+        reset does if the group has a view, and only too few members for a degree: nothing is
         lost then, and the lineage stays.
 
         Args:
@@ -215,7 +215,7 @@ class Rejoin:
         The objects stay bound and get the state that the group has now. What was under way has ended
         with the same error, and is not repeated.
 
-        Raises JoinFailed after `timeout` seconds, OrcalikeError where it is a member that serves.
+        Raises JoinFailed after `timeout` seconds, OrcalikeError if it is a member that serves.
         """
         refuse_to_wait("rejoin")
         self._session.rejoin(seconds_of(timeout))
@@ -229,7 +229,7 @@ class Rejoin:
 
 
 def check_minimum(minimum: int) -> None:
-    """Raise where that is no number of members."""
+    """Raise if that is no number of members."""
     if isinstance(minimum, bool) or not isinstance(minimum, int):
         raise TypeError(f"minimum={minimum!r}: it is a number of members")
     if minimum < 1:

@@ -23,8 +23,8 @@ REMEDY = (
 def read_key(key: bytes | str | os.PathLike[str]) -> bytes:
     """The key that `join(key=...)` means: itself, or what a file holds, raw or in hexadecimal.
 
-    Raises InsecureConfig where others than this user can read the file, ValueError where it holds
-    no key, OrcalikeError where it cannot be read.
+    Raises InsecureConfig if others than this user can read the file, ValueError if it holds
+    no key, OrcalikeError if it cannot be read.
     """
     if isinstance(key, bytes):
         return _checked(key, "key=")
@@ -54,9 +54,9 @@ def _checked(data: bytes, where: str) -> bytes:
 
 
 def find_key(environ: Mapping[str, str] = os.environ) -> bytes | None:
-    """The key that the launcher has passed to this very process; None where it has not.
+    """The key that the launcher has passed to this very process; None if it has not.
 
-    Raises OrcalikeError where the descriptor holds no key.
+    Raises OrcalikeError if the descriptor holds no key.
     """
     first, _, second = environ.get("ORCALIKE_KEY_FD", "").partition(":")
     if not (first.isdigit() and second.isdigit()) or int(second) != os.getpid():

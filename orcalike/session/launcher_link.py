@@ -1,6 +1,6 @@
 """One member's use of the line to the launcher (`control_channel`): what it receives, and reports.
 
-What is told comes on a thread of its own; all of it is handed on to the pump, and acted on where
+Reports come on a thread of its own; each is handed on to the pump, and acted on where
 nothing runs in a stack.
 """
 
@@ -15,7 +15,7 @@ from orcalike.transport.view import Member, View
 
 
 class LauncherLink:
-    """What a launcher and one member of one group tell each other; `addresses`: where each listens."""
+    """What a launcher and one member of one group report to each other; `addresses`: where each listens."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class LauncherLink:
         cast_ended: Callable[[set[int]], None],
         changed: Callable[[], None],
     ) -> None:
-        """`cast_ended` tells the group which ranks have ended; `changed` hears of another one."""
+        """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report."""
         self.ended: set[int] = set()
         """The ranks that have ended, by the launcher's word."""
         self._group, self._pump, self._addresses = group, pump, addresses
@@ -36,30 +36,30 @@ class LauncherLink:
         self._orders = False
 
     def listen(self) -> None:
-        """Hear what the launcher says from now on, and what it has said."""
-        control_channel.listen(self._told_ended)
-        control_channel.listen_died(self._told_died)
+        """Take what the launcher reports from now on, and what it has reported."""
+        control_channel.listen(self._ranks_ended)
+        control_channel.listen_died(self._member_died)
         self._pump.hears_deaths = True
-        control_channel.listen_cut(self._told_cut)
+        control_channel.listen_cut(self._network_cut)
 
     def forget(self) -> None:
-        """Hear no more; a forked child may call it."""
-        control_channel.forget(self._told_ended)
-        control_channel.forget(self._told_died)
-        control_channel.forget(self._told_cut)
+        """Take no more reports; a forked child may call it."""
+        control_channel.forget(self._ranks_ended)
+        control_channel.forget(self._member_died)
+        control_channel.forget(self._network_cut)
 
-    # What the launcher says.
+    # Reports of the launcher.
 
-    def _told_ended(self, ranks: set[int]) -> None:
+    def _ranks_ended(self, ranks: set[int]) -> None:
         self.ended |= ranks
         self._changed()
-        self._say_who_ended()
+        self._cast_ended_ranks()
 
-    def _told_died(self, incarnation: int) -> None:
+    def _member_died(self, incarnation: int) -> None:
         self._died.add(incarnation)
         self._pump.later(lambda: self._pump.told_died(incarnation))
 
-    def _told_cut(self, others: frozenset[int | None]) -> None:
+    def _network_cut(self, others: frozenset[int | None]) -> None:
         self._cut = others
         self._pump.later(lambda: self._pump.call(self._cut_off))
 
@@ -67,44 +67,46 @@ class LauncherLink:
         cut = self._cut  # as it is now: calls of `later` may come in any order
         self._pump.sever([self._addresses[rank] for rank in cut if rank in self._addresses])
 
-    # What the member says.
+    # Reports of the member.
 
     def joining(self, incarnation: int) -> None:
         """This process asks to be let in as this member, or makes the group."""
         self._cast = set()
-        control_channel.tell_joining(self._group, incarnation)
+        control_channel.report_joining(self._group, incarnation)
 
     def viewed(self, view: View, incarnation: int) -> None:
-        """A primary view was installed; the sequencer tells the group which ranks have ended."""
-        took_office = not self._orders
+        """A primary view was installed; the sequencer reports to the group which ranks have ended."""
+        became_sequencer = not self._orders
         self._orders = view.place(incarnation) == 0
         if self._orders:
-            control_channel.tell_sequencer(self._group)
+            control_channel.report_sequencer(self._group)
         else:
-            control_channel.tell_unblocked(self._group)
-        if self._orders and took_office:
-            self._cast = set()  # the sequencer before may not have told it
+            control_channel.report_unblocked(self._group)
+        if self._orders and became_sequencer:
+            self._cast = set()  # the sequencer before may not have cast it
             if self.ended:
-                threading.Thread(target=self._say_who_ended, name="orcalike", daemon=True).start()
-        # A death is certain, too, if it is heard of before the member is known.
+                threading.Thread(
+                    target=self._cast_ended_ranks, name="orcalike", daemon=True
+                ).start()
+        # A death is certain, too, if it is reported before the member is known.
         for member in view.members:
             if member.incarnation in self._died:
-                self._told_died(member.incarnation)
+                self._member_died(member.incarnation)
 
     def blocked(self, missing: tuple[Member, ...], rule: str) -> None:
         """No primary view can be formed without these."""
-        control_channel.tell_blocked(self._group, missing, rule)
+        control_channel.report_blocked(self._group, missing, rule)
 
     def lacks(self, needed: int, rule: str) -> None:
         """A call waits until there are so many members with replicas; 0: none does any more."""
         if needed:
-            control_channel.tell_lacking(self._group, needed, rule)
+            control_channel.report_lacking(self._group, needed, rule)
         elif self._orders:
-            control_channel.tell_sequencer(self._group)
+            control_channel.report_sequencer(self._group)
         else:
-            control_channel.tell_unblocked(self._group)
+            control_channel.report_unblocked(self._group)
 
-    def _say_who_ended(self) -> None:
+    def _cast_ended_ranks(self) -> None:
         if self._orders and self.ended - self._cast:
             self._cast = set(self.ended)
             self._cast_ended(set(self.ended))

@@ -113,7 +113,7 @@ class LongOperations:
 
 
 def stack_in(code: CodeType) -> str:
-    """From where this code runs, in whichever thread, down to where it is; "" where it does not run."""
+    """From where this code runs, in whichever thread, down to where it is; "" if it does not run."""
     for frame in sys._current_frames().values():
         inside: list[FrameType] = []
         each: FrameType | None = frame

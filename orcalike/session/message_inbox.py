@@ -102,7 +102,7 @@ class Inbox(Layer):
         self.returned = 0
         """How many of this member's own messages were cast, and how many have come back."""
         self.under_way = 0
-        """Bytes of those that have not, which count where the stack has no PACK."""
+        """Bytes of those that have not, which count if the stack has no PACK."""
         self.failure: Exception | None = None
         self.notice: Exception | None = None
         """What the next send raises, once."""
@@ -148,7 +148,7 @@ class Inbox(Layer):
             self.below.credit(True)
 
     def too_few(self) -> str | None:
-        """Why messages wait for more members; None where they do not."""
+        """Why messages wait for more members; None if they do not."""
         view, degree = self.installed, self.group_degree
         if view is None or self.available or resets_of(view.lineage):
             return None

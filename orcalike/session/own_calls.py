@@ -23,12 +23,12 @@ class OwnCalls:
         self._session = session
 
     def wait(self) -> None:
-        """Wait until what this member has invoked is ordered and applied, where it can be."""
+        """Wait until what this member has invoked is ordered and applied, if it can be."""
         try:
             fence = self._fence()
-            patience = Patience(self._is_stuck)
-            while patience.lasts():
-                if self._session.pump.attend(fence, Patience.STEP):
+            timer = StuckTimer(self._is_stuck)
+            while not timer.expired():
+                if self._session.pump.attend(fence, StuckTimer.STEP):
                     return fence.result()
             self._say_left_behind()
         except OrcalikeError as error:
@@ -40,9 +40,9 @@ class OwnCalls:
 
         try:
             fence = asyncio.ensure_future(self._fence())
-            patience = Patience(self._is_stuck)
-            while patience.lasts():
-                if (await asyncio.wait({fence}, timeout=Patience.STEP))[0]:
+            timer = StuckTimer(self._is_stuck)
+            while not timer.expired():
+                if (await asyncio.wait({fence}, timeout=StuckTimer.STEP))[0]:
                     return fence.result()
             self._say_left_behind()
         except OrcalikeError as error:
@@ -72,20 +72,21 @@ class OwnCalls:
             _log.warning("withdrawn, since its member leaves: %s", ", ".join(sorted(mine)))
 
 
-class Patience:
-    """How long leaving waits for calls that cannot go on: those that can, may take long."""
+class StuckTimer:
+    """Whether calls that leaving waits for have not been able to go on for `LEAVE_WITHIN` seconds."""
 
     STEP = LEAVE_WITHIN / 10
     """Seconds between two looks."""
 
     def __init__(self, is_stuck: Callable[[], bool]) -> None:
         self._is_stuck = is_stuck
-        self._since: float | None = None
+        self._stuck_since: float | None = None
 
-    def lasts(self) -> bool:
-        """Whether to wait for another step."""
+    def expired(self) -> bool:
+        """Look: the time counts from the first of the looks that found nothing that can go on."""
         if not self._is_stuck():
-            self._since = None
-        elif self._since is None:
-            self._since = time.monotonic()
-        return self._since is None or time.monotonic() - self._since < LEAVE_WITHIN
+            self._stuck_since = None
+        elif self._stuck_since is None:
+            self._stuck_since = time.monotonic()
+        since = self._stuck_since
+        return since is not None and time.monotonic() - since >= LEAVE_WITHIN

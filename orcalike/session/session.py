@@ -53,7 +53,7 @@ ASK_AGAIN = 1.0
 """Seconds after which a reset that was not answered is asked for again."""
 
 TRY_AGAIN = 0.02
-"""Seconds before another try where a change of view is in the way of a reset."""
+"""Seconds before another try if a change of view is in the way of a reset."""
 
 _log = logging.getLogger("orcalike")
 
@@ -62,7 +62,7 @@ class Session:
     """One membership. `make_upper(stack, session)` gives what stands on top of the stack, an `upper`.
 
     That is a layer, whose `needs` the stack is checked for, with `fail_all(error)`, after which every call raises it; `bar(error)`, the same
-    until there is a view; `notice`, which the next call raises, once; and, where it can join again,
+    until there is a view; `notice`, which the next call raises, once; and, if it can join again,
     `rebind(stack)`.
     """
 
@@ -83,7 +83,7 @@ class Session:
         self.on_view: list[Callable[[View | None], None]] = []
         """Called with each view; with None when the group is left."""
         self.on_blocked: Callable[[], None] | None = None
-        """What sees to a blocked group, if anything does."""
+        """Called when the group is blocked, if anything reacts to it."""
         self.tells_loss = True
         """Whether a reset may have lost what this program knows of."""
         self._is_in = False
@@ -363,7 +363,7 @@ class Session:
 
     @property
     def waits_for(self) -> tuple[tuple[Member, ...], str] | None:
-        """The same, and also where the view has too few members for a degree that is in use."""
+        """The same, and also if the view has too few members for a degree that is in use."""
         return self.blocked or self._shortage.waits_for
 
     @held
@@ -434,7 +434,7 @@ class Session:
                 raise self._too_late(timeout)
         except BaseException:
             self._entry.under_way = False
-            self.pump.call(self.stack.leave)  # where it is let in after all
+            self.pump.call(self.stack.leave)  # if it is let in after all
             if not self._is_in:  # perhaps it was, for a moment
                 self.expelled = expelled
             raise
@@ -460,7 +460,7 @@ class Session:
         self._step()
         return self._is_in
 
-    # Events, told by what stands on top of the stack; on the thread that drives it.
+    # Events, reported by what stands on top of the stack; on the thread that drives it.
 
     def viewed(self, view: View) -> None:
         """A view was installed."""
@@ -473,7 +473,7 @@ class Session:
             self.diverged = None
         self.exit_reason = None
         self._is_in = True
-        # The leader tells joiners: now this member knows it, whatever it asked for itself.
+        # The leader sends it to joiners: now this member has it, whatever it asked for itself.
         settings = self.stack.config.options
         settings["resilience"] = resilience_of(self.upper.group_degree)
         settings["degree"] = "available" if self.upper.available else "required"
@@ -503,14 +503,14 @@ class Session:
         self.upper.notice = DataLossPossible(text)
 
     def suspected(self, member: Member, why: str) -> None:
-        """A member is taken for dead; the group sees to it."""
+        """A member is taken for dead; the group acts on it."""
         self._shortage.suspect(member)
         _log.info("%s is suspected: %s", member, why)
 
     def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
         """No primary view can be formed without these members, by this rule."""
         if self.blocked == (missing, rule):
-            return  # said again, by a link that was made anew
+            return  # reported again, by a link that was made anew
         self._shortage.blocked = missing, rule
         text = f"the group {self.options.name!r} is blocked: {self._shortage.describe_blocked()}"
         _log.log(self._level, "%s", text)
@@ -568,7 +568,7 @@ class Session:
         self._waiting.notify()
 
     def why_stuck(self) -> str | None:
-        """Why the group cannot go on; None where it can."""
+        """Why the group cannot go on; None if it can."""
         if self.blocked is None:
             return None
         return f"the group is blocked: {self._shortage.describe_blocked()}"

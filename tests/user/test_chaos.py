@@ -98,8 +98,8 @@ def test_kill_in_a_run_that_does_not_go_on(cli: Cli) -> None:
 def test_kill_what_the_ranks_say_orders(cli: Cli) -> None:
     program = cli.write(
         "from orcalike.launch_protocol import control_channel\n"
-        "if rank == 2: control_channel.tell_sequencer('default')\n"
-        "else: control_channel.tell_unblocked('default')" + READY
+        "if rank == 2: control_channel.report_sequencer('default')\n"
+        "else: control_channel.report_unblocked('default')" + READY
     )
     with cli.started("-n3", "-q", "--keep-going", program) as process:
         _, pids, _ = ready(process, 3)
@@ -252,9 +252,9 @@ def test_control_socket_takes_no_nonsense(cli: Cli) -> None:
         assert stat.S_IMODE((directory / "control").stat().st_mode) == 0o600
         for data in (
             b"\n", b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\xfe\n", b'{"do": "kill"}\n', b"no end",
-            b"[" * 4000 + b"\n", b"x" * 10000, b'{"do": "kill", "whom": [0]}\n',
-            b'{"do": "kill", "whom": true}\n', b'{"do": "pause", "whom": 0, "seconds": NaN}\n',
-            b'{"do": "pause", "whom": 0, "seconds": "1"}\n', b'{"do": "kill", "whom": -1}\n',
+            b"[" * 4000 + b"\n", b"x" * 10000, b'{"do": "kill", "member": [0]}\n',
+            b'{"do": "kill", "member": true}\n', b'{"do": "pause", "member": 0, "seconds": NaN}\n',
+            b'{"do": "pause", "member": 0, "seconds": "1"}\n', b'{"do": "kill", "member": -1}\n',
             b'{"do": "partition", "parts": [0, 1], "seconds": null}\n',
             b'{"do": "partition", "parts": [[0], []], "seconds": 1}\n',
         ):  # fmt: skip
@@ -294,7 +294,7 @@ def test_other_users_are_refused(cli: Cli) -> None:
                 os.chmod("control", 0o666)
                 os.setuid(65534)
                 connection.connect("control")
-                connection.sendall(b'{"do": "kill", "whom": 0}\n')
+                connection.sendall(b'{"do": "kill", "member": 0}\n')
                 os._exit(0 if connection.recv(100) == b"" else 1)
             except (ConnectionError, PermissionError):
                 os._exit(0)

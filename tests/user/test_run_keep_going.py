@@ -258,7 +258,7 @@ def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
         f"""
         import pathlib, socket
         from orcalike.launch_protocol import control_channel
-        control_channel.tell_unblocked("jobs")
+        control_channel.report_unblocked("jobs")
         print("ready")
         while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.01)
         place = os.environ["ORCALIKE_ADDRESS"].removeprefix("unix:")
@@ -298,7 +298,7 @@ import queue
 told = queue.SimpleQueue()
 control_channel.listen(lambda ranks: told.put(("ended", sorted(ranks))))
 control_channel.listen_died(lambda incarnation: told.put(("died", incarnation)))
-control_channel.tell_joining("default", 100 * rank + again)
+control_channel.report_joining("default", 100 * rank + again)
 """
 
 
@@ -327,8 +327,8 @@ BLOCKED = """
 from orcalike.launch_protocol import control_channel
 from orcalike.transport.view import Member
 def member(rank, again=0): return Member("", 100 * rank + again, rank)
-control_channel.tell_joining("default", 100 * rank + again)
-if not again: control_channel.tell_unblocked("default")
+control_channel.report_joining("default", 100 * rank + again)
+if not again: control_channel.report_unblocked("default")
 """
 
 
@@ -338,7 +338,7 @@ def test_run_that_is_blocked_for_good_ends(cli: Cli) -> None:
         + BLOCKED
         + """
 if rank in (1, 2): os.kill(os.getpid(), 9)
-control_channel.tell_blocked("default", [member(1), member(2)], "2 of 4 members, and not the oldest")
+control_channel.report_blocked("default", [member(1), member(2)], "2 of 4 members, and not the oldest")
 import signal; signal.pause()
 """
     )
@@ -368,9 +368,9 @@ def test_run_waits_for_members_that_live(cli: Cli, tmp_path: Path) -> None:
         AGAIN
         + BLOCKED
         + """
-if rank == 0: control_channel.tell_blocked("default", [member(1)], "rank 1 is the oldest")
+if rank == 0: control_channel.report_blocked("default", [member(1)], "rank 1 is the oldest")
 time.sleep(4.5)
-control_channel.tell_unblocked("default")
+control_channel.report_unblocked("default")
 """
     )
     assert cli.run("-n2", "-q", "--keep-going", program).returncode == 0

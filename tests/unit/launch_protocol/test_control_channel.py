@@ -24,11 +24,11 @@ NOTHING = frozenset[int | None]()
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     """The launcher's end of this process's line; all is forgotten at the end."""
-    for name, value in {"_ended": set(), "_died": set(), "_cut": NOTHING, "_said": {}}.items():
+    for name, value in {"_ended": set(), "_died": set(), "_cut": NOTHING, "_sent": {}}.items():
         monkeypatch.setattr(control_channel, name, value)
     for name in ("_on_ended", "_on_died", "_on_cut"):
         monkeypatch.setattr(control_channel, name, [])
-    monkeypatch.setattr(control_channel, "_spoken", None)
+    monkeypatch.setattr(control_channel, "_own_descriptor", None)
     monkeypatch.setattr(control_channel, "_reading", False)
     theirs, ours = socket.socketpair()
     theirs.setblocking(False)
@@ -67,26 +67,26 @@ def test_what_the_launcher_says(line: socket.socket) -> None:
 def test_a_late_listener_is_told_what_was_said(line: socket.socket) -> None:
     told: list[object] = []
     for said in ("ended 1", "died 5", "cut 3,w"):
-        assert control_channel.hear(said)
+        assert control_channel.receive(said)
     control_channel.listen(told.append)
     control_channel.listen_died(told.append)
     control_channel.listen_cut(told.append)
     assert told == [{1}, 5, {3, None}]
     control_channel.forget(told.append)
-    assert control_channel.hear("ended 2")
+    assert control_channel.receive("ended 2")
     assert len(told) == 3
-    assert not control_channel.hear("quit")
+    assert not control_channel.receive("quit")
 
 
 def test_what_the_launcher_is_told(line: socket.socket) -> None:
     missing = [Member("", 5, 1), Member("", 6, None, witness=True)]
-    control_channel.tell_joining("a group", 99)
-    control_channel.tell_unblocked("a group")
-    control_channel.tell_unblocked("a group")
-    control_channel.tell_sequencer("a group")
-    control_channel.tell_blocked("a group", missing, "of 5\nthere are 2")
-    control_channel.tell_blocked("a group", missing, "of 5\nthere are 2")
-    control_channel.tell_unblocked("a group")
+    control_channel.report_joining("a group", 99)
+    control_channel.report_unblocked("a group")
+    control_channel.report_unblocked("a group")
+    control_channel.report_sequencer("a group")
+    control_channel.report_blocked("a group", missing, "of 5\nthere are 2")
+    control_channel.report_blocked("a group", missing, "of 5\nthere are 2")
+    control_channel.report_unblocked("a group")
     assert line.recv(4096).decode().splitlines() == [
         "joining a%20group 99",
         "unblocked a%20group",
@@ -101,20 +101,20 @@ def test_both_ends_fit(line: socket.socket) -> None:
     incarnations = [2**64 - 1 - rank for rank in range(1024)]
     groups = Groups()
     for rank, incarnation in enumerate(incarnations[1:], 1):
-        groups.hear(rank, f"joining default {incarnation}")
-        groups.hear(rank, "unblocked default")
+        groups.receive(rank, f"joining default {incarnation}")
+        groups.receive(rank, "unblocked default")
         groups.end(rank)
-    control_channel.tell_joining("default", 7)
+    control_channel.report_joining("default", 7)
     missing = [Member("", incarnation, rank) for rank, incarnation in enumerate(incarnations)][1:]
-    control_channel.tell_blocked("default", missing, "x" * 100_000)
+    control_channel.report_blocked("default", missing, "x" * 100_000)
     line.setblocking(False)
     child = Child.__new__(Child)
     child.control, child._unfinished = line, b""
-    lines = child.hear()
+    lines = child.receive()
     assert lines is not None
     assert len(lines) == 2
     for said in lines:
-        groups.hear(0, said)
+        groups.receive(0, said)
     loss = groups.loss([0])
     assert loss is not None
     assert len(loss.missed) == 1023
@@ -126,7 +126,7 @@ def test_outside_of_a_launched_program_nothing_is_told(
 ) -> None:
     """What a rank starts inherits its variables, and not its descriptors."""
     monkeypatch.setenv("ORCALIKE_CONTROL_FD", value)
-    control_channel.tell_joining("default", 1)
+    control_channel.report_joining("default", 1)
     control_channel.listen(lambda ranks: None)
     assert not control_channel._reading
     line.setblocking(False)
@@ -137,7 +137,7 @@ def test_outside_of_a_launched_program_nothing_is_told(
 def test_forked_child_says_nothing(line: socket.socket) -> None:
     pid = os.fork()
     if pid == 0:
-        control_channel.tell_unblocked("default")
+        control_channel.report_unblocked("default")
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
     line.setblocking(False)
@@ -147,14 +147,14 @@ def test_forked_child_says_nothing(line: socket.socket) -> None:
 
 def test_launcher_that_has_gone_is_no_error(line: socket.socket) -> None:
     line.close()
-    control_channel.tell_unblocked("default")
-    assert control_channel._said == {"default": Unblocked("default")}
+    control_channel.report_unblocked("default")
+    assert control_channel._sent == {"default": Unblocked("default")}
 
 
 def test_the_witness_speaks_by_a_descriptor(line: socket.socket, tmp_path: Path) -> None:
     with (tmp_path / "said").open("wb", buffering=0) as file:
         control_channel.speak_by(file.fileno())
-        control_channel.tell_sequencer("default")
+        control_channel.report_sequencer("default")
         control_channel.listen_cut(lambda others: None)
     assert (tmp_path / "said").read_text() == "sequencer default\n"
     assert not control_channel._reading

@@ -15,9 +15,9 @@ def group_of(*members: Role) -> Groups:
     """A group with these members in one view; role N has incarnation N + 1, the witness 1000."""
     groups = Groups()
     for role in members:
-        groups.hear(role, f"joining default {incarnation(role)}")
+        groups.receive(role, f"joining default {incarnation(role)}")
     for role in members:
-        groups.hear(role, "unblocked default")
+        groups.receive(role, "unblocked default")
     return groups
 
 
@@ -27,7 +27,7 @@ def incarnation(role: Role) -> int:
 
 def blocked(groups: Groups, role: Role, *missing: Role, rule: str = "the rule") -> None:
     members = ",".join(f"{incarnation(m)}:{'w' if m is None else m}" for m in missing)
-    groups.hear(role, f"blocked default {members or '-'} {rule}")
+    groups.receive(role, f"blocked default {members or '-'} {rule}")
 
 
 def test_names() -> None:
@@ -62,7 +62,7 @@ def test_not_while_a_rank_is_in_a_view_or_does_something_else() -> None:
         groups = group_of(0, 1)
         groups.end(1)
         blocked(groups, 0, 1)
-        groups.hear(2, line)
+        groups.receive(2, line)
         assert groups.loss([0, 2]) is None, line
         assert groups.loss([0, 3]) is None
         groups.end(2)
@@ -73,24 +73,24 @@ def test_not_once_it_is_unblocked() -> None:
     groups = group_of(0, 1)
     groups.end(1)
     blocked(groups, 0, 1)
-    groups.hear(0, "unblocked default")
+    groups.receive(0, "unblocked default")
     assert groups.loss([0]) is None
 
 
 def test_process_in_a_dead_members_place_does_not_stand_in_for_it() -> None:
     groups = group_of(WITNESS, 0, 1)
     groups.end(1)
-    groups.hear(1, "joining default 55")
+    groups.receive(1, "joining default 55")
     blocked(groups, 0, 1)
     blocked(groups, WITNESS, 1)
     assert groups.loss([0, 1]) is not None
-    groups.hear(0, "blocked default 55:1 the new one is missed")
+    groups.receive(0, "blocked default 55:1 the new one is missed")
     assert groups.loss([0, 1]) is None
 
 
 def test_no_rank_is_left_that_was_in() -> None:
     groups = group_of(0)
-    groups.hear(1, "joining default 55")
+    groups.receive(1, "joining default 55")
     assert groups.loss([0, 1]) is None
     groups.end(0)
     loss = groups.loss([1])
@@ -100,8 +100,8 @@ def test_no_rank_is_left_that_was_in() -> None:
 
 def test_group_that_is_not_made_yet_is_not_lost() -> None:
     groups = Groups()
-    groups.hear(1, "joining default 55")
-    groups.hear(WITNESS, "joining default 56")
+    groups.receive(1, "joining default 55")
+    groups.receive(WITNESS, "joining default 56")
     assert groups.loss([1]) is None
     assert groups.formed == []
 
@@ -109,7 +109,7 @@ def test_group_that_is_not_made_yet_is_not_lost() -> None:
 def test_the_living_witness_lets_others_in() -> None:
     groups = group_of(WITNESS, 0)
     groups.end(0)
-    groups.hear(0, "joining default 55")
+    groups.receive(0, "joining default 55")
     assert groups.loss([0]) is None
     blocked(groups, WITNESS, 0)
     assert groups.loss([0]) is not None
@@ -131,26 +131,26 @@ def test_no_rank_no_loss() -> None:
 def test_the_sequencers() -> None:
     groups = group_of(WITNESS, 0, 1)
     assert groups.sequencers() == []
-    groups.hear(WITNESS, "sequencer default")
-    groups.hear(0, "sequencer a%20b")
+    groups.receive(WITNESS, "sequencer default")
+    groups.receive(0, "sequencer a%20b")
     assert groups.sequencers() == [WITNESS]
     assert groups.formed == ["a b", "default"]
     groups.end(WITNESS)
     assert groups.sequencers() == []
-    groups.hear(1, "sequencer default")
+    groups.receive(1, "sequencer default")
     assert groups.sequencers() == [1]
 
 
 def test_the_sequencers_if_no_group_is_the_programs_own() -> None:
     groups = Groups()
-    groups.hear(2, "sequencer jobs")
-    groups.hear(3, "sequencer names")
+    groups.receive(2, "sequencer jobs")
+    groups.receive(3, "sequencer names")
     assert groups.sequencers() == [2, 3]
 
 
 def test_ends_tell_which_members_died() -> None:
     groups = group_of(0, 1)
-    groups.hear(0, "joining other 99")
+    groups.receive(0, "joining other 99")
     assert groups.end(0) == {1, 99}
     assert groups.end(0) == set()
     assert groups.died == {1, 99}
@@ -166,7 +166,7 @@ def test_ends_tell_which_members_died() -> None:
 )  # fmt: skip
 def test_what_is_not_understood_changes_nothing(line: str) -> None:
     groups = group_of(0)
-    groups.hear(0, "sequencer default")
+    groups.receive(0, "sequencer default")
     before = repr(groups._groups)
-    groups.hear(0, line)
+    groups.receive(0, line)
     assert repr(groups._groups) == before
