@@ -1,10 +1,10 @@
 """Measures how often members that have nothing to do wake up.
 
-A member says that it lives each fifth of the detection time, to each other member
-(`heartbeat.pyx`): a thread of its own wakes to send, and for each beat that comes. Counted is how
-often any thread of the members and of the witness has gone to sleep, beside the heartbeats that
-there must be. Each process looks at when the others were heard, too, when the one heard longest ago
-is due: a little more often than once in each detection time. That is the second row.
+A member sends a heartbeat each fifth of the detection time, to each other member (`heartbeat.pyx`):
+a thread of its own wakes to send, and for each heartbeat that comes. Counted is how often any thread
+of the members and of the witness has gone to sleep, beside the heartbeats that there must be. Each
+process also looks which members are silent, when the one that is silent longest is due: a little
+more often than once in each detection time. That is the second row.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ QUICK = Effort(rounds=2, seconds=0.5)
 
 
 def expected() -> tuple[float, float]:
-    """A second, of all processes: wake-ups for heartbeats, and looks at when members were heard."""
+    """A second, of all processes: wake-ups for heartbeats, and looks at how long members were silent."""
     detection = find_detection()[0] / 1e9
     beats = PROCESSES / (detection / 5 * SHORTENED)
     return beats * PROCESSES, PROCESSES / detection

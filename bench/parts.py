@@ -58,7 +58,7 @@ def measure(
 ) -> list[Row]:
     """The rows of these parts.
 
-    `progress` is told which part is next; `lacking`, what this machine has not, and so is left out.
+    `progress` is called with the part that is next; `lacking`, with what this machine has not, and so is left out.
     Raises BenchError if a program ends early, or nothing at all can be measured.
     """
     rows: list[Row] = []

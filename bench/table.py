@@ -115,7 +115,7 @@ def run_script(
 ) -> int:
     """The command line of a measurement that has no options of its own; returns the exit code.
 
-    `texts` are its description and its examples; `measure` is told whether to be quick.
+    `texts` are its description and its examples; `measure` is called with whether to be quick.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m orcalike.bench.{name}",

@@ -107,12 +107,12 @@ class Minimum:
 
 @orca.shared
 class Tally:
-    """What all processes did, for the rates at the end; and that one of them has told it."""
+    """What all processes did, for the rates at the end; and that one of them has reported it."""
 
     def __init__(self) -> None:
         self.reads = 0
         self.writes = 0
-        self.told = False
+        self.reported = False
 
     @orca.write
     def add(self, reads: int, writes: int) -> None:
@@ -121,9 +121,9 @@ class Tally:
 
     @orca.write
     def tell(self) -> bool:
-        """Whether it is still to be told."""
-        told, self.told = self.told, True
-        return not told
+        """Whether it is still to be reported."""
+        reported, self.reported = self.reported, True
+        return not reported
 
     @orca.read
     def get(self) -> tuple[int, int]:
@@ -242,7 +242,7 @@ def run(instance: Instance) -> bool:
                 taken, total = queue.progress()
                 say(f"{seconds:7.2f} s  {taken} of {total} jobs taken")
                 report_at = seconds + 1
-        # All jobs are done, and each worker told its tours before: the best is the optimum.
+        # All jobs are done, and each worker reported its tours before: the best is the optimum.
         seconds = time.perf_counter() - search.started
         tally.add(search.reads, search.writes)
         group.barrier()

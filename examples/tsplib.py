@@ -62,7 +62,7 @@ def parse(text: str) -> Instance:
     else:
         known = ", ".join([*METRICS, "EXPLICIT"])
         raise TsplibError(f"EDGE_WEIGHT_TYPE is {kind or 'missing'}: known are {known}")
-    told = [value for key, value in comments if key == "optimum"]
+    noted = [value for key, value in comments if key == "optimum"]
     named = [
         name.strip() for key, value in comments if key == "cities" for name in value.split(",")
     ]
@@ -72,7 +72,7 @@ def parse(text: str) -> Instance:
         name=keys.get("NAME", "unnamed"),
         distances=distances,
         cities=named or [str(number) for number in range(1, size + 1)],
-        optimum=_whole("optimum", told[-1]) if told else None,
+        optimum=_whole("optimum", noted[-1]) if noted else None,
     )
 
 

@@ -75,10 +75,10 @@ def main() -> None:
                 board.put(number, each(METER.corrected(before), count))
             if group.rank == 0:
                 seconds = desk.seconds(number, 1) / count
-                told = {"sequencer": each(METER.corrected(before), count)}
-                told["sender"] = board.tally(number)
+                report = {"sequencer": each(METER.corrected(before), count)}
+                report["sender"] = board.tally(number)
                 if kind == "layers":
-                    print(json.dumps({"seconds": seconds, **told}), flush=True)
+                    print(json.dumps({"seconds": seconds, **report}), flush=True)
                 else:
                     answer(seconds)
 

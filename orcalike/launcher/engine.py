@@ -29,7 +29,7 @@ from orcalike.launcher.output_relay import OutputRelay
 from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.processes import Child
 from orcalike.launcher.reaper import Reaper
-from orcalike.launcher.signals import hear_sigusr1, watch_signals
+from orcalike.launcher.signals import accept_sigusr1, watch_signals
 from orcalike.launcher.timers import Timers
 
 #: How long a failure that looks like another's consequence waits for that other one.
@@ -116,7 +116,7 @@ class _Launcher:
             self._stop(_STOP)
         finally:
             self.job.close_listener()
-        hear_sigusr1(True)
+        accept_sigusr1(True)
         if self.options.timeout is not None:
             self.timers.at("timeout", self.options.timeout, self._time_is_up)
 
@@ -312,7 +312,7 @@ class _Launcher:
 
     def _start_again(self, role: Role, restarts: int) -> None:
         self.restarting.discard(role)
-        hear_sigusr1(False)
+        accept_sigusr1(False)
         try:
             if role is None:
                 self.job.listen()
@@ -322,7 +322,7 @@ class _Launcher:
             self._stop(_STOP)
         finally:
             self.job.close_listener()
-            hear_sigusr1(True)
+            accept_sigusr1(True)
 
     # Stopping
 

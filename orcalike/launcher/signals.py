@@ -13,7 +13,7 @@ from typing import BinaryIO
 def watch_signals(selector: selectors.BaseSelector, callback: Callable[[int], None]) -> None:
     """Let signals arrive as numbers on a pipe that the loop reads; each is given to `callback`.
 
-    SIGUSR1 is ignored until `hear_sigusr1`; so it is in the processes that are started before.
+    SIGUSR1 is ignored until `accept_sigusr1`; so it is in the processes that are started before.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -26,7 +26,7 @@ def watch_signals(selector: selectors.BaseSelector, callback: Callable[[int], No
     selector.register(pipe, selectors.EVENT_READ, partial(_read, pipe, callback))
 
 
-def hear_sigusr1(wanted: bool) -> None:
+def accept_sigusr1(wanted: bool) -> None:
     """Whether SIGUSR1 arrives; a process that is started while it does not ignores it at first."""
     signal.signal(signal.SIGUSR1, _wake_up if wanted else signal.SIG_IGN)
 

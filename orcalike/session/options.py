@@ -57,7 +57,7 @@ class JoinOptions:
     failpoints: tuple[Failpoint, ...] = ()
     """The faults that `ORCALIKE_FAIL` asks for, where the core passes their steps."""
     detection: int = DETECTION
-    """D, ns: a member that is not heard for so long is suspected."""
+    """D, ns: a member that is silent for so long is suspected."""
     slow: int = SLOW
     """`slow_timeout`, ns: a member that stays behind for so long is expelled."""
     key: bytes | None = field(default=None, repr=False)

@@ -33,8 +33,6 @@ BANS = (
         "who|whom|whoever|somebody|someone|anybody|anyone|nobody|nobodys|everybody|everyone",
         "member, process, thread or caller, with `that` or `which`; `no member`, `all members`",
         (
-            *("orcalike/cli/chaos.py", "orcalike/session/launcher_link.py"),
-            *("orcalike/launcher/engine.py", "orcalike/launcher/outcome.py"),
             *("runtime/caller.pxd", "runtime/caller.pyx", "runtime/changes.py", "runtime/waits.py"),
             *("runtime/dispatch.pxd", "runtime/dispatch.pyx", "runtime/history.py"),
             *("runtime/manager.py", "runtime/task.pyx"),
@@ -47,7 +45,7 @@ BANS = (
     Ban(
         r"(?:none|also|even|code 1|raises? \w+) where",
         "`if`, or `when`: `where` is for places",
-        ("orcalike", "runtime", "transport"),
+        ("orcalike/simulator", "runtime", "transport"),
     ),
     Ban(
         "heed|heeds|heeded",
@@ -57,23 +55,33 @@ BANS = (
     Ban(
         "(?:come|comes|came|coming) right(?! after)|(?:take|takes|took) office",
         "recover; become sequencer",
-        (
-            "orcalike/session/launcher_link.py",
-            *("orcalike/simulator/exhaustive.py", "orcalike/simulator/simulation.py"),
-        ),
+        ("orcalike/simulator/exhaustive.py", "orcalike/simulator/simulation.py"),
     ),
     Ban("owe|owes|owed|debt|debts", "pending", ("runtime", "transport/layers")),
     Ban("gift|gifts", "transfer", ("transport/layers",)),
     Ban(
         "seat|seats",
         "endpoint",
-        ("orcalike/launcher/witness.py", "transport/drivers/heartbeat.pyx"),
+        ("transport/drivers/heartbeat.pyx",),
     ),
     Ban("crew|crews", "processes, process table", ("tests/campaign",)),
     Ban(
         "patience",
         "deadline, timeout",
-        ("orcalike/session/own_calls.py", "transport", "tests/unit"),
+        ("transport", "tests/unit"),
+    ),
+    Ban(
+        "told|hear|hears|heard",
+        "reported, notified, received; what a command or an option says",
+        (
+            "CHANGELOG.md",
+            "orcalike/launcher/witness.py",
+            "orcalike/session/launcher_link.py",
+            "orcalike/simulator",
+            "runtime",
+            "transport",
+            "tests",
+        ),
     ),
     Ban("bell|bells", "the event that wakes a thread"),
 )
