@@ -20,5 +20,3 @@ class StackConfig:
     """D, ns: a member that is not heard for so long is suspected."""
     slow: int = 60_000_000_000
     """`slow_timeout`, ns: a member that beats and stays behind for so long is expelled."""
-    sabotage: frozenset[str] | None = None
-    """Details that are broken on purpose, to see that a check notices."""

@@ -29,7 +29,6 @@ cdef class Stack(Core):
         cdef Layer layer, upper
         self.config = config
         self.epoch = config.epoch
-        self.broken = config.sabotage
         self.me = me
         self.seed = seed
         self.layers = tuple([spec.make(self, config, me) for spec in layers])

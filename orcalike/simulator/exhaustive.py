@@ -113,9 +113,7 @@ class Explored:
 class SmallScope(Run):
     """A few processes that have formed a group, and what is left to choose."""
 
-    def __init__(
-        self, size: int, casts: tuple[Event, ...], crashes: int, sabotage: tuple[str, ...]
-    ) -> None:
+    def __init__(self, size: int, casts: tuple[Event, ...], crashes: int) -> None:
         scenario = Scenario(
             0,
             size,
@@ -125,7 +123,6 @@ class SmallScope(Run):
             detection=FAR,
             slow=FAR,
             rejoins=False,
-            sabotage=sabotage,
         )
         self.casts = list(casts)
         self.crashes = crashes
@@ -209,7 +206,6 @@ def explore(
     size: int,
     casts: tuple[Event, ...],
     crashes: int = 1,
-    sabotage: tuple[str, ...] = (),
     runs_max: int = 1_000_000,
 ) -> Explored:
     """Try every order of `casts`, of their frames and of so many crashes.
@@ -219,7 +215,7 @@ def explore(
     odometer, seen, explored = Odometer(), set[bytes](), Explored()
     while explored.runs < runs_max:
         explored.runs += 1
-        scope = SmallScope(size, casts, crashes, sabotage)
+        scope = SmallScope(size, casts, crashes)
         scope.form()
         taken: list[str] = []
         try:

@@ -117,7 +117,6 @@ class Scenario:
     """A group that is blocked in the end is reset."""
     settled: int = 0
     """From then on no member that runs is expelled, ns; 0 where that may be."""
-    sabotage: tuple[str, ...] = ()
 
     @property
     def least(self) -> int:
@@ -146,8 +145,7 @@ class Scenario:
         try:
             events = tuple(Event(**event) for event in data.pop("events"))
             delays = Delays(**data.pop("delays", {}))
-            for name in ("hosts", "sabotage"):
-                data[name] = tuple(data.get(name, ()))
+            data["hosts"] = tuple(data.get("hosts", ()))
             scenario = cls(events=events, delays=delays, **data)
         except (TypeError, KeyError) as error:
             raise ValueError(f"not a scenario: {error}") from None

@@ -102,7 +102,6 @@ class Run:
             "group",
             detection=scenario.detection,
             slow=scenario.slow,
-            sabotage=frozenset(scenario.sabotage) or None,
         )
         stack = Stack(self.specs, config, me, dice.draw())
         application = Application(self, stack, name)

@@ -99,7 +99,7 @@ def test_the_wheel_has_what_it_needs_and_nothing_that_was_made(tree: Path, wheel
     assert names >= sources(tree, ".py", ".pyi", ".pxd", ".tsp", "py.typed")
     assert {"orcalike/py.typed", "orcalike/examples/tsp.py"} <= names
     assert "orcalike/testing/plugin.py" in names
-    unwanted = ("sabotage", ".java", "bench/peers/")
+    unwanted = ("mutant", ".java", "bench/peers/")
     assert [name for name in names if any(map(name.__contains__, unwanted))] == []
     sources_in_c = {name for name in names if name.endswith((".pyx", ".c", ".toml"))}
     assert sources_in_c == {"orcalike/bench/pingpong.c"}  # compiled where it is measured

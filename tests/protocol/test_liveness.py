@@ -171,7 +171,10 @@ END_BLOCKED = {
 }
 """Groups that end blocked, as they must."""
 
-FILES = [*FOUND.glob("liveness/*.json"), *FOUND.glob("safety/*.json")]
+FILES = [
+    each for kind in ("liveness", "safety", "mutations") for each in FOUND.glob(f"{kind}/*.json")
+]
+"""Those of `mutations` show that a detail is left out (tests/campaign/mutants)."""
 
 
 @pytest.mark.parametrize("name", "012")

@@ -46,7 +46,6 @@ cdef class Core:
     cdef public uint64_t lease      # key of the view in which beats grant leases; 0 for none
     cdef public uint64_t beats_version  # changes when `beats` or `lease` does
     cdef public object on_mark      # called with the name of each failpoint passed, or None
-    cdef readonly object broken     # which details are sabotaged, or None
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
     cpdef uint64_t random(self)
     cpdef again(self, Layer layer)
@@ -54,7 +53,6 @@ cdef class Core:
     cdef Layer take_todo(self)
     cdef int forget_todo(self) except -1
     cdef int mark(self, str step) except -1
-    cdef bint is_broken(self, str switch) except -1
 
 
 cdef class Layer:

@@ -89,10 +89,6 @@ cdef class Core:
             self.on_mark(step)
         return 0
 
-    cdef bint is_broken(self, str switch) except -1:
-        """Whether this detail is sabotaged, to see that a check notices."""
-        return self.broken is not None and switch in self.broken
-
     cpdef uint64_t random(self):
         """The next number of this stack's own splitmix64."""
         cdef uint64_t z

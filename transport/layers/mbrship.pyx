@@ -185,8 +185,6 @@ cdef class Mbrship(Layer):
 
     def heard(self, incarnation, when):
         """A member was heard at the time `when`."""
-        if incarnation in self.detector.silent and self.is_broken("suspicion-never-ends"):
-            return
         self.detector.heard(incarnation, when)
 
     def died(self, incarnation, lease, age):
@@ -206,8 +204,6 @@ cdef class Mbrship(Layer):
 
     cpdef expire(self):
         now = self.core.now
-        if self.is_broken("silence-unnoticed"):
-            self.detector.watch((), now)
         if self.detector.deadline is not None and now >= self.detector.deadline:
             silent = set(self.detector.silent)
             if self.detector.check(now):
@@ -338,9 +334,6 @@ cdef class Mbrship(Layer):
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast):
         """A message of another view: too old is dropped, too new waits."""
-        if key < self.key and is_cast and self.is_broken("stale-view-accepted"):
-            self.above.up_cast(message)
-            return
         if key & ~CONTROL <= self.key or (self.view is None and not self.seed):
             self.stale += 1
             if self.view is not None and (message.source < 0 or key & CONTROL):
@@ -443,8 +436,6 @@ cdef class Mbrship(Layer):
             return
         gone = self.view.members[peer.place]
         if gone.incarnation != peer.incarnation or gone.incarnation in self.unlinked:
-            return
-        if self.is_broken("gap-not-closed") and peer.link >= 0:
             return
         if peer.link >= 0:                      # there is another link; what went by this one is lost
             self.unsettle(gone.incarnation)
@@ -574,8 +565,7 @@ cdef class Mbrship(Layer):
                 self.above.up_cut(cut)          # raises where it cannot be read
                 self.mark("J2")
                 self.install(view, cut)
-        elif view.follows != self.view.identity and not (
-                self.is_broken("install-any-number") and view != self.view):
+        elif view.follows != self.view.identity:
             if view.place(self.me.incarnation) >= 0 and view.is_after(self.view):
                 others = dict.fromkeys((*view.members, *self.view.members))
                 self.left_behind.say_gone(others, self.me.incarnation)
@@ -639,8 +629,6 @@ cdef class Mbrship(Layer):
 
     def contact_with(self, address, message):
         cdef Message control = Message(msgpack.packb(message.pack()))
-        if isinstance(message, Expelled) and self.is_broken("no-expel-notice"):
-            return
         if address:
             if isinstance(message, (Join, Behind)) and len(self.questioned) < NOTED_MAX:
                 self.questioned[address] = True
@@ -682,7 +670,7 @@ cdef class Mbrship(Layer):
 
     def lease_is_over(self, incarnation):
         over_at = self.leases.over_at(incarnation)
-        if over_at <= self.core.now or self.is_broken("decide-within-lease"):
+        if over_at <= self.core.now:
             return True
         if over_at < self.lease_at:
             self.lease_at = over_at
@@ -698,9 +686,6 @@ cdef class Mbrship(Layer):
     def mark(self, step):
         if self.core.on_mark is not None:
             self.core.on_mark(step)
-
-    def is_broken(self, switch):
-        return self.core.broken is not None and switch in self.core.broken
 
     def install(self, view, cut):
         """`view` is the view from here on."""

@@ -137,8 +137,6 @@ cdef class Total(Layer):
         degree &= 0xFF
         if limited and limit < degree <= NUMBERS:
             return limit
-        if self.core.broken is not None and self.core.is_broken("one-holder-less"):
-            degree = degree - 1 if 0 < degree <= NUMBERS else degree
         return degree if degree <= NUMBERS else number_of(degree, self.roster.count)
 
     def lacks_members(self):
@@ -189,8 +187,7 @@ cdef class Total(Layer):
         self.was_reset = resets_of(self.view.lineage) > 0
         self.replicas = 0
         for place, member in enumerate(self.view.members):
-            whole = (member.incarnation not in self.lacking
-                     or self.core.is_broken("joiners-count"))
+            whole = member.incarnation not in self.lacking
             self.roster.by_place[<int>place].whole = whole
             self.replicas += whole and not member.witness
         self.tell_degree()
@@ -208,7 +205,7 @@ cdef class Total(Layer):
 
     cpdef proceed(self):
         """Tell the sequencer what is held and applied here, where nothing else has told it."""
-        if self.place < 0 or self.frozen and not self.core.is_broken("ack-after-promise"):
+        if self.place < 0 or self.frozen:
             return
         if self.place == 0:
             if self.has_credit:
@@ -326,8 +323,6 @@ cdef class Total(Layer):
         self.seqno += 1
         if self.core.wall > <int64_t>self.stamp:
             self.stamp = self.core.wall
-        if self.core.broken is not None and self.core.is_broken("read-tentative"):
-            settled = True
         if settled:
             self.accepted = seqno + 1
         elif self.needed(degree) > 1 or self.lacking:
@@ -507,17 +502,9 @@ cdef class Total(Layer):
             self.accepted = known
         if self.frozen:
             self.check_cut()
-            if self.core.is_broken("ack-after-promise"):
-                self.owes = True
-                self.core.again(self)
             return 0
         if self.accepted == seqno and self.needed(degree) <= <int>self.is_whole():
             self.accepted = seqno + 1   # the sequencer holds it, and this member does
-        if self.core.broken is not None:
-            if place == self.place and self.core.is_broken("deliver-own-at-once"):
-                self.accepted = seqno + 1
-            if self.core.is_broken("trim-too-early"):
-                stable = self.held
         if degree or known <= seqno:
             self.owes = True
             self.core.again(self)
@@ -644,10 +631,8 @@ cdef class Total(Layer):
         cdef Held held
         for report in reports.values():
             mark = max(mark, Report.unpack(report).accepted)
-        if self.core.is_broken("cut-at-mine"):
-            last = self.next
-        mark = last if self.core.is_broken("deliver-on-decision") else min(mark, last)
-        if ends and not self.core.is_broken("tentative-outlives-state"):
+        mark = min(mark, last)
+        if ends:
             last = mark
         self.note_counters()
         senders = [self.sender_of(held) for held in self.history.all()
@@ -683,15 +668,14 @@ cdef class Total(Layer):
                 self.stamp, self.counters = it.stamp, it.counters
                 self.core.departed = it.senders
             else:
-                if not self.core.is_broken("keep-beyond-cut"):
-                    self.fall_back_to(it.last)
+                self.fall_back_to(it.last)
                 self.accepted = it.mark
                 self.after = view
                 try:
                     self.deliver_accepted()
                 finally:
                     self.after = None
-                self.counters = {} if self.core.is_broken("forget-counters") else it.counters
+                self.counters = it.counters
         self.view = view
         self.place = view.place(self.me.incarnation)
         if self.place < 0:
@@ -747,15 +731,14 @@ cdef class Total(Layer):
             new = tuple([place for place, member in enumerate(self.view.members)
                          if place and (before is None or before.place(member.incarnation) < 0)])
             for held in self.history.all():
-                if held.seqno >= self.next and new and not self.core.is_broken("tentative-not-carried"):
+                if held.seqno >= self.next and new:
                     message = held.body().copy()
                     self.store_ordered(message, held)
                     self.below.send(message, new)
             if self.roster.count == 1:
                 self.accept_more()
                 self.trim(self.next)    # nobody else will say that it holds that
-        if not self.core.is_broken("no-resend"):
-            self.submit_more()
+        self.submit_more()
         return 0
 
     cdef int store_ordered(self, Message message, Held held) except -1:

@@ -171,8 +171,7 @@ cdef class Xfer(Layer):
         if self.view is None:
             self.view = view
             self.epoch = view.number
-            self.complete = (len(view.members) == 1 or self.core.me.witness
-                             or self.core.is_broken("joiner-without-state"))
+            self.complete = len(view.members) == 1 or self.core.me.witness
         elif self.complete:
             self.admit(view)
         if not self.complete:
@@ -222,8 +221,6 @@ cdef class Xfer(Layer):
         alone = unsure[0] if not able and len(unsure) == 1 else None
         giver = able[0] if able else ANYBODY if unsure else oldest
         self.view = view
-        if self.core.is_broken("donor-not-replaced"):
-            present |= set(self.donors.values()) - {ANYBODY}
         self.donors = {joiner: donor if donor in present else oldest if joiner == alone else giver
                        for joiner, donor in self.donors.items() if joiner in present}
         for joiner in [joiner for joiner in self.gifts if joiner not in present]:
@@ -340,8 +337,6 @@ cdef class Xfer(Layer):
         wanted = load32(message.data() + 9)
         while gift.sent and gift.sent[0][0] < wanted:
             gift.sent.popleft()
-        if wanted == 1 and self.core.is_broken("snapshot-late"):
-            gift.pieces = self.above.up_give_state()
         self.give(gift)
 
     # The joiner.
@@ -478,8 +473,6 @@ cdef class Xfer(Layer):
         cdef Gift gift
         cdef tuple departed = self.core.departed
         buffered, self.buffered, self.buffered_bytes = self.buffered, [], 0
-        if self.core.is_broken("forget-buffered"):
-            buffered = [event for event in buffered if isinstance(event, tuple)]
         self.complete = self.replays = True
         self.deadline = NEVER
         self.donors = donors

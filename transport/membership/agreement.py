@@ -111,9 +111,6 @@ class Port(Protocol):
     def mark(self, step: str) -> None:
         """The protocol passes a failpoint."""
 
-    def is_broken(self, switch: str) -> bool:
-        """Whether this detail is sabotaged, to see that a check notices."""
-
 
 class Agreement:
     """One member's part in the changes of view; its leader's part too, while it leads."""
@@ -265,8 +262,6 @@ class Agreement:
                 self.promise(place, *self._deferred.pop(place))
         if self.leader != self.place:
             return
-        if self.promised and self.attempt is None and self.port.is_broken("frozen-for-good"):
-            return
         if self.attempt is None and self._has_reason():
             self._begin()
         elif self.attempt is not None:
@@ -287,7 +282,7 @@ class Agreement:
         if round_ > self._last_round(self.place):
             raise ProtocolError("no ballot is left for this view")
         ballot = round_ << PLACE_BITS | self.place
-        self.attempt = Attempt(ballot, self.view, reset=reset, is_broken=self.port.is_broken)
+        self.attempt = Attempt(ballot, self.view, reset=reset)
         self.proposal = None
         self.promised = ballot
         self.port.freeze()  # and `report` sends FLUSH
@@ -366,12 +361,12 @@ class Agreement:
         if attempt.value is None:
             if attempt.awaited(self.is_out):
                 return
-            ruling = attempt.may_propose(self._dead_for_quorum())
+            ruling = attempt.may_propose(self.dead)
             if ruling.granted:
                 self._propose()
             else:
                 self._block(ruling)
-        elif attempt.is_decided(self._dead_for_quorum()):
+        elif attempt.is_decided(self.dead):
             if self._leases_are_over(attempt):
                 self._decide()
         else:
@@ -383,13 +378,13 @@ class Agreement:
                 self._give_up()  # one that has promised is dead: by another ballot, without it
                 self._begin(attempt.reset)
             else:
-                self._block(attempt.ruling(attempt.accepts, self._dead_for_quorum()))
+                self._block(attempt.ruling(attempt.accepts, self.dead))
 
     def _leases_are_over(self, attempt: Attempt) -> bool:
         """Whether no member that lives and has not accepted counts on being asked (`lease`)."""
         return bool(attempt.reset) or all(
             place in attempt.accepts
-            or member.incarnation in self._dead_for_quorum()
+            or member.incarnation in self.dead
             or self.port.lease_is_over(member.incarnation)
             for place, member in enumerate(attempt.view.members)
         )
@@ -399,9 +394,6 @@ class Agreement:
         if self.attempt is not None:
             self.attempt = None
             self.port.grant(True)
-
-    def _dead_for_quorum(self) -> set[int]:
-        return self.suspects | self.dead if self.port.is_broken("suspected-is-dead") else self.dead
 
     def _block(self, ruling: Ruling) -> None:
         assert self.attempt is not None
@@ -423,8 +415,7 @@ class Agreement:
         assert attempt is not None
         self.port.mark("V5")
         self.port.grant(False)
-        free = attempt.reset or self.port.is_broken("forget-accepted")
-        bound = None if free else attempt.bound_to()
+        bound = None if attempt.reset else attempt.bound_to()
         # Processes that asked until now come along; later ones wait for the change after this one.
         attempt.value = bound or self._new_value(attempt)
         for place in attempt.reports:
@@ -448,17 +439,15 @@ class Agreement:
         attempt = self.attempt
         assert attempt is not None
         assert attempt.value is not None
-        if not self.port.is_broken("accept-without-packets"):
-            self._ship_to(place)
+        self._ship_to(place)
         self.port.tell(place, Propose(attempt.ballot, attempt.value))
 
     def _ship_to(self, place: int) -> None:
         """Send what that member lacks of the cut."""
         attempt = self.attempt
         assert attempt is not None
-        if not self.port.is_broken("propose-without-packets"):
-            for piece in self.port.missing(attempt.reports[place].held):
-                self.port.tell(place, Ship(piece))
+        for piece in self.port.missing(attempt.reports[place].held):
+            self.port.tell(place, Ship(piece))
 
     def _next_view(self, attempt: Attempt) -> View:
         view = attempt.view
@@ -518,8 +507,6 @@ class Agreement:
             reported = place in attempt.reports
             if place == self.place or not (reported or view.place(member.incarnation) >= 0):
                 continue
-            if reported and self.port.is_broken("accept-without-packets"):
-                self._ship_to(place)
             self.port.tell(place, Install(view, cut))
         self.tell_joiners(attempt.view, attempt.value)
         self.port.mark("V8")
@@ -568,7 +555,7 @@ class Agreement:
 
     def promise(self, place: int, ballot: int, mark: bytes) -> None:
         """Phase 1: freeze under this ballot; what is held follows."""
-        if ballot < self.promised and not self.port.is_broken("forget-promise"):
+        if ballot < self.promised:
             self.port.tell(place, Promised(self.promised))
             return
         if ballot != self.promised:
@@ -598,9 +585,8 @@ class Agreement:
         self._go_on()
 
     def _report_to(self, place: int, held: bytes) -> None:
-        if not self.port.is_broken("return-nothing"):
-            for piece in self.port.missing(self._leader_mark):
-                self.port.tell(place, Ship(piece))
+        for piece in self.port.missing(self._leader_mark):
+            self.port.tell(place, Ship(piece))
         self.port.mark("V3")
         state, degree = State(self.port.has_state()), self.port.degree_here()
         dead, vouched = tuple(self.dead), tuple(self.vouched)
@@ -613,10 +599,7 @@ class Agreement:
 
     def complete(self) -> None:
         """Phase 2: all of the proposed cut is here, so accept."""
-        if self.proposal is None:
-            return
-        blind = self.port.is_broken("accept-without-packets")
-        if not self.port.has_cut(self.proposal[1].cut) and not blind:
+        if self.proposal is None or not self.port.has_cut(self.proposal[1].cut):
             return
         self.accepted, self.proposal = self.proposal, None
         ballot, _ = self.accepted
@@ -736,7 +719,7 @@ class Agreement:
         follows = view.follows == self.view.identity and view.number == self.view.number + 1
         if ballot & MEMBERS_MAX - 1 != place or not follows:
             raise ProtocolError(f"it proposed {view}, which does not come next")
-        if ballot == self.promised or self.port.is_broken("accept-any-ballot"):
+        if ballot == self.promised:
             self._take_proposal(ballot, value)
         elif ballot < self.promised:
             self.port.tell(place, Promised(self.promised))

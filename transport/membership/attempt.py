@@ -46,8 +46,6 @@ class Attempt:
     """The program has said to go on with so many members (A05); 0 where it has not."""
     said: Ruling | None = None
     """Why it cannot go on, as the others were told."""
-    is_broken: Callable[[str], bool] = lambda switch: False
-    """Whether a detail is sabotaged."""
 
     def note(self, place: int, report: Report) -> None:
         """A member reports; once more, perhaps: its state is whole now, or it saw a member die."""
@@ -62,13 +60,11 @@ class Attempt:
         degrees = [number_of(it.degree, len(members)) for it in self.reports.values() if it.degree]
         present = {members[place].incarnation for place in places}
         states = {members[place].incarnation: it.state for place, it in self.reports.items()}
-        if self.is_broken("no-state-needed"):
-            states = dict.fromkeys(states, State.WHOLE)
         return rule_on(
-            self._counted(present, dead),
+            self.view,
             present,
             dead,
-            0 if self.is_broken("forget-degree") else min(degrees, default=0),
+            min(degrees, default=0),
             states,
             sure=self._is_sure(places, present),
         )
@@ -76,20 +72,7 @@ class Attempt:
     def _is_sure(self, places: AbstractSet[int], present: AbstractSet[int]) -> bool:
         """Whether a member there vouches for all that are not."""
         absent = {member.incarnation for member in self.view.members} - present
-        if self.is_broken("always-sure") or self.is_broken("suspected-is-dead"):
-            return True
         return any(absent <= self.reports[place].vouched for place in places)
-
-    def _counted(self, present: AbstractSet[int], dead: AbstractSet[int]) -> View:
-        """The view whose members the rule counts: another one only where that is sabotaged."""
-        members = list(self.view.members)
-        if self.is_broken("dead-do-not-count"):
-            members = [member for member in members if member.incarnation not in dead]
-        if self.is_broken("half-without-oldest"):
-            members.sort(key=lambda member: member.incarnation not in present)
-        if self.is_broken("no-majority"):
-            members = [member for member in members if member.incarnation in present]
-        return replace(self.view, members=tuple(members))
 
     def loses_state(self, leaving: AbstractSet[int], dead: AbstractSet[int]) -> bool:
         """Whether all that have the state leave, while another that has it may live."""
@@ -97,7 +80,7 @@ class Attempt:
             report = self.reports.get(place)
             if report is not None and report.state and member.incarnation not in leaving | dead:
                 return False
-        return not (self.reset or self.is_broken("no-state-needed")) and any(
+        return not self.reset and any(
             place not in self.reports and not member.witness and member.incarnation not in dead
             for place, member in enumerate(self.view.members)
         )

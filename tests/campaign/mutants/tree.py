@@ -47,19 +47,9 @@ class Tree:
         if done.returncode:
             raise NoVerdict("it does not build:\n" + (done.stdout + done.stderr)[-2000:])
 
-    def fails(self, tests: Sequence[str]) -> str:
-        """Run these tests; returns what failed, "" if all pass. Raises NoVerdict."""
-        command = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests)
-        try:
-            done = _run(self.folder, *command, timeout=TESTS_MAX)
-        except subprocess.TimeoutExpired:
-            raise NoVerdict(f"the tests did not end within {TESTS_MAX:.0f} s") from None
-        if done.returncode in (0, 1):
-            failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
-            return " ".join(failed) or "failed" if done.returncode else ""
-        if done.returncode < 0:
-            return f"the tests ended by signal {-done.returncode}"
-        raise NoVerdict("the tests do not run:\n" + (done.stdout + done.stderr)[-2000:])
+    def fails(self, tests: Sequence[str], *, stop: bool = True) -> str:
+        """As the function `fails`, in this tree."""
+        return fails(self.folder, "pytest", tests=tests, stop=stop)
 
     @contextmanager
     def planted(self, mutant: Mutant) -> Iterator[None]:
@@ -90,6 +80,26 @@ class Tree:
         return [source, made, *source.parent.glob(name), *library]
 
 
+def fails(folder: Path, *program: str, tests: Sequence[str], stop: bool = True) -> str:
+    """Run tests in a folder; returns what failed, "" if all pass. Raises NoVerdict.
+
+    `program` is a module that takes arguments as pytest does, after arguments of its own; `stop`:
+    at the first failure.
+    """
+    options = ("-x",) if stop else ()
+    command = (sys.executable, "-m", *program, *options, "-q", "-p", "no:cacheprovider", *tests)
+    try:
+        done = _run(folder, *command, timeout=TESTS_MAX)
+    except subprocess.TimeoutExpired:
+        raise NoVerdict(f"the tests did not end within {TESTS_MAX:.0f} s") from None
+    if done.returncode in (0, 1):
+        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+        return " ".join(failed) or "failed" if done.returncode else ""
+    if done.returncode < 0:
+        return f"the tests ended by signal {-done.returncode}"
+    raise NoVerdict("the tests do not run:\n" + (done.stdout + done.stderr)[-2000:])
+
+
 def _run(
     folder: Path, *command: str, timeout: float | None = None
 ) -> subprocess.CompletedProcess[str]:
@@ -97,7 +107,12 @@ def _run(
     return subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "COLUMNS": "1000",  # so that what failed is said in whole lines
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -114,9 +114,6 @@ class Port:
     def mark(self, step: str) -> None:
         self.marks.append(step)
 
-    def is_broken(self, switch: str) -> bool:
-        return False
-
 
 class Group:
     """Some members, in one view, and the messages between them."""
