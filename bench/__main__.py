@@ -1,6 +1,6 @@
 """Measures all that needs no peers, and prints it as one table of bars and figures.
 
-Every figure stands beside a limit that was measured in the same run, in turns. The exit code is 1
+Every figure stands beside a limit that was measured in the same run, in interleaved rounds. The exit code is 1
 if a figure falls short of its bar by more than the noise. docs/performance.md says what each
 figure means.
 """

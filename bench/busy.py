@@ -18,7 +18,7 @@ from pathlib import Path
 
 from orcalike.bench import processes
 from orcalike.bench.busy_member import WORKER
-from orcalike.bench.harness import Lacking, Program, take_turns
+from orcalike.bench.harness import Lacking, Program, interleave
 from orcalike.bench.table import Bar, Row, compare, run_script, scaled
 
 HERE = Path(__file__).parent
@@ -68,14 +68,14 @@ def measure(quick: bool) -> list[Row]:
             latencies[where].append(statistics.quantiles(taken, n=100)[98])
             return statistics.median(taken)
 
-        seen = take_turns(
+        seen = interleave(
             effort.rounds, {"inside": lambda: see("inside"), "idle": lambda: see("idle")}
         )
 
         def wait(where: str) -> float:
             return float(program.ask(f"wait {where} {effort.waits}"))
 
-        waits = take_turns(
+        waits = interleave(
             effort.rounds, {"inside": lambda: wait("inside"), "outside": lambda: wait("outside")}
         )
     tails = {where: taken[-effort.rounds :] for where, taken in latencies.items()}

@@ -24,7 +24,7 @@ import orcalike as orca
 WRITER, WORKER = 0, 1
 GAPS = (0.0015, 0.0045)
 """Seconds between two writes that are to be seen: between these, at random."""
-TURNS_OF_LOOP = 1000
+STEPS_OF_LOOP = 1000
 """So many are run before the worker looks whether it is over."""
 BUSY_PROCESS = "print(flush=True)\nx = 0\nwhile True: x += 1"
 
@@ -59,12 +59,12 @@ class Scene:
 
     @orca.write
     def give(self, where: str) -> None:
-        """The next turn."""
+        """The next round."""
         self.orders.append(where)
 
     @orca.read
     def order(self, number: int) -> str:
-        """Where turn `number` is; waits until it is given."""
+        """Where round `number` is; waits until it is given."""
         return self.orders[number]
 
     @order.when
@@ -78,7 +78,7 @@ class Scene:
 
     @orca.read
     def await_begun(self, number: int) -> None:
-        """Wait until turn `number` has begun."""
+        """Wait until round `number` has begun."""
 
     @await_begun.when
     def _(self, number: int) -> bool:
@@ -86,17 +86,17 @@ class Scene:
 
     @orca.write
     def end(self) -> None:
-        """The turn is over."""
+        """The round is over."""
         self.ended += 1
 
     @orca.local
     def goes_on(self, number: int) -> bool:
-        """Whether turn `number` is not over here."""
+        """Whether round `number` is not over here."""
         return self.ended <= number
 
     @orca.read
     def await_end(self, number: int) -> None:
-        """Wait until turn `number` is over."""
+        """Wait until round `number` is over."""
 
     @await_end.when
     def _(self, number: int) -> bool:
@@ -135,13 +135,13 @@ class Stamp:
 
 
 def work(scene: Scene, number: int, where: str) -> None:
-    """The worker's turn."""
+    """The worker's round."""
     seen.latencies.clear()
     if where == "inside":
         scene.begin()
         x = 0
         while scene.goes_on(number):
-            for _ in range(TURNS_OF_LOOP):
+            for _ in range(STEPS_OF_LOOP):
                 x += 1
     elif where == "outside":
         with subprocess.Popen([sys.executable, "-c", BUSY_PROCESS], stdout=subprocess.PIPE) as it:
@@ -157,7 +157,7 @@ def work(scene: Scene, number: int, where: str) -> None:
 
 
 def direct(scene: Scene, stamp: Stamp) -> None:
-    """The writer: a turn for each line."""
+    """The writer: a round for each line."""
     for number, line in enumerate(sys.stdin):
         what, where, count = line.split()
         scene.give(where)

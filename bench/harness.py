@@ -1,7 +1,7 @@
-"""Taking turns: programs that are started once, and asked for figures again and again.
+"""Interleaved rounds: programs that are started once, and asked for figures again and again.
 
 The speed of a machine changes from second to second, so no figure stands alone: what is compared
-is measured in turns (A B A B), each round gives one ratio, and what counts is the median of these.
+is measured in interleaved rounds (A B A B), each round gives one ratio, and what counts is the median of these.
 """
 
 from __future__ import annotations
@@ -124,14 +124,14 @@ class Program:
         return total / 1e9
 
 
-def take_turns(
-    rounds: int, turns: Mapping[str, Callable[[], float]], warm_up: int = 1
+def interleave(
+    rounds: int, measures: Mapping[str, Callable[[], float]], warm_up: int = 1
 ) -> dict[str, list[float]]:
     """The samples by name; the first `warm_up` rounds are not among them."""
-    samples: dict[str, list[float]] = {name: [] for name in turns}
+    samples: dict[str, list[float]] = {name: [] for name in measures}
     for number in range(-warm_up, rounds):
-        for name, turn in turns.items():
-            sample = turn()
+        for name, measure in measures.items():
+            sample = measure()
             if number >= 0:
                 samples[name].append(sample)
     return samples

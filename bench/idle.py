@@ -59,7 +59,7 @@ class Sleepers:
     def __init__(self, program: Program) -> None:
         self.pids = list(processes.ranks(program).values())
 
-    def turn(self, seconds: float) -> tuple[float, float]:
+    def sample(self, seconds: float) -> tuple[float, float]:
         """Wake-ups a second of all threads, and of all but those that beat."""
         before = [processes.wakeups(pid) for pid in self.pids]
         began = time.monotonic()
@@ -82,7 +82,7 @@ def rows(kind: str, effort: Effort, *arguments: str) -> list[Row]:
         program.ask("wait 1")
         sleepers = Sleepers(program)
         time.sleep(effort.seconds / 2)  # what they did is over
-        taken = [sleepers.turn(effort.seconds) for _ in range(effort.rounds)]
+        taken = [sleepers.sample(effort.seconds) for _ in range(effort.rounds)]
     everything, others = ([sample[i] for sample in taken] for i in (0, 1))
     beats, looks = ([each] * effort.rounds for each in expected())
     return [

@@ -1,6 +1,6 @@
 """Measures invocations: reads, writes that wait, writes that do not, on 1 to 4 members.
 
-Every figure stands beside a limit that is measured in the same run, in turns: the same method of
+Every figure stands beside a limit that is measured in the same run, in interleaved rounds: the same method of
 a plain class, a ping-pong in C or on uvloop by the same way, the plain Python call of the operation.
 What waits is pinned to one core, as are its limits; what does not wait has all cores.
 docs/performance.md says what each figure means.
@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from orcalike.bench.harness import Lacking, Program, take_turns
+from orcalike.bench.harness import Lacking, Program, interleave
 from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 
@@ -38,7 +38,7 @@ class Effort:
     rounds: int
     calls: int
     waits: int
-    bursts: int  # of each member, in one turn
+    bursts: int  # of each member, in one round
 
 
 FULL = Effort(rounds=9, calls=1_000_000, waits=3000, bursts=200_000)
@@ -106,7 +106,7 @@ class Bench:
 
     def call(self, what: str, name: str, bar: Bar, beside: str = "plain class") -> Row:
         """The same statement on a shared object and on a plain one."""
-        samples = take_turns(
+        samples = interleave(
             self.effort.rounds,
             {side: self.timed(f"{side}_{name}") for side in ("shared", "plain")},
         )
@@ -114,7 +114,7 @@ class Bench:
         return compare(what, self.members, "ns", ours, beside, theirs, bar)
 
     def timed(self, kind: str) -> Callable[[], float]:
-        """A turn of rank 0 alone."""
+        """A round of rank 0 alone."""
         return lambda: float(self.threads.ask(f"{kind} {self.effort.calls}"))
 
     # Writes that wait.
@@ -122,16 +122,16 @@ class Bench:
     def waits(self) -> list[Row]:
         """A write from a thread and from a coroutine, beside the shortest way there and back."""
         count, c = self.effort.waits, self.c
-        turns = {
+        measures = {
             "thread": lambda: float(self.threads.ask(f"wait {count}")),
             "coroutine": lambda: float(self.loop.ask(f"wait {count}")),
             "echo": lambda: float(self.echo.ask(count)),
         }
         if c is not None:
-            turns["c"] = lambda: float(c.ask(count))
+            measures["c"] = lambda: float(c.ask(count))
         taken = {
             name: scaled(samples, 1e6)
-            for name, samples in take_turns(self.effort.rounds, turns).items()
+            for name, samples in interleave(self.effort.rounds, measures).items()
         }
         n, judged = self.members, self.members in (1, 3)
         bars = (Bar(1.5, 1.15), Bar(1.4, 1.0)) if judged else (None, None)
@@ -149,7 +149,7 @@ class Bench:
         """Writes of all members at once: their core time, and how many a second."""
         kinds = ("int", "str_int", "list", "dict", "uvloop")
         costs: dict[str, list[float]] = {kind: [] for kind in kinds}
-        samples = take_turns(
+        samples = interleave(
             self.effort.rounds,
             {
                 "add": self.timed("plain_add"),

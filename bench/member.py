@@ -36,7 +36,7 @@ STATEMENTS = {
 
 @orca.shared
 class Desk:
-    """The turns that all members take part in, and when each of them did."""
+    """The rounds that all members take part in, and when each of them did."""
 
     def __init__(self) -> None:
         self.orders: list[tuple[str, int]] = []
@@ -44,13 +44,13 @@ class Desk:
 
     @orca.write
     def give(self, kind: str, count: int) -> None:
-        """The next turn."""
+        """The next round."""
         self.spans[len(self.orders)] = []
         self.orders.append((kind, count))
 
     @orca.read
     def order(self, number: int) -> tuple[str, int]:
-        """What turn `number` is; waits until it is given."""
+        """What round `number` is; waits until it is given."""
         return self.orders[number]
 
     @order.when
@@ -59,7 +59,7 @@ class Desk:
 
     @orca.write
     def report(self, number: int, began: float, ended: float) -> None:
-        """A member has had its turn."""
+        """A member has had its round."""
         self.spans[number].append((began, ended))
 
     @orca.read
@@ -75,7 +75,7 @@ class Desk:
 
 
 def alone(kind: str, count: int, shared: Shared) -> float | None:
-    """A turn that takes rank 0 and nothing else; None if `kind` is none of these."""
+    """A round that takes rank 0 and nothing else; None if `kind` is none of these."""
     side, _, name = kind.partition("_")
     if side not in ("plain", "shared"):
         return None
@@ -160,7 +160,7 @@ def burst(group: orca.Group, shared: Shared, kind: str, count: int) -> tuple[flo
 
 
 def direct(desk: Desk, shared: Shared) -> None:
-    """Rank 0: take turns alone until one comes that is for all, and order that."""
+    """Rank 0: have rounds alone until one comes that is for all, and order that."""
     while True:
         kind, count = next_order(sys.stdin.readline())
         if kind == "wait":

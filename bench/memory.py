@@ -20,8 +20,8 @@ from orcalike.bench.table import Bar, Row, compare, run_script
 HERE = Path(__file__).parent
 MEMBERS = 3
 BARE = "import sys, uvloop\nfor line in sys.stdin: print(1, flush=True)"
-TURNS = 10
-"""The writes are cut into so many turns."""
+ROUNDS = 10
+"""The writes are cut into so many rounds."""
 
 EXAMPLES = """\
 examples:
@@ -58,8 +58,8 @@ def measure(quick: bool) -> list[Row]:
         program.ask(f"int {effort.warm_up // MEMBERS}")
         beside = [processes.memory(interpreter.process.pid) for interpreter in bare]
         before = [processes.memory(pid) for pid in pids]
-        for _ in range(TURNS):
-            program.ask(f"int {effort.writes // TURNS // MEMBERS}")
+        for _ in range(ROUNDS):
+            program.ask(f"int {effort.writes // ROUNDS // MEMBERS}")
         after = [processes.memory(pid) for pid in pids]
     return [
         compare(

@@ -1,6 +1,6 @@
 """Measures what resilience costs: writes of degree 0, 1, 2 and "majority", and the fast path before.
 
-The degrees take turns, each beside r = 0. With `--before` the fast path of r = 0 is measured
+The degrees are measured in interleaved rounds, each beside r = 0. With `--before` the fast path of r = 0 is measured
 beside that of another checkout, built in place: both run the same programs of this folder.
 What waits is pinned to one core; what does not wait has all cores.
 docs/resilience.md has the figures.
@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from orcalike.bench.harness import Program, take_turns
+from orcalike.bench.harness import Program, interleave
 from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 
 HERE = Path(__file__).parent
@@ -34,11 +34,11 @@ examples:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured. Many short turns: the machine's speed changes all the time."""
+    """How much is measured. Many short rounds: the machine's speed changes all the time."""
 
     rounds: int
     waits: int
-    bursts: int  # of each member, in one turn
+    bursts: int  # of each member, in one round
     calls: int
 
 
@@ -56,8 +56,8 @@ def start(stack: ExitStack, members: int, *arguments: str, checkout: Path | None
     return program
 
 
-class Turns:
-    """Programs of one size of group that take turns; the samples are by their names."""
+class Rounds:
+    """Programs of one size of group that are measured in interleaved rounds; the samples are by their names."""
 
     def __init__(self, members: int, effort: Effort, programs: dict[str, Program]) -> None:
         self.members = members
@@ -69,22 +69,22 @@ class Turns:
         """What rank 0 does alone, or waits for: pinned to one core."""
         for program in self.programs.values():
             program.run_on({max(self.cores)})
-        turns = {
+        measures = {
             name: lambda program=program: float(program.ask(f"{kind} {count}"))
             for name, program in self.programs.items()
         }
-        return take_turns(self.effort.rounds, turns)
+        return interleave(self.effort.rounds, measures)
 
     def bursts(self) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
         """Writes a second of all members together, and core time of each at each member."""
         core: dict[str, list[float]] = {name: [] for name in self.programs}
         for program in self.programs.values():
             program.run_on(self.cores)
-        turns = {
+        measures = {
             name: lambda name=name, program=program: self._burst(program, core[name])
             for name, program in self.programs.items()
         }
-        taken = take_turns(self.effort.rounds, turns)
+        taken = interleave(self.effort.rounds, measures)
         rates = {name: [1 / seconds for seconds in samples] for name, samples in taken.items()}
         return rates, {name: samples[-self.effort.rounds :] for name, samples in core.items()}
 
@@ -101,14 +101,14 @@ def degrees(members: int, effort: Effort, *, bursts: bool) -> list[Row]:
     rows = []
     with ExitStack() as stack:
         programs = {it: start(stack, members, f"--resilience={it}") for it in DEGREES}
-        waits = Turns(members, effort, programs).alone("wait", effort.waits)
+        waits = Rounds(members, effort, programs).alone("wait", effort.waits)
         none = scaled(waits["0"], 1e6)
         for it in DEGREES[1:]:
             what, bar = f"write that waits, r = {it}", Bar(1.6, 1.3) if it == "1" else None
             rows.append(compare(what, members, "us", scaled(waits[it], 1e6), "r = 0", none, bar))
         if bursts:
             both = {it: programs[it] for it in ("0", "1")}
-            rates, _ = Turns(members, effort, both).bursts()
+            rates, _ = Rounds(members, effort, both).bursts()
             what, bar = "rate, no wait, r = 1", Bar(0.85, 0.95, at_least=True)
             rows.append(compare(what, members, "/s", rates["1"], "r = 0", rates["0"], bar))
     return rows
@@ -122,16 +122,16 @@ def fast_path(members: int, effort: Effort, before: Path, *, bursts: bool) -> li
         programs = {
             name: start(stack, members, checkout=checkout) for name, checkout in sides.items()
         }
-        turns = Turns(members, effort, programs)
+        rounds = Rounds(members, effort, programs)
 
         def row(what: str, unit: str, samples: dict[str, list[float]], factor: float) -> Row:
             now, then = (scaled(samples[name], factor) for name in sides)
             return compare(what, members, unit, now, "before", then, Bar(1.10))
 
-        rows.append(row("write that waits", "us", turns.alone("wait", effort.waits), 1e6))
+        rows.append(row("write that waits", "us", rounds.alone("wait", effort.waits), 1e6))
         if bursts:
-            rows.append(row("read", "ns", turns.alone("shared_read", effort.calls), 1e9))
-            _, core = turns.bursts()
+            rows.append(row("read", "ns", rounds.alone("shared_read", effort.calls), 1e9))
+            _, core = rounds.bursts()
             rows.append(row("core time of a write, no wait", "ns", core, 1e9))
     return rows
 

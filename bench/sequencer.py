@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orcalike.bench import processes
-from orcalike.bench.harness import Program, take_turns
+from orcalike.bench.harness import Program, interleave
 from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.table import Bar, Row, compare, run_script
 
@@ -46,14 +46,14 @@ QUICK = Effort(rounds=2, packets=200)
 
 
 def cost(program: Program, order: object, pid: int, packets: int) -> Callable[[], float]:
-    """A turn: microseconds of core time that a packet costs that process."""
+    """A round: microseconds of core time that a packet costs that process."""
 
-    def turn() -> float:
+    def sample() -> float:
         before = processes.core_seconds(pid)
         program.ask(order)
         return (processes.core_seconds(pid) - before) / packets * 1e6
 
-    return turn
+    return sample
 
 
 def middle(program: Program) -> int:
@@ -79,12 +79,12 @@ def take(effort: Effort) -> dict[str, list[float]]:
         for it in (program, *limits.values()):
             it.run_on(core)
         witness = processes.ranks(program)[processes.WITNESS]
-        turns = {}
+        measures = {}
         for size, limit in limits.items():
             count = effort.packets
-            turns[f"ours {size}"] = cost(program, f"text:{size} {count}", witness, count)
-            turns[f"theirs {size}"] = cost(limit, count, middle(limit), count)
-        return take_turns(effort.rounds, turns)
+            measures[f"ours {size}"] = cost(program, f"text:{size} {count}", witness, count)
+            measures[f"theirs {size}"] = cost(limit, count, middle(limit), count)
+        return interleave(effort.rounds, measures)
 
 
 def measure(quick: bool) -> list[Row]:

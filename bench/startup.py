@@ -1,6 +1,6 @@
 """Measures what it costs to begin: `import orcalike`, and `orcalike run` of an empty program.
 
-Both beside the bare interpreter with nothing to do, in turns. What is judged is how much more it
+Both beside the bare interpreter with nothing to do, in interleaved rounds. What is judged is how much more it
 takes, in time that passes: `orcalike run -n 4` starts six processes and ends them again. All runs
 find byte code, as those of an installed package do, which the first round leaves in a folder.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orcalike.bench.harness import BenchError, take_turns
+from orcalike.bench.harness import BenchError, interleave
 from orcalike.bench.table import Bar, Row, compare, run_script, scaled
 
 MEMBERS = 4
@@ -41,18 +41,18 @@ QUICK = Effort(rounds=2, runs=1)
 
 
 def timed(byte_code: Path, *command: str | Path) -> Callable[[], float]:
-    """A turn: the seconds from the start of a program to its end."""
+    """A round: the seconds from the start of a program to its end."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(byte_code)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
-    def turn() -> float:
+    def sample() -> float:
         began = time.monotonic()
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, check=False, env=environment)
         if ended.returncode:
             raise BenchError(f"{' '.join(map(str, command))}: exit code {ended.returncode}")
         return time.monotonic() - began
 
-    return turn
+    return sample
 
 
 def measure(quick: bool) -> list[Row]:
@@ -63,14 +63,14 @@ def measure(quick: bool) -> list[Row]:
         empty.touch()
         python = sys.executable
         run = [python, "-m", "orcalike", "run", "--quiet", "-n", str(MEMBERS)]
-        imports = take_turns(
+        imports = interleave(
             effort.rounds,
             {
                 "import": timed(byte_code, python, "-c", "import orcalike"),
                 "bare": timed(byte_code, python, "-c", ""),
             },
         )
-        runs = take_turns(
+        runs = interleave(
             effort.runs,
             {
                 "run": timed(byte_code, *run, empty),

@@ -1,6 +1,6 @@
 """Measures what comparing states costs: writes with digests of states, beside `ORCALIKE_CHECK=none`.
 
-Both groups run the same program in turns. What is compared is the time that all their processes have
+Both groups run the same program in interleaved rounds. What is compared is the time that all their processes have
 had a core for, the sequencer's too: it hardly changes with what else the machine does, where the time
 on the wall does. What a write costs besides (to note that its object was written) is in both.
 docs/performance.md has the figures, and those of looks at larger states (`--looks`).
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orcalike.bench.harness import Program, take_turns
+from orcalike.bench.harness import Program, interleave
 from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 from orcalike.runtime.digests import (
     LOOK_VALUES,
@@ -44,11 +44,11 @@ examples:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured. Looks and reports come at their own times: all turns have their part."""
+    """How much is measured. Looks and reports come at their own times: all rounds have their part."""
 
     rounds: int
     waits: int
-    bursts: int  # of each member, in one turn
+    bursts: int  # of each member, in one round
 
 
 FULL = Effort(rounds=25, waits=8_000, bursts=200_000)
@@ -73,11 +73,11 @@ def rows(effort: Effort) -> list[Row]:
         for program in programs.values():
             program.ask("wait 1")  # it is up
             program.run_on({max(cores)})
-        waits = turns(programs, effort, f"wait {effort.waits}", effort.waits, 1e6)
+        waits = interleaved(programs, effort, f"wait {effort.waits}", effort.waits, 1e6)
         for program in programs.values():
             program.run_on(cores)
         applied = effort.bursts * MEMBERS**2
-        bursts = turns(programs, effort, f"int {effort.bursts}", applied, 1e9)
+        bursts = interleaved(programs, effort, f"int {effort.bursts}", applied, 1e9)
     beside, what = "states not compared", "{}, core time"
     return [
         compare(
@@ -89,12 +89,12 @@ def rows(effort: Effort) -> list[Row]:
     ]
 
 
-def turns(
+def interleaved(
     programs: dict[str, Program], effort: Effort, order: str, count: int, factor: float
 ) -> dict[str, list[float]]:
     """Core time of all processes for each of `count` operations, by program."""
 
-    def turn(program: Program) -> Callable[[], float]:
+    def sample(program: Program) -> Callable[[], float]:
         def take() -> float:
             before = program.core_seconds()
             program.ask(order)
@@ -102,7 +102,7 @@ def turns(
 
         return take
 
-    taken = take_turns(effort.rounds, {name: turn(it) for name, it in programs.items()})
+    taken = interleave(effort.rounds, {name: sample(it) for name, it in programs.items()})
     return {name: scaled(samples, factor) for name, samples in taken.items()}
 
 
@@ -130,10 +130,10 @@ def look_at_states() -> str:
         states = [make() for _ in range(count)]
         most = LOOKS * VALUES_MAX // max(count, LOOKS) if count > LOOKS + 1 else VALUES_MAX
         best, values = float("inf"), 0
-        for turn in range(ROUNDS):
+        for number in range(ROUNDS):
             began, values = time.thread_time_ns(), 0
             for state in states:
-                look = Look(codec, most, turn)
+                look = Look(codec, most, number)
                 look.digest_of_values(state)
                 values += look.values + LOOK_VALUES
             best = min(best, time.thread_time_ns() - began)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orcalike.bench.harness import Program, take_turns
+from orcalike.bench.harness import Program, interleave
 from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.table import Row, compare, run_script, scaled
 
@@ -54,7 +54,7 @@ def measure(quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         pingpong: list[str | Path] = [compiled(Path(folder)), str(MEMBERS), str(FRAME)]
         count = effort.waits
-        samples = take_turns(
+        samples = interleave(
             effort.starts,
             {
                 "ours": lambda: started(member, "wait 100", f"wait {count}"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from orcalike.bench.papers.groups import Effort, asking, in_turns, of_kind, pin, start
+from orcalike.bench.papers.groups import Effort, asking, interleave_keys, of_kind, pin, start
 from orcalike.bench.papers.shapes import Curve, Shape
 
 NUMBERS = ("A61",)
@@ -19,12 +19,12 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
     with ExitStack() as stack:
         groups = {n - 1: start(stack, n, f"--resilience={n - 1}") for n in effort.members}
         pin(list(groups.values()))
-        turns = {
+        measures = {
             (kind, r): asking(group, f"{kind} {effort.calls}")
             for r, group in groups.items()
             for kind in ("sure", "write")
         }
-        samples = in_turns(effort.many_rounds, turns)
+        samples = interleave_keys(effort.many_rounds, measures)
     sure = Curve.of("degree r", of_kind(samples, "sure"), 1e6)
     none = Curve.of("degree 0, the same group", of_kind(samples, "write"), 1e6)
     extra = {mine.x: mine.y - other.y for mine, other in zip(sure.points, none.points, strict=True)}

@@ -12,7 +12,7 @@ from orcalike.bench.papers.groups import (
     Effort,
     asking,
     compile_limit,
-    in_turns,
+    interleave_keys,
     of_kind,
     pin,
     start,
@@ -32,13 +32,13 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
         groups = {n: start(stack, n) for n in effort.members}
         limits = {n: start_limit(stack, pingpong, n, 0) for n in effort.members}
         pin([*groups.values(), *limits.values()])
-        turns = {
+        measures = {
             (size, n): asking(group, f"send:{size} {effort.calls}")
             for n, group in groups.items()
             for size in effort.sizes
         }
-        turns |= {(-1, n): asking(limit, str(effort.calls)) for n, limit in limits.items()}
-        samples = in_turns(effort.rounds, turns)
+        measures |= {(-1, n): asking(limit, str(effort.calls)) for n, limit in limits.items()}
+        samples = interleave_keys(effort.rounds, measures)
     curves = {size: Curve.of(f"{size} bytes", of_kind(samples, size), 1e6) for size in effort.sizes}
     c = Curve.of("C, 0 bytes", of_kind(samples, -1), 1e6)
     zero = curves[0]

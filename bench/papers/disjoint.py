@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from orcalike.bench.harness import Program
-from orcalike.bench.papers.groups import Effort, in_turns, start
+from orcalike.bench.papers.groups import Effort, interleave_keys, start
 from orcalike.bench.papers.shapes import Curve, Shape
 
 NUMBERS = ("A60",)
@@ -16,7 +16,7 @@ GROUPS = {2: 5, 4: 4, 8: 2}
 
 
 def measure(effort: Effort) -> tuple[Shape, ...]:
-    """Messages of 0 bytes a second, of all groups together; each size of group has its turn."""
+    """Messages of 0 bytes a second, of all groups together; each size of group has its round."""
     sizes = {size: count for size, count in GROUPS.items() if size <= max(effort.members)}
     curves = [_curve(effort, size, count) for size, count in sizes.items()]
     return (
@@ -45,19 +45,19 @@ def _curve(effort: Effort, size: int, count: int) -> Curve:
         pool = stack.enter_context(ThreadPoolExecutor(count))  # left last: it waits for answers
         groups = [start(stack, size) for _ in range(count)]
         calls = max(2, 4 * effort.calls // size)
-        turns = {k: _together(pool, groups[:k], size, calls) for k in range(1, count + 1)}
-        samples = in_turns(effort.rounds, turns)
+        measures = {k: _together(pool, groups[:k], size, calls) for k in range(1, count + 1)}
+        samples = interleave_keys(effort.rounds, measures)
     return Curve.of(f"groups of {size}", {float(k): taken for k, taken in samples.items()})
 
 
 def _together(
     pool: ThreadPoolExecutor, groups: Sequence[Program], size: int, calls: int
 ) -> Callable[[], float]:
-    """A turn: the messages of all groups by the time of the slowest, all of them asked at once."""
+    """A round: the messages of all groups by the time of the slowest, all of them asked at once."""
     order = f"sends:0:{size} {calls}"
 
-    def turn() -> float:
+    def sample() -> float:
         seconds = pool.map(lambda group: float(group.ask(order)), groups)
         return len(groups) / max(seconds)
 
-    return turn
+    return sample

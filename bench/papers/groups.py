@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from orcalike.bench.harness import Program, take_turns
+from orcalike.bench.harness import Program, interleave
 from orcalike.bench.pingpong import compiled
 
 HERE = Path(__file__).parent
@@ -23,14 +23,14 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured; each turn is short, since the machine's speed changes all the time."""
+    """How much is measured; each round is short, since the machine's speed changes all the time."""
 
     rounds: int
     """Of what takes long; what waits in small groups gets `many_rounds`."""
     calls: int
-    """Of one member, one after the other, in one turn."""
+    """Of one member, one after the other, in one round."""
     posts: int
-    """Of one member that does not wait, in one turn."""
+    """Of one member that does not wait, in one round."""
     members: tuple[int, ...]
     """The sizes of group."""
     sizes: tuple[int, ...] = (0, 1024, 4096, 8000)
@@ -38,7 +38,7 @@ class Effort:
 
     @property
     def many_rounds(self) -> int:
-        """Of experiments whose turns take some ms."""
+        """Of experiments whose rounds take some ms."""
         return 3 * self.rounds if self.rounds > 1 else 1
 
 
@@ -83,15 +83,17 @@ def pin(programs: Sequence[Program]) -> None:
         program.run_on({max(os.sched_getaffinity(0))})
 
 
-def in_turns(rounds: int, turns: Mapping[Key, Callable[[], float]]) -> dict[Key, list[float]]:
-    """`take_turns`, with keys of any kind."""
-    named = {str(number): turn for number, turn in enumerate(turns.values())}
-    samples = take_turns(rounds, named)
-    return dict(zip(turns, samples.values(), strict=True))
+def interleave_keys(
+    rounds: int, measures: Mapping[Key, Callable[[], float]]
+) -> dict[Key, list[float]]:
+    """`interleave`, with keys of any kind."""
+    named = {str(number): measure for number, measure in enumerate(measures.values())}
+    samples = interleave(rounds, named)
+    return dict(zip(measures, samples.values(), strict=True))
 
 
 def asking(program: Program, order: str) -> Callable[[], float]:
-    """A turn: the seconds that a program answers."""
+    """A round: the seconds that a program answers."""
     return lambda: float(program.ask(order))
 
 

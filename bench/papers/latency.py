@@ -11,7 +11,7 @@ from orcalike.bench.papers.groups import (
     Effort,
     asking,
     compile_limit,
-    in_turns,
+    interleave_keys,
     of_kind,
     pin,
     start,
@@ -29,9 +29,9 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
         groups = {n: start(stack, n) for n in effort.members}
         limits = {n: start_limit(stack, pingpong, n, 0) for n in effort.members}
         pin([*groups.values(), *limits.values()])
-        turns = {("write", n): asking(it, f"write {effort.calls}") for n, it in groups.items()}
-        turns |= {("c", n): asking(limit, str(effort.calls)) for n, limit in limits.items()}
-        samples = in_turns(effort.many_rounds, turns)
+        measures = {("write", n): asking(it, f"write {effort.calls}") for n, it in groups.items()}
+        measures |= {("c", n): asking(limit, str(effort.calls)) for n, limit in limits.items()}
+        samples = interleave_keys(effort.many_rounds, measures)
     return (
         Shape(
             "D23",

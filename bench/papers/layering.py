@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from orcalike.bench.papers.groups import Effort, asking, in_turns, of_kind, pin, start
+from orcalike.bench.papers.groups import Effort, asking, interleave_keys, of_kind, pin, start
 from orcalike.bench.papers.shapes import Curve, Shape
 
 NUMBERS = ("H86",)
@@ -33,7 +33,7 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
             for k in times
         }
         pin(list(groups.values()))
-        samples = in_turns(
+        samples = interleave_keys(
             effort.many_rounds,
             {key: asking(it, f"write {effort.calls}") for key, it in groups.items()},
         )

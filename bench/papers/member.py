@@ -140,7 +140,7 @@ class Worker:
         return began, time.monotonic()
 
     def direct(self) -> None:
-        """Rank 0: take turns alone until one comes that is for all, and order that."""
+        """Rank 0: have rounds alone until one comes that is for all, and order that."""
         while True:
             kind, count = next_order(sys.stdin.readline())
             seconds = self.alone(kind, count)

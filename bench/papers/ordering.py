@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from orcalike.bench.papers.groups import Effort, asking, in_turns, of_kind, pin
+from orcalike.bench.papers.groups import Effort, asking, interleave_keys, of_kind, pin
 from orcalike.bench.papers.rounds import LARGEST, LOOSE, start_rounds
 from orcalike.bench.papers.shapes import Curve, Shape
 
@@ -34,12 +34,12 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
             for n in members
         }
         pin(list(groups.values()))
-        turns = {
+        measures = {
             (name, n): asking(groups[layers, n], f"{kind} {effort.calls}")
             for name, (layers, kind) in kinds.items()
             for n in members
         }
-        samples = in_turns(effort.rounds, turns)
+        samples = interleave_keys(effort.rounds, measures)
     curves = {name: Curve.of(name, of_kind(samples, name), 1e6) for name in kinds}
     total, fifo = curves["TOTAL, all send"], curves["FIFO, all send"]
     each = ", ".join(

@@ -11,7 +11,7 @@ import os
 from contextlib import ExitStack
 
 from orcalike.bench.harness import Program
-from orcalike.bench.papers.groups import Effort, asking, in_turns, of_kind, pin, start
+from orcalike.bench.papers.groups import Effort, asking, interleave_keys, of_kind, pin, start
 from orcalike.bench.papers.shapes import Curve, Shape
 
 NUMBERS = ("H91", "H94")
@@ -47,12 +47,12 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
 
 
 def _times(effort: Effort, groups: dict[int, Program]) -> Shape:
-    turns = {
+    measures = {
         (name, n): asking(group, f"all:{k}:{size} {max(2, effort.calls // k)}")
         for n, group in groups.items()
         for name, (k, size) in SHAPES.items()
     }
-    samples = in_turns(effort.rounds, turns)
+    samples = interleave_keys(effort.rounds, measures)
     curves = {
         name: Curve.of(f"k = {k}, s = {size}: {name}", of_kind(samples, name), 1e6)
         for name, (k, size) in SHAPES.items()
@@ -78,12 +78,12 @@ def _times(effort: Effort, groups: dict[int, Program]) -> Shape:
 
 def _throughput(effort: Effort, groups: dict[tuple[str, int], Program]) -> Shape:
     ks = PER_ROUND if effort.rounds > 1 else PER_ROUND[:2]
-    turns = {
+    measures = {
         ((kind, n), k): asking(group, f"all:{k}:1 {max(2, 2 * effort.calls // (k + n))}")
         for (kind, n), group in groups.items()
         for k in ks
     }
-    samples = in_turns(effort.rounds, turns)
+    samples = interleave_keys(effort.rounds, measures)
 
     def curve(kind: str, n: int) -> Curve:
         times = of_kind(samples, (kind, n))

@@ -8,7 +8,7 @@ Each line of the input, `KIND COUNT`, asks for so many rounds; the answer is the
                   that the others cast
     one:K:SIZE    in each round one member casts, the next one in the next round; all others wait
 
-What the turns are goes through a second group, of objects.
+What the rounds are goes through a second group, of objects.
 """
 
 from __future__ import annotations

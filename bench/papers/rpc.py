@@ -15,7 +15,7 @@ from orcalike.bench.papers.groups import (
     Effort,
     asking,
     compile_limit,
-    in_turns,
+    interleave_keys,
     of_kind,
     pin,
     start,
@@ -35,12 +35,12 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
         limits = {size: start_limit(stack, pingpong, 1, size) for size in effort.sizes}
         pin([group, call, *limits.values()])
         count = effort.calls
-        turns = {("write", 0): asking(group, f"write {count}")}
+        measures = {("write", 0): asking(group, f"write {count}")}
         for size in effort.sizes:
-            turns["send", size] = asking(group, f"send:{size} {count}")
-            turns["rpc", size] = asking(call, f"{size} {count}")
-            turns["c", size] = asking(limits[size], str(count))
-        samples = in_turns(effort.many_rounds, turns)
+            measures["send", size] = asking(group, f"send:{size} {count}")
+            measures["rpc", size] = asking(call, f"{size} {count}")
+            measures["c", size] = asking(limits[size], str(count))
+        samples = interleave_keys(effort.many_rounds, measures)
 
     def curve(name: str, kind: str) -> Curve:
         return Curve.of(name, of_kind(samples, kind), 1e6)

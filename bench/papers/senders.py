@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from orcalike.bench.papers.groups import Effort, asking, in_turns, of_kind, start
+from orcalike.bench.papers.groups import Effort, asking, interleave_keys, of_kind, start
 from orcalike.bench.papers.shapes import Curve, Shape
 
 NUMBERS = ("D24",)
@@ -21,12 +21,12 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
     members = min(MEMBERS, max(effort.members))
     with ExitStack() as stack:
         group = start(stack, members)
-        turns = {
+        measures = {
             (kind, senders): asking(group, f"{kind}:{senders} {calls // senders}")
             for senders in range(1, members + 1)
             for kind, calls in (("writes", 8 * effort.calls), ("posts", effort.posts))
         }
-        samples = in_turns(effort.rounds, turns)
+        samples = interleave_keys(effort.rounds, measures)
     rates = {key: [1 / seconds for seconds in taken] for key, taken in samples.items()}
     return (
         Shape(

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from orcalike.bench.harness import BenchError, Program
-from orcalike.bench.papers.groups import Effort, in_turns, of_kind, start
+from orcalike.bench.papers.groups import Effort, interleave_keys, of_kind, start
 from orcalike.bench.papers.shapes import Curve, Shape
 
 NUMBERS = ("A57",)
@@ -34,12 +34,12 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
     """Core us of the sequencer for each message, over its size, all members sending."""
     with ExitStack() as stack:
         groups = {n: start(stack, n) for n in effort.members}
-        turns = {
+        measures = {
             (n, size): spent(group, n, size, max(2, 4 * effort.calls // n))
             for n, group in groups.items()
             for size in effort.sizes
         }
-        samples = in_turns(effort.rounds, turns)
+        samples = interleave_keys(effort.rounds, measures)
     curves = tuple(Curve.of(f"{n} members", of_kind(samples, n), 1e6) for n in effort.members)
     first = curves[0].points[0].y
     return (
@@ -67,12 +67,12 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
 
 
 def spent(group: Program, members: int, size: int, count: int) -> Callable[[], float]:
-    """A turn: the sequencer's core seconds for one message."""
+    """A round: the sequencer's core seconds for one message."""
     threads = witness_of(group)
 
-    def turn() -> float:
+    def sample() -> float:
         before = core_seconds(threads)
         group.ask(f"sends:{size}:{members} {count}")
         return (core_seconds(threads) - before) / (members * count)
 
-    return turn
+    return sample

@@ -30,12 +30,12 @@ class Board:
 
     @orca.write
     def put(self, number: int, tally: dict[str, float]) -> None:
-        """Of turn `number`."""
+        """Of round `number`."""
         self.tallies[number] = tally
 
     @orca.read
     def tally(self, number: int) -> dict[str, float]:
-        """Of turn `number`; waits until it is there."""
+        """Of round `number`; waits until it is there."""
         return self.tallies[number]
 
     @tally.when

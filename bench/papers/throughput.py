@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from orcalike.bench.papers.groups import Effort, asking, in_turns, of_kind, start
+from orcalike.bench.papers.groups import Effort, asking, interleave_keys, of_kind, start
 from orcalike.bench.papers.shapes import Curve, Shape
 
 NUMBERS = ("A56",)
@@ -14,17 +14,17 @@ def measure(effort: Effort) -> tuple[Shape, ...]:
     """Messages a second of all members together, on all cores."""
     with ExitStack() as stack:
         groups = {n: start(stack, n) for n in effort.members}
-        turns = {}
+        measures = {}
         for n, group in groups.items():
             count = max(2, 4 * effort.calls // n)
             for size in effort.sizes:
-                turns[f"{size} bytes", n] = asking(group, f"sends:{size}:{n} {count}")
-            turns["null writes that wait", n] = asking(group, f"writes:{n} {count}")
-            turns["null writes that do not", n] = asking(group, f"posts:{n} {effort.posts // n}")
-        samples = in_turns(effort.rounds, turns)
+                measures[f"{size} bytes", n] = asking(group, f"sends:{size}:{n} {count}")
+            measures["null writes that wait", n] = asking(group, f"writes:{n} {count}")
+            measures["null writes that do not", n] = asking(group, f"posts:{n} {effort.posts // n}")
+        samples = interleave_keys(effort.rounds, measures)
     curves = {
         kind: Curve.of(kind, {x: [1 / s for s in taken] for x, taken in of_kind(samples, kind).items()})
-        for kind in dict.fromkeys(kind for kind, _ in turns)
+        for kind in dict.fromkeys(kind for kind, _ in measures)
     }  # fmt: skip
     *sends, waits, posts = curves.values()
     return (

@@ -1,7 +1,7 @@
 """Measures orcalike beside what people would use instead: Manager, Redis, Ray, Dask, PySyncObj, JGroups.
 
 Each is set up for speed, as its documentation says, with 3 members; what is not installed is skipped,
-and said. Every figure is taken in turns with orcalike's, and every ratio says how many times faster
+and said. Every figure is taken in interleaved rounds with orcalike's, and every ratio says how many times faster
 orcalike is. What waits is pinned to one core, on both sides; what does not wait has all cores.
 """
 
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from orcalike.bench.peers.catalogue import PEERS
-from orcalike.bench.peers.turns import FULL, QUICK, measure
+from orcalike.bench.peers.rounds import FULL, QUICK, measure
 from orcalike.bench.table import add_options, report
 
 NAMES = list(dict.fromkeys(peer.name for peer in PEERS))

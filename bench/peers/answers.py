@@ -34,7 +34,7 @@ STARTS_WITHIN = 30.0
 
 SET_PDEATHSIG = 1
 
-Turns = Mapping[str, Callable[[int], float]]
+Measures = Mapping[str, Callable[[int], float]]
 """By kind: from a count to the seconds of one operation."""
 
 Span = tuple[float, float]
@@ -56,7 +56,7 @@ class Counter:
         return self.value
 
 
-def serve(opened: AbstractContextManager[Turns]) -> None:
+def serve(opened: AbstractContextManager[Measures]) -> None:
     """Answer the lines of the input, until it ends.
 
     Standard output is for answers only: what libraries print there goes to standard error.
@@ -64,10 +64,10 @@ def serve(opened: AbstractContextManager[Turns]) -> None:
     end_cleanly()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    with opened as turns:
+    with opened as measures:
         for line in sys.stdin:
             kind, count = line.split()
-            print(repr(turns[kind](int(count))), file=answers, flush=True)
+            print(repr(measures[kind](int(count))), file=answers, flush=True)
 
 
 def end_cleanly() -> None:

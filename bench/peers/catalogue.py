@@ -1,4 +1,4 @@
-"""The peers: what each is called, what it needs, and how much of it fits a turn."""
+"""The peers: what each is called, what it needs, and how much of it fits a round."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orcalike.bench.peers.jgroups import find_jar
 
 @dataclass(frozen=True)
 class Counts:
-    """Operations in one turn: some tenths of a second, or less. Of none there is no row."""
+    """Operations in one round: some tenths of a second, or less. Of none there is no row."""
 
     waits: int
     burst: int  # of each member

@@ -18,8 +18,8 @@ from distributed import Client, LocalCluster
 from orcalike.bench.peers.answers import (
     MEMBERS,
     Counter,
+    Measures,
     Span,
-    Turns,
     each,
     per_write,
     serve,
@@ -38,7 +38,7 @@ def burst(counter: Any, count: int) -> Span:
 
 
 @contextmanager
-def opened() -> Iterator[Turns]:
+def opened() -> Iterator[Measures]:
     """A cluster of processes, and the actor."""
     dask.config.set({"distributed.worker.profile.enabled": False})
     with (

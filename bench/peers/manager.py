@@ -13,7 +13,7 @@ from itertools import repeat
 from multiprocessing.managers import BaseManager, BaseProxy
 from typing import cast
 
-from orcalike.bench.peers.answers import Team, Turns, each, serve
+from orcalike.bench.peers.answers import Measures, Team, each, serve
 
 
 class Counter:
@@ -66,7 +66,7 @@ def connect(_: int, counter: CounterProxy) -> Callable[[int], None]:
 
 
 @contextmanager
-def opened() -> Iterator[Turns]:
+def opened() -> Iterator[Measures]:
     """The server, and all clients."""
     with Manager() as manager:
         counter: CounterProxy = manager.counter()  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from itertools import repeat
 from pysyncobj import FAIL_REASON, SyncObj, SyncObjConf
 from pysyncobj.batteries import ReplCounter
 
-from orcalike.bench.peers.answers import MEMBERS, Team, Turns, each, local, serve, until
+from orcalike.bench.peers.answers import MEMBERS, Measures, Team, each, local, serve, until
 
 TIMEOUTS = {"raftMinTimeout": 2.0, "raftMaxTimeout": 3.0, "connectionTimeout": 10.0}
 """Seconds until a node offers to lead: longer than a busy leader is silent."""
@@ -91,7 +91,7 @@ def free_addresses() -> list[str]:
 
 
 @contextmanager
-def opened(*, batch: bool) -> Iterator[Turns]:
+def opened(*, batch: bool) -> Iterator[Measures]:
     """All nodes, with a leader that is another one than this."""
     logging.disable()
     addresses = free_addresses()

@@ -17,8 +17,8 @@ from typing import Any
 from orcalike.bench.peers.answers import (
     MEMBERS,
     Counter,
+    Measures,
     Span,
-    Turns,
     each,
     per_write,
     serve,
@@ -69,7 +69,7 @@ def cluster() -> Iterator[None]:
 
 
 @contextmanager
-def opened() -> Iterator[Turns]:
+def opened() -> Iterator[Measures]:
     """The cluster, and all actors."""
     with cluster():
         counter = ray.remote(num_cpus=0)(Counter).remote()

@@ -15,7 +15,7 @@ from pathlib import Path
 import redis
 
 from orcalike.bench.harness import BenchError
-from orcalike.bench.peers.answers import Team, Turns, each, running, serve, until
+from orcalike.bench.peers.answers import Measures, Team, each, running, serve, until
 from orcalike.bench.peers.catalogue import redis_server
 
 PIPELINE = 1000
@@ -56,7 +56,7 @@ def answers(socket: Path, server: subprocess.Popen[bytes]) -> bool:
 
 
 @contextmanager
-def opened() -> Iterator[Turns]:
+def opened() -> Iterator[Measures]:
     """The server, and all clients."""
     with tempfile.TemporaryDirectory() as folder:
         socket = Path(folder) / "redis"

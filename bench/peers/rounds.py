@@ -1,4 +1,4 @@
-"""Each peer in turns with orcalike: a write that waits, writes that do not, a read.
+"""Each peer in interleaved rounds with orcalike: a write that waits, writes that do not, a read.
 
 What waits is pinned to one core, with the servers; writes that do not wait have all cores. A ratio
 says how many times faster orcalike is.
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from orcalike.bench import member
-from orcalike.bench.harness import Program, Spread, ratios, take_turns
+from orcalike.bench.harness import Program, Spread, interleave, ratios
 from orcalike.bench.peers.answers import MEMBERS
 from orcalike.bench.peers.catalogue import Counts, Peer
 from orcalike.bench.table import Bar, Row, compare, scaled
@@ -31,7 +31,7 @@ class Effort:
     quick: bool = False
 
     def of(self, peer: Peer) -> Counts:
-        """What the peer does in one turn."""
+        """What the peer does in one round."""
         return peer.counts.quick() if self.quick else peer.counts
 
 
@@ -76,7 +76,7 @@ class Beside:
         """Microseconds of a write that one member waits for.
 
         If the peer keeps one copy, in a server, also beside a group that has its one member
-        and the sequencer: with three all on one core, three replicas are written in turn.
+        and the sequencer: with three all on one core, three replicas are written one after the other.
         """
         rows = [self.wait(self.ours, MEMBERS, count)]
         return rows if self.peer.local_reads else [*rows, self.wait(self.single, 1, count)]
@@ -107,7 +107,7 @@ class Beside:
 
     def samples(self, program: Program, ours: str, theirs: str) -> Sequence[list[float]]:
         """Those of a group and of the peer, for these lines."""
-        taken: Mapping[str, list[float]] = take_turns(
+        taken: Mapping[str, list[float]] = interleave(
             self.effort.rounds,
             {
                 "ours": lambda: float(program.ask(ours)),
