@@ -44,7 +44,7 @@ class Parts(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--json", "json_file", type=OUTPUT, help="Write rows and samples to this file.")
 @click.option("--csv", "csv_file", type=OUTPUT, help="Write the table to this file.")
 @click.option(
-    "--timeout", type=duration, default="10m", show_default=True, help="End after so long."
+    "--timeout", type=duration, default="10m", show_default=True, help="Stop after DURATION."
 )
 def bench(
     quick: bool,
@@ -56,9 +56,9 @@ def bench(
 ) -> None:
     """Measure what reads, writes and members cost on this machine; some minutes.
 
-    Each figure stands beside a limit that is measured in the same run, in turns: plain Python, the
-    shortest way in C, a bare interpreter. What is beside C needs a C compiler (CC, else cc), and is
-    left out if there is none.
+    Each figure stands beside a limit that is measured in the same run, in interleaved rounds: plain
+    Python, the shortest way in C, a bare interpreter. What is beside C needs a C compiler (CC, else
+    cc), and is left out if there is none.
 
     \b
     orcalike bench

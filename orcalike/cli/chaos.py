@@ -18,7 +18,7 @@ UNREACHABLE = 69
 
 
 @click.group(short_help="Kill, pause or cut off members of a running program.")
-@click.option("--job", metavar="ID", help="Which run; needed only where several are under way.")
+@click.option("--job", metavar="ID", help="Which run; needed only if several are under way.")
 @click.pass_context
 def chaos(context: click.Context, job: str | None) -> None:
     """Kill, pause or cut off members of a program that orcalike run has started.
@@ -101,7 +101,7 @@ def pause(job: str | None, member: str | int, time: float) -> None:
 
 @chaos.command(short_help="Cut the connections between parts of the program.")
 @click.argument("parts", metavar="PARTS", type=parts)
-@click.option("--for", "time", type=duration, metavar="DURATION", help="Heal after so long.")
+@click.option("--for", "time", type=duration, metavar="DURATION", help="Heal after DURATION.")
 @click.pass_obj
 def partition(job: str | None, parts: list[list[str | int]], time: float | None) -> None:
     """Let nothing through between parts, such as 0,1/2: ranks 0 and 1, and rank 2.

@@ -66,7 +66,7 @@ _OPTIONS = [
         "--timeout",
         type=duration,
         metavar="DURATION",
-        help="End after so long, with all stacks: 10m.",
+        help="Stop after DURATION (e.g. 10m) and print every rank's stack.",
     ),
     click.option(
         "--grace",
@@ -74,7 +74,7 @@ _OPTIONS = [
         metavar="DURATION",
         default="5s",
         show_default=True,
-        help="How long a rank may take to end before a stronger signal.",
+        help="How long a rank may take to exit before the next, stronger signal.",
     ),
     click.option(
         "--keep-going",

@@ -98,7 +98,7 @@ class Chaos:
     def _pause(self, role: Role, child: Child, seconds: float) -> str:
         child.signal_alone(signal.SIGSTOP)
         self._timers.at(f"pause {child.pid}", seconds, partial(self._resume, role, child))
-        return f"{name_of(role)} (pid {child.pid}) is stopped, and goes on in {seconds:g} s"
+        return f"{name_of(role)} (pid {child.pid}) is stopped, and continues in {seconds:g} s"
 
     def _resume(self, role: Role, child: Child) -> None:
         if self._table.find(role) is child:

@@ -24,7 +24,7 @@ from orcalike.launcher.chaos import Chaos
 from orcalike.launcher.chaos_socket import ControlSocket
 from orcalike.launcher.group_status import Loss
 from orcalike.launcher.job import Job, Options, check_number
-from orcalike.launcher.outcome import Ending, Outcome, Report
+from orcalike.launcher.outcome import Outcome, RankExit, Report
 from orcalike.launcher.output_relay import OutputRelay
 from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.processes import Child
@@ -75,9 +75,9 @@ class _Launcher:
         self.table = ProcessTable(job)
         self.chaos = Chaos(self.table, self.timers, self.relay.notice)
         self.outcome: Outcome | None = None
-        self.consequences: list[Ending] = []
+        self.consequences: list[RankExit] = []
         #: Failures that the run went on after.
-        self.survived: list[Ending] = []
+        self.survived: list[RankExit] = []
         #: How many ranks have ended with 0.
         self.well = 0
         #: The processes that are about to be started again.
@@ -150,7 +150,7 @@ class _Launcher:
     def _say_goodbye(self) -> None:
         self.relay.finish()
         if self.outcome is None and not self.options.quiet:
-            failed = ", ".join(f"rank {ending.rank} failed" for ending in self.survived)
+            failed = ", ".join(f"rank {rank_exit.rank} failed" for rank_exit in self.survived)
             took = f"{time.monotonic() - self.began:.1f} s"
             self.relay.notice(f"[orcalike] done in {took}{' · ' if failed else ''}{failed}")
         elif self.outcome is not None and self.outcome.message:
@@ -184,30 +184,30 @@ class _Launcher:
         self._close_report(child)
         returncode = self._reap(child)
         report = Report.parse(bytes(child.reported))
-        ending = Ending(rank, child.pid, returncode, after, report, child.restarts)
-        self.well += not ending.failed
-        if ending.failed and self.outcome is None and self._may_restart(ending):
-            self._show_report(ending)
-            self._start_soon(rank, outcome.describe_failure(ending), child.restarts)
+        rank_exit = RankExit(rank, child.pid, returncode, after, report, child.restarts)
+        self.well += not rank_exit.failed
+        if rank_exit.failed and self.outcome is None and self._may_restart(rank_exit):
+            self._show_report(rank_exit)
+            self._start_soon(rank, outcome.describe_failure(rank_exit), child.restarts)
         else:
             self.table.give_up(rank)
-            if ending.failed and self.outcome is None:
-                self._take_failure(ending)
+            if rank_exit.failed and self.outcome is None:
+                self._take_failure(rank_exit)
         self._judge()
 
-    def _take_failure(self, ending: Ending) -> None:
+    def _take_failure(self, rank_exit: RankExit) -> None:
         """A rank has failed that is not started again."""
-        if self.options.keep_going and not ending.hopeless:
-            self._show_report(ending)
-            self.survived.append(ending)
+        if self.options.keep_going and not rank_exit.hopeless:
+            self._show_report(rank_exit)
+            self.survived.append(rank_exit)
             others = len({*self.table.ranks, *self.restarting} - {None})
-            self.relay.notice(outcome.survived(ending, others))
-        elif not ending.consequence:
-            self._fail(ending)
+            self.relay.notice(outcome.survived(rank_exit, others))
+        elif not rank_exit.consequence:
+            self._fail(rank_exit)
         else:
-            self.consequences.append(ending)
+            self.consequences.append(rank_exit)
             if len(self.consequences) == 1:
-                self.timers.at("settle", SETTLE_SECONDS, partial(self._fail, ending))
+                self.timers.at("settle", SETTLE_SECONDS, partial(self._fail, rank_exit))
 
     def _read_report(self, child: Child) -> None:
         if not child.read_report():
@@ -229,7 +229,7 @@ class _Launcher:
         self.reaper.forget(child.pid)
         return returncode
 
-    def _fail(self, first: Ending) -> None:
+    def _fail(self, first: RankExit) -> None:
         """The run fails with this rank: show its traceback, and stop the others."""
         if not self._decide(outcome.failure(first, len(self.table.ranks))):
             return
@@ -237,9 +237,9 @@ class _Launcher:
             self._show_report(first)
         self._stop(_STOP)
 
-    def _show_report(self, ending: Ending) -> None:
-        if ending.report is not None:
-            self.relay.show(str(ending.rank), ending.report.text)
+    def _show_report(self, rank_exit: RankExit) -> None:
+        if rank_exit.report is not None:
+            self.relay.show(str(rank_exit.rank), rank_exit.report.text)
 
     def _witness_ended(self) -> None:
         witness = self.table.remove(None)
@@ -299,8 +299,8 @@ class _Launcher:
 
     # Starting again
 
-    def _may_restart(self, ending: Ending) -> bool:
-        return ending.restarts < self.options.restart and not ending.hopeless
+    def _may_restart(self, rank_exit: RankExit) -> bool:
+        return rank_exit.restarts < self.options.restart and not rank_exit.hopeless
 
     def _start_soon(self, role: Role, what: str, restarts: int) -> None:
         """Start a rank or the witness again, after a pause that grows; `what` is how it ended."""
@@ -340,8 +340,10 @@ class _Launcher:
         limit = f"{self.options.timeout:g} s"
         if not self._decide(Outcome(outcome.TIMED_OUT, f"orcalike: timed out after {limit}")):
             return
-        numbers = ", ".join(map(str, self.table.ranks))
-        self.relay.notice(f"orcalike: {limit} are over; still running: {numbers}; their stacks:")
+        ranks = ", ".join(map(str, self.table.ranks)) or "none"
+        self.relay.notice(
+            f"orcalike: timed out after {limit}; ranks still running: {ranks}; stacks:"
+        )
         self._ask_for_stacks()
         self.timers.at("stop", ASK_SECONDS, partial(self._stop, _STOP))
 

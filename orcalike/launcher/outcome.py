@@ -39,7 +39,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RankExit:
     """One rank's end."""
 
     rank: int
@@ -97,16 +97,16 @@ def describe_end(returncode: int) -> str:
     return f"by {name} (exit code {exit_code(returncode)})"
 
 
-def describe_failure(ending: Ending, how: str = "") -> str:
+def describe_failure(rank_exit: RankExit, how: str = "") -> str:
     """`rank 2 (pid 4711) failed with exit code 1 after 0.42 s`; `how` stands after the verb."""
-    verb = "failed" if ending.returncode > 0 else "was killed"
+    verb = "failed" if rank_exit.returncode > 0 else "was killed"
     return (
-        f"rank {ending.rank} (pid {ending.pid}) {verb}{how} "
-        f"{describe_end(ending.returncode)} after {ending.after:.2f} s"
+        f"rank {rank_exit.rank} (pid {rank_exit.pid}) {verb}{how} "
+        f"{describe_end(rank_exit.returncode)} after {rank_exit.after:.2f} s"
     )
 
 
-def failure(first: Ending, others_stopped: int) -> Outcome:
+def failure(first: RankExit, others_stopped: int) -> Outcome:
     """The outcome of a run that rank `first` ended."""
     if first.report is not None and first.hopeless:
         return Outcome(USAGE, f"orcalike: {first.report.text}")
@@ -118,21 +118,21 @@ def failure(first: Ending, others_stopped: int) -> Outcome:
     return Outcome(first.code, message)
 
 
-def survived(ending: Ending, others: int) -> str:
+def survived(rank_exit: RankExit, others: int) -> str:
     """The line about a rank that failed, and without which the others go on."""
     if others == 0:
-        return f"orcalike: {describe_failure(ending)}; no other is left"
+        return f"orcalike: {describe_failure(rank_exit)}; no other is left"
     go_on = "1 other goes on" if others == 1 else f"{others} others go on"
-    return f"orcalike: {describe_failure(ending)}; {go_on}"
+    return f"orcalike: {describe_failure(rank_exit)}; {go_on}"
 
 
 def started_again(what: str, restarts: int, limit: int, pause: float) -> str:
     """The line about a process that is started again: `what` is how it ended."""
     when = f"in {pause:g} s " if pause else ""
-    return f"orcalike: {what}; it is started again {when}({restarts + 1} of {limit})"
+    return f"orcalike: {what}; restarting {when}({restarts + 1} of {limit})"
 
 
-def all_failed(first: Ending) -> Outcome:
+def all_failed(first: RankExit) -> Outcome:
     """The outcome of a run that went on until there was no rank left, and all had failed."""
     return Outcome(first.code, f"orcalike: all ranks failed; {describe_failure(first, ' first')}")
 

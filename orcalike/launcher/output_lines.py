@@ -5,7 +5,7 @@ A `Stream` is one output of one rank; a `Destination` is where several of them e
 - A line goes out whole when its newline has come. What has come without a newline goes out
   after `PARTIAL_SECONDS`, so that prompts and progress are seen.
 - A line that was shown in part goes on where it was. If another stream's line comes first, it
-  begins a new line, and the rest of the cut line gets its mark again.
+  begins a new line, and the rest of the cut line gets its prefix again.
 - Bytes stay as they are; nothing is decoded, nothing lost.
 - Nothing here blocks: a destination that cannot take more keeps a queue, and the launcher
   stops reading the ranks while one is long.
@@ -57,8 +57,8 @@ class Destination:
                 return
         ends = text.endswith(b"\n")
         body = text[:-1] if ends else text
-        marked = body.replace(b"\n", b"\n" + stream.mark) if stream.mark else body
-        self._queue += marked if goes_on else stream.mark + marked
+        marked = body.replace(b"\n", b"\n" + stream.prefix) if stream.prefix else body
+        self._queue += marked if goes_on else stream.prefix + marked
         if ends:
             self._queue += b"\n"
         self._unfinished = None if ends else stream
@@ -88,9 +88,9 @@ class Destination:
 class Stream:
     """One output of one rank, on its way from bytes to marked lines."""
 
-    def __init__(self, destination: Destination, mark: bytes = b"") -> None:
+    def __init__(self, destination: Destination, prefix: bytes = b"") -> None:
         self.destination = destination
-        self.mark = mark
+        self.prefix = prefix
         #: A line of this stream was shown in part and then ended by another stream's.
         self.cut = False
         #: When what has no newline yet is to be shown, or None.
@@ -119,7 +119,7 @@ class Stream:
             self._partial.clear()
 
 
-def mark(label: str, *, color: bool) -> bytes:
+def prefix(label: str, *, color: bool) -> bytes:
     """`[2] `, in the color of its number if colors are wanted."""
     if not color:
         return f"[{label}] ".encode()

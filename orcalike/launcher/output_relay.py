@@ -11,7 +11,7 @@ import time
 from functools import partial
 from typing import BinaryIO
 
-from orcalike.launcher.output_lines import QUEUE_MAX, Stream, destinations, mark
+from orcalike.launcher.output_lines import QUEUE_MAX, Stream, destinations, prefix
 from orcalike.launcher.processes import Child
 
 READ_SIZE = 1 << 16
@@ -140,4 +140,4 @@ class OutputRelay:
         pipe.close()
 
     def _mark(self, label: str, *, color: bool) -> bytes:
-        return mark(label, color=color) if self._prefix else b""
+        return prefix(label, color=color) if self._prefix else b""

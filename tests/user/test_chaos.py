@@ -123,7 +123,7 @@ def test_pause_a_rank(cli: Cli) -> None:
     with cli.started("-n2", "-q", cli.write(READY)) as process:
         _, pids, _ = ready(process, 2)
         result = chaos("pause", "0", "1s")
-        assert result.stdout == f"rank 0 (pid {pids[0]}) is stopped, and goes on in 1 s\n"
+        assert result.stdout == f"rank 0 (pid {pids[0]}) is stopped, and continues in 1 s\n"
         cli.until(lambda: state(pids[0]) == "S", "it goes on")
         assert process.stderr
         said = [process.stderr.readline() for _ in range(2)]

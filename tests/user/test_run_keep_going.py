@@ -155,12 +155,12 @@ if rank == 1 and again == 1: 1 / 0
     said = lines(result.stderr, "orcalike: ")
     assert re.fullmatch(
         r"orcalike: rank 1 \(pid \d+\) was killed by SIGKILL \(exit code 137\) after \d+\.\d\d s; "
-        r"it is started again \(1 of 2\)",
+        r"restarting \(1 of 2\)",
         said[0],
     )
     assert re.fullmatch(
         r"orcalike: rank 1 \(pid \d+\) failed with exit code 1 after \d+\.\d\d s; "
-        r"it is started again in 0.5 s \(2 of 2\)",
+        r"restarting in 0.5 s \(2 of 2\)",
         said[1],
     )
     assert result.stderr.count("ZeroDivisionError: division by zero") == 1
@@ -207,8 +207,8 @@ def test_rank_that_fails_too_often_is_given_up_with_keep_going(cli: Cli) -> None
     assert result.returncode == 0
     said = lines(result.stderr, "orcalike: rank 0")
     assert [line.rpartition("; ")[2] for line in said] == [
-        "it is started again (1 of 2)",
-        "it is started again in 0.5 s (2 of 2)",
+        "restarting (1 of 2)",
+        "restarting in 0.5 s (2 of 2)",
         "no other is left",
     ]
 
@@ -281,7 +281,7 @@ def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
         assert process.stderr
         assert process.stdout.readline() == "ready\n"
         kill_witness(process.pid)
-        assert process.stderr.readline().endswith("; it is started again (1 of 1)\n")
+        assert process.stderr.readline().endswith("; restarting (1 of 1)\n")
         go_on.touch()
         found = process.stdout.readline()
         assert "'ORCALIKE_FORMED=jobs'" in found

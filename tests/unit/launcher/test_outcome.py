@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orcalike.launcher.group_status import Loss
 from orcalike.launcher.outcome import (
-    Ending,
+    RankExit,
     Report,
     blocked_for_good,
     cannot_start,
@@ -22,7 +22,7 @@ def test_exit_codes_are_a_shells() -> None:
 
 
 def test_words_for_a_failure() -> None:
-    outcome = failure(Ending(2, 4711, 1, 0.417), others_stopped=3)
+    outcome = failure(RankExit(2, 4711, 1, 0.417), others_stopped=3)
     assert outcome.code == 1
     assert outcome.message == (
         "orcalike: rank 2 (pid 4711) failed first with exit code 1 after 0.42 s; 3 others stopped"
@@ -30,7 +30,7 @@ def test_words_for_a_failure() -> None:
 
 
 def test_words_for_a_signal() -> None:
-    outcome = failure(Ending(0, 9, -11, 1.0), others_stopped=0)
+    outcome = failure(RankExit(0, 9, -11, 1.0), others_stopped=0)
     assert outcome.code == 139
     assert outcome.message == (
         "orcalike: rank 0 (pid 9) was killed first by SIGSEGV (exit code 139) after 1.00 s"
@@ -38,7 +38,7 @@ def test_words_for_a_signal() -> None:
 
 
 def test_usage_error_found_by_a_rank() -> None:
-    outcome = failure(Ending(0, 9, 2, 1.0, Report("usage", "no module named 'x'")), 3)
+    outcome = failure(RankExit(0, 9, 2, 1.0, Report("usage", "no module named 'x'")), 3)
     assert (outcome.code, outcome.message) == (2, "orcalike: no module named 'x'")
 
 
@@ -50,21 +50,19 @@ def test_witness_that_ends_too_early() -> None:
 
 
 def test_words_for_a_failure_that_is_survived() -> None:
-    ending = Ending(1, 7, 3, 0.5)
+    rank_exit = RankExit(1, 7, 3, 0.5)
     failed = "orcalike: rank 1 (pid 7) failed with exit code 3 after 0.50 s"
-    assert survived(ending, 3) == f"{failed}; 3 others go on"
-    assert survived(ending, 1) == f"{failed}; 1 other goes on"
-    assert survived(ending, 0) == f"{failed}; no other is left"
+    assert survived(rank_exit, 3) == f"{failed}; 3 others go on"
+    assert survived(rank_exit, 1) == f"{failed}; 1 other goes on"
+    assert survived(rank_exit, 0) == f"{failed}; no other is left"
 
 
 def test_words_for_starting_again() -> None:
-    assert started_again("it ended", 0, 3, 0.0) == (
-        "orcalike: it ended; it is started again (1 of 3)"
-    )
+    assert started_again("it ended", 0, 3, 0.0) == ("orcalike: it ended; restarting (1 of 3)")
     assert started_again("it ended", 1, 3, 0.5) == (
-        "orcalike: it ended; it is started again in 0.5 s (2 of 3)"
+        "orcalike: it ended; restarting in 0.5 s (2 of 3)"
     )
-    outcome = failure(Ending(0, 9, 5, 1.0, restarts=2), others_stopped=0)
+    outcome = failure(RankExit(0, 9, 5, 1.0, restarts=2), others_stopped=0)
     assert outcome.message == (
         "orcalike: rank 0 (pid 9) failed with exit code 5 after 1.00 s; "
         "it had been started again 2 times"
@@ -90,6 +88,6 @@ def test_no_room_says_what_to_raise() -> None:
 
 def test_reports() -> None:
     assert Report.parse(b"error\nTraceback\n  x\n") == Report("error", "Traceback\n  x\n")
-    assert Ending(0, 1, 1, 0.0, Report.parse(b"consequence\n")).consequence
+    assert RankExit(0, 1, 1, 0.0, Report.parse(b"consequence\n")).consequence
     assert Report.parse(b"") is None
     assert Report.parse(b"garbage\n") is None

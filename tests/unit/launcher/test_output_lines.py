@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orcalike.launcher.output_lines import LINE_MAX, PARTIAL_SECONDS, Destination, Stream, mark
+from orcalike.launcher.output_lines import LINE_MAX, PARTIAL_SECONDS, Destination, Stream, prefix
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def written(pipe: tuple[int, Destination]) -> bytes:
 
 
 def test_lines_are_marked_and_kept_whole(pipe: tuple[int, Destination]) -> None:
-    one, two = (Stream(pipe[1], mark(label, color=False)) for label in "12")
+    one, two = (Stream(pipe[1], prefix(label, color=False)) for label in "12")
     one.feed(b"a\nb", 0.0)
     two.feed(b"c\n", 0.0)
     one.feed(b"b\n\n", 0.0)
@@ -123,6 +123,6 @@ def test_each_streams_lines_come_whole_and_in_order(chunks: list[tuple[int, byte
 
 
 def test_marks() -> None:
-    assert mark("12", color=False) == b"[12] "
-    assert mark("0", color=True) == b"\x1b[36m[0]\x1b[0m "
-    assert mark("witness", color=True) == b"\x1b[37m[witness]\x1b[0m "
+    assert prefix("12", color=False) == b"[12] "
+    assert prefix("0", color=True) == b"\x1b[36m[0]\x1b[0m "
+    assert prefix("witness", color=True) == b"\x1b[37m[witness]\x1b[0m "
