@@ -49,7 +49,7 @@ class Part:
 
 
 @dataclass
-class Story:
+class Timeline:
     """An object's whole history, from all parts."""
 
     name: str
@@ -57,7 +57,7 @@ class Story:
     parts: list[Part] = field(default_factory=list)
 
 
-def stories(histories: list[History], canon: Canon) -> tuple[list[Story], list[Violation]]:
+def timelines(histories: list[History], canon: Canon) -> tuple[list[Timeline], list[Violation]]:
     """The history of each object, and where parts of it do not fit together."""
     parts: dict[str, list[Part]] = defaultdict(list)
     for history in sorted(histories, key=lambda h: (-h.lineage, not h.left, h.incarnation)):
@@ -66,9 +66,9 @@ def stories(histories: list[History], canon: Canon) -> tuple[list[Story], list[V
     violations: list[Violation] = []
     found = []
     for name, theirs in sorted(parts.items()):
-        story = Story(name)
-        found.append(story)
-        violations += _lay(story, theirs, canon)
+        timeline = Timeline(name)
+        found.append(timeline)
+        violations += _lay(timeline, theirs, canon)
     return found, violations
 
 
@@ -98,73 +98,75 @@ def _parts(history: History, canon: Canon) -> dict[str, Part]:
     return parts
 
 
-def _lay(story: Story, parts: list[Part], canon: Canon) -> Iterator[Violation]:
+def _lay(timeline: Timeline, parts: list[Part], canon: Canon) -> Iterator[Violation]:
     """Lay the parts over each other, on the one that begins earliest."""
-    story.parts = parts
+    timeline.parts = parts
     waiting = [part for part in parts if part.runs]
     waiting.sort(key=lambda part: canon.places.get(part.runs[0].message, (0, 0)))
     while waiting:
-        index = {run.message: number for number, run in enumerate(story.runs)}
+        index = {run.message: number for number, run in enumerate(timeline.runs)}
         part = next(
             (p for p in waiting if not index or any(run.message in index for run in p.runs)),
             waiting[0],
         )
         waiting.remove(part)
         shared = next((n for n, run in enumerate(part.runs) if run.message in index), None)
-        begins = len(story.runs)
+        begins = len(timeline.runs)
         if shared is not None:
             begins = index[part.runs[shared].message] - shared
         if begins < 0:
-            text = f"{story.name!r}: it ran {-begins} operations before what was first"
+            text = f"{timeline.name!r}: it ran {-begins} operations before what was first"
             yield Violation("I1", part.history.incarnation, text)
             continue
         part.begins = begins
-        yield from _compare(story, part, begins)
-    story_index = {run.message: number for number, run in enumerate(story.runs)}
+        yield from _compare(timeline, part, begins)
+    index_of_all = {run.message: number for number, run in enumerate(timeline.runs)}
     for part in parts:
         if not part.runs:
-            part.begins = _position(story, part.history, canon)
+            part.begins = _position(timeline, part.history, canon)
         else:
-            yield from _missing(story, part, canon, story_index)
+            yield from _missing(timeline, part, canon, index_of_all)
 
 
-def _compare(story: Story, part: Part, begins: int) -> Iterator[Violation]:
+def _compare(timeline: Timeline, part: Part, begins: int) -> Iterator[Violation]:
     """I1: the same order at each object. I25: the same outcome everywhere."""
     incarnation = part.history.incarnation
     for number, run in enumerate(part.runs, begins):
-        if number == len(story.runs):
-            story.runs.append(run)
+        if number == len(timeline.runs):
+            timeline.runs.append(run)
             continue
-        other = story.runs[number]
+        other = timeline.runs[number]
         if run.message != other.message:
-            text = f"{story.name!r}: {run.message} ran where {other.message} ran elsewhere"
+            text = f"{timeline.name!r}: {run.message} ran where {other.message} ran elsewhere"
             yield Violation("I1", incarnation, text)
             return
         if run != other:
-            text = f"{story.name!r}: {run.operation} gave {run.outcome}, elsewhere {other.outcome}"
+            text = (
+                f"{timeline.name!r}: {run.operation} gave {run.outcome}, elsewhere {other.outcome}"
+            )
             yield Violation("I25", incarnation, text)
 
 
 def _missing(
-    story: Story, part: Part, canon: Canon, index: dict[MessageId, int]
+    timeline: Timeline, part: Part, canon: Canon, index: dict[MessageId, int]
 ) -> Iterator[Violation]:
     """I19: what ran elsewhere, and was delivered here, has run here if the member stayed to the end."""
     if part.begins is None or not part.history.left:
         return
     following = part.begins + len(part.runs)
     last = max((place for place, _ in canon.delivered(part.history)), default=(0, 0))
-    if following < len(story.runs):
-        run = story.runs[following]
+    if following < len(timeline.runs):
+        run = timeline.runs[following]
         place = canon.places.get(run.message)
         if place is not None and place <= last:
-            text = f"{story.name!r}: {run.message} was delivered and never ran"
+            text = f"{timeline.name!r}: {run.message} was delivered and never ran"
             yield Violation("I19", part.history.incarnation, text)
 
 
-def _position(story: Story, history: History, canon: Canon) -> int | None:
+def _position(timeline: Timeline, history: History, canon: Canon) -> int | None:
     """How many operations had run when a member that ran none of them got its state."""
     first = min((place_of(record) for record in history.of("deliver")), default=None)
-    places = [canon.places.get(run.message) for run in story.runs]
+    places = [canon.places.get(run.message) for run in timeline.runs]
     known: list[Place] = [place for place in places if place is not None]
     if first is None or len(known) != len(places) or known != sorted(known):
         return None
@@ -173,56 +175,54 @@ def _position(story: Story, history: History, canon: Canon) -> int | None:
 
 def check(canon: Canon, histories: list[History], model_of: ModelOf) -> Iterator[Violation]:
     """All that concerns objects."""
-    found, violations = stories(histories, canon)
+    found, violations = timelines(histories, canon)
     yield from violations
     invoked, acknowledged = invocations(histories), outcomes(histories, "ok")
-    for story in found:
-        yield from _digests(story)
-        known = model_of(story.name)
+    for timeline in found:
+        yield from _digests(timeline)
+        known = model_of(timeline.name)
         if known is not None:
-            yield from _replay(story, *known, invoked, acknowledged)
+            yield from _replay(timeline, *known, invoked, acknowledged)
 
 
-def _looks(story: Story) -> Iterator[tuple[int, Part, Record]]:
+def _looks(timeline: Timeline) -> Iterator[tuple[int, Part, Record]]:
     """Reads and digests of an object, by position."""
     found = [
         (part.begins + after, part, record)
-        for part in story.parts
+        for part in timeline.parts
         if part.begins is not None
         for after, record in part.looks
     ]
     return iter(sorted(found, key=lambda look: look[0]))
 
 
-def _digests(story: Story) -> Iterator[Violation]:
+def _digests(timeline: Timeline) -> Iterator[Violation]:
     """I18: at one position, one state."""
     states: dict[int, tuple[str, str]] = {}
-    for position, part, record in _looks(story):
+    for position, part, record in _looks(timeline):
         if record["kind"] == "state":
             incarnation = part.history.incarnation
             digest, other = states.setdefault(position, (record["digest"], incarnation))
             if digest != record["digest"]:
-                text = (
-                    f"{story.name!r}: after {position} operations its state is not that at {other}"
-                )
+                text = f"{timeline.name!r}: after {position} operations its state is not that at {other}"
                 yield Violation("I18", incarnation, text)
 
 
 def _replay(
-    story: Story,
+    timeline: Timeline,
     model: Model,
     state: Any,
     invoked: dict[MessageId, Record],
     acknowledged: dict[MessageId, Record],
 ) -> Iterator[Violation]:
     """I19, I20, I21: guards, results and local reads are those of a model."""
-    if not story.runs or not story.runs[0].operation.endswith(".__init__"):
+    if not timeline.runs or not timeline.runs[0].operation.endswith(".__init__"):
         return
-    looks = list(_looks(story))
+    looks = list(_looks(timeline))
     looks.reverse()
-    for position, run in enumerate(story.runs):
+    for position, run in enumerate(timeline.runs):
         while looks and looks[-1][0] <= position:
-            yield from _read(model, state, story, *looks.pop())
+            yield from _read(model, state, timeline, *looks.pop())
         operation = run.operation.partition(".")[2]
         if position == 0 or run.message[0] == "":
             continue
@@ -230,20 +230,20 @@ def _replay(
         if args is None:
             return
         if not model.ready(state, operation, args):
-            text = f"{story.name!r}: {run.operation} ran while its guard was false"
+            text = f"{timeline.name!r}: {run.operation} ran while its guard was false"
             yield Violation("I19", run.message[0], text)
             return
         state, expected = model.step(state, operation, args)
         answer = acknowledged.get(run.message)
         if answer is not None and not _same(answer, expected):
-            text = f"{story.name!r}: {run.operation}{tuple(args)} gave {result_of(answer)!r}, not {expected!r}"
+            text = f"{timeline.name!r}: {run.operation}{tuple(args)} gave {result_of(answer)!r}, not {expected!r}"
             yield Violation("I20", run.message[0], text)
     while looks:
-        yield from _read(model, state, story, *looks.pop())
+        yield from _read(model, state, timeline, *looks.pop())
 
 
 def _read(
-    model: Model, state: Any, story: Story, position: int, part: Part, record: Record
+    model: Model, state: Any, timeline: Timeline, position: int, part: Part, record: Record
 ) -> Iterator[Violation]:
     if record["kind"] != "read" or position == 0:
         return
@@ -251,7 +251,7 @@ def _read(
     _, expected = model.step(state, operation, record["args"])
     if not _same(record, expected):
         text = (
-            f"{story.name!r}: {record['operation']} gave {result_of(record)!r} after {position} "
+            f"{timeline.name!r}: {record['operation']} gave {result_of(record)!r} after {position} "
             f"operations, and {expected!r}"
         )
         yield Violation("I21", part.history.incarnation, text)
