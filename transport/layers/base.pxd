@@ -59,7 +59,7 @@ cdef class Layer:
     cdef readonly Core core
     cdef readonly Layer above, below    # never None: `End` closes both ends of a stack
     cdef public int64_t deadline
-    cdef bint waiting               # is in core.todo
+    cdef bint scheduled             # is in core.todo
     cdef Layer next_todo            # the next one there
 
     # downcalls

@@ -100,8 +100,8 @@ cdef class Core:
 
     cpdef again(self, Layer layer):
         """Have `layer.proceed()` called when the upcalls of this input have returned."""
-        if not layer.waiting:
-            layer.waiting = True
+        if not layer.scheduled:
+            layer.scheduled = True
             layer.next_todo = self.todo
             self.todo = layer
 
@@ -110,11 +110,11 @@ cdef class Core:
         cdef Layer last = self.todo
         if last is None:
             self.again(layer)
-        elif not layer.waiting:
+        elif not layer.scheduled:
             while last.next_todo is not None:
                 last = last.next_todo
             last.next_todo = layer
-            layer.waiting = True
+            layer.scheduled = True
         return 0
 
     cdef Layer take_todo(self):
@@ -122,7 +122,7 @@ cdef class Core:
         cdef Layer layer = self.todo
         self.todo = layer.next_todo
         layer.next_todo = None
-        layer.waiting = False
+        layer.scheduled = False
         return layer
 
     cdef int forget_todo(self) except -1:
