@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.leftovers import no_process_left, pytest_runtest_teardown, started_processes
+from tests.lib.leftovers import no_process_left, pytest_runtest_teardown, started_processes
 
 ROOT = Path(__file__).parents[1]
 

@@ -105,7 +105,7 @@ class Header(_Passing):
         self.below.send(message, members)
 
     def contact(self, message: Message, address: str) -> None:
-        """To a stranger."""
+        """To a non-member."""
         message.push_header(b"head")
         self.below.contact(message, address)
 
@@ -115,7 +115,7 @@ class Header(_Passing):
         self.above.up_cast(message)
 
     def up_send(self, message: Message) -> None:
-        """From a member, or a stranger."""
+        """From a member, or a non-member."""
         message.pop_header(4)
         self.above.up_send(message)
 

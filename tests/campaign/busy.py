@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.campaign.bars import Bar, Figure, Scale, percentile
-from tests.campaign.crew import Member, Processes, Settings, Stuck
+from tests.campaign.members import Member, Processes, Settings, Stuck
 
 MEMBERS_MIN, MEMBERS_MAX = 4, 12
 DEADLINE = 300.0

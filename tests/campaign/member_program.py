@@ -44,7 +44,7 @@ def say_joined(group: orca.Group) -> None:
 
 
 @dataclass
-class Zoo:
+class SharedObjects:
     """All shared objects of the campaign."""
 
     registers: list[Register]
@@ -53,7 +53,7 @@ class Zoo:
     banks: list[Bank]
 
     @classmethod
-    def share(cls, group: orca.Group, each: int) -> Zoo:
+    def share(cls, group: orca.Group, each: int) -> SharedObjects:
         """So many of each kind; the names tell the checkers their models."""
         numbers = range(each)
         return cls(
@@ -70,9 +70,11 @@ class Zoo:
 class Work:
     """The threads that write and read. `interval` is the seconds between one thread's writes."""
 
-    def __init__(self, group: orca.Group, zoo: Zoo, interval: float, seed: int) -> None:
+    def __init__(
+        self, group: orca.Group, shared: SharedObjects, interval: float, seed: int
+    ) -> None:
         self.group = group
-        self.zoo = zoo
+        self.shared = shared
         self.incarnation = group.me.incarnation
         self.joining = threading.Lock()
         self.name = f"{seed}.{group.me.incarnation:x}"
@@ -128,16 +130,16 @@ class Work:
         """One write, and wait for it."""
         match dice.randrange(4):
             case 0:
-                dice.choice(self.zoo.registers).swap(unique)
+                dice.choice(self.shared.registers).swap(unique)
             case 1:
-                dice.choice(self.zoo.counters).add(dice.randrange(1, 10))
+                dice.choice(self.shared.counters).add(dice.randrange(1, 10))
             case 2:
-                queue = dice.choice(self.zoo.queues)
+                queue = dice.choice(self.shared.queues)
                 queue.put(unique)
                 queue.take()  # no more is taken than was put: it never waits for good
             case _:
                 try:
-                    move(dice, self.zoo.banks)()
+                    move(dice, self.shared.banks)()
                 except ValueError:
                     pass  # too little on the account
 
@@ -146,19 +148,19 @@ class Work:
         under_way: list[orca.Invocation[Any]] = []
         for number in range(BURST):
             if dice.randrange(2):
-                register = dice.choice(self.zoo.registers)
+                register = dice.choice(self.shared.registers)
                 under_way.append(register.swap.nowait(f"{unique}.{number}"))
             else:
-                under_way.append(dice.choice(self.zoo.counters).add.nowait(1))
+                under_way.append(dice.choice(self.shared.counters).add.nowait(1))
         for invocation in under_way:
             invocation.result()
 
     def read(self, dice: random.Random, unique: str) -> None:
         """One read of each kind of object."""
-        dice.choice(self.zoo.registers).get()
-        dice.choice(self.zoo.counters).get()
-        dice.choice(self.zoo.queues).length()
-        dice.choice(self.zoo.banks).total()
+        dice.choice(self.shared.registers).get()
+        dice.choice(self.shared.counters).get()
+        dice.choice(self.shared.queues).length()
+        dice.choice(self.shared.banks).total()
 
 
 def move(dice: random.Random, banks: list[Bank]) -> Callable[[], int]:
@@ -216,7 +218,9 @@ def main() -> None:
     with joining as group:
         say_joined(group)
         threading.Thread(target=tell_views, args=(group,), daemon=True).start()
-        work = Work(group, Zoo.share(group, options.objects), options.interval, options.seed)
+        work = Work(
+            group, SharedObjects.share(group, options.objects), options.interval, options.seed
+        )
         for thread in work.threads:
             thread.start()
         for line in sys.stdin:

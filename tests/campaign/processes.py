@@ -17,7 +17,7 @@ from pathlib import Path
 from orcalike.history_check.judge import judge_histories
 from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale, percentile
-from tests.campaign.crew import Processes, Settings, Stuck
+from tests.campaign.members import Processes, Settings, Stuck
 from tests.campaign.models import model_of
 from tests.campaign.real import Run, Strike, pauses
 

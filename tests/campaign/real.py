@@ -24,7 +24,7 @@ from pathlib import Path
 
 from orcalike.history_check.judge import Verdict, judge_histories
 from orcalike.history_check.records import History, Violation, load
-from tests.campaign.crew import Member, Processes, Settings, Stuck
+from tests.campaign.members import Member, Processes, Settings, Stuck
 from tests.campaign.models import model_of
 
 STOPS = (0.5, 1.5, 3.0, 10.0)

@@ -19,7 +19,7 @@ from orcalike import messages
 from orcalike.session.session import Session
 from orcalike.transport.drivers.pump import Pump
 from tests.cluster.conftest import DEADLINE
-from tests.zoo import Counter, Journal
+from tests.lib.shared_classes import Counter, Journal
 
 
 def until(holds: Callable[[], object]) -> None:

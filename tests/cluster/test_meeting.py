@@ -18,7 +18,7 @@ DEADLINE = 100.0
 WORKER = """
 import sys
 import orcalike as orca
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 with orca.join(at=sys.argv[1], timeout="90s", resilience=int(sys.argv[2])) as group:
     counter = group.share(Counter, "counter")

@@ -103,7 +103,7 @@ class Heartbeats(Target):
         self.folder.cleanup()
 
 
-class Strangers(Target):
+class NonMembers(Target):
     """Frames of the grammar by endpoints that are in no view: they change nothing."""
 
     inputs = 20
@@ -113,11 +113,11 @@ class Strangers(Target):
 
     def one(self, dice: Dice) -> int:
         """One member, and so many frames."""
-        hostile.by_strangers(self.scene, dice, FRAMES, Tally())
+        hostile.by_non_members(self.scene, dice, FRAMES, Tally())
         return FRAMES
 
 
-class Members(Strangers):
+class Members(NonMembers):
     """The same by a member: it may lose its membership, and do no other harm."""
 
     inputs = 100
@@ -132,6 +132,6 @@ class Members(Strangers):
 ENDPOINTS: dict[str, Callable[[], Target]] = {
     "connection": Connection,
     "heartbeats": Heartbeats,
-    "strangers": Strangers,
+    "non_members": NonMembers,
     "members": Members,
 }

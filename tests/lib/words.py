@@ -64,7 +64,8 @@ BANS = (
         "endpoint",
         ("transport/drivers/heartbeat.pyx",),
     ),
-    Ban("crew|crews", "processes, process table", ("tests/campaign",)),
+    Ban("crew|crews", "processes, process table"),
+    Ban("zoo|zoos", "shared classes"),
     Ban(
         "patience",
         "deadline, timeout",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SHARED = """
-from tests.leftovers import no_process_left, pytest_runtest_teardown, started_processes
+from tests.lib.leftovers import no_process_left, pytest_runtest_teardown, started_processes
 """
 TESTS = """
 import gc, socket, subprocess, sys

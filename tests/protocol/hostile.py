@@ -434,7 +434,7 @@ def le(number: int, size: int) -> bytes:
 class Tally:
     """What came of so many frames."""
 
-    strangers: int = 0
+    non_members: int = 0
     members: int = 0
     refused: int = 0
     delivered: int = 0
@@ -443,10 +443,10 @@ class Tally:
     @property
     def frames(self) -> int:
         """All of them."""
-        return self.strangers + self.members
+        return self.non_members + self.members
 
 
-def by_strangers(scene: Scene, dice: Random, frames: int, tally: Tally) -> None:
+def by_non_members(scene: Scene, dice: Random, frames: int, tally: Tally) -> None:
     """Frames by links of endpoints that are in no view, at one member, whose state is compared."""
     node = scene.fresh()
     stack = node.stack
@@ -467,7 +467,7 @@ def by_strangers(scene: Scene, dice: Random, frames: int, tally: Tally) -> None:
                 continue
         else:
             stack.receive(link, grammar.frame(member=False), scene.now)
-        tally.strangers += 1
+        tally.non_members += 1
         if link in clear(stack) or dice.random() < 0.02:
             tally.refused += 1
             stack.link_down(link, "closed", scene.now)
@@ -511,7 +511,7 @@ def attack(frames: int, seed: int) -> Tally:
     while tally.frames < frames:
         dice = Dice(seed)
         try:
-            by_strangers(scene, dice, 800, tally)
+            by_non_members(scene, dice, 800, tally)
             until = tally.frames + 200
             while tally.frames < until:
                 by_a_member(scene, dice, tally)

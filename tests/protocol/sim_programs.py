@@ -10,7 +10,7 @@ import orcalike as orca
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
 from orcalike.session.group_calls import Drop, Find, Share, Whole
-from tests.zoo import Counter, Journal, transfer, transfer_undone, transfer_when
+from tests.lib.shared_classes import Counter, Journal, transfer, transfer_undone, transfer_when
 
 
 class Member(Protocol):

@@ -27,11 +27,11 @@ from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
+from tests.lib.shared_classes import Counter, Journal
 from tests.protocol.checkers import Violation
 from tests.protocol.model import Cast, Model, outcome_of
 from tests.protocol.sim_programs import ACTIONS, Late
 from tests.protocol.sim_scene import MS, Scene, Spy
-from tests.zoo import Counter, Journal
 
 LIMIT = 60_000 * MS
 LOCKED, QUEUED, DROPPED, UNDECLARED, FAULTY = 1, 2, 32, 64, 4096

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import pytest
 
+from tests.lib.manual_network import STACK, ManualNetwork
 from tests.protocol.checkers import Installed
-from tests.protocol.hands import STACK, ManualNetwork
 
 NAMES = "abc"
 

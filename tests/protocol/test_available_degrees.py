@@ -9,7 +9,7 @@ import pytest
 
 from orcalike.transport.degree import AVAILABLE
 from orcalike.transport.wire.message import Message
-from tests.protocol.hands import ManualNetwork
+from tests.lib.manual_network import ManualNetwork
 
 
 def group(names: str, witness: str = "") -> ManualNetwork:

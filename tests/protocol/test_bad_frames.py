@@ -11,8 +11,8 @@ import pytest
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.com import greeting_of
+from tests.lib.manual_network import STACK, Endpoint, ManualNetwork
 from tests.protocol.checkers import Checker
-from tests.protocol.hands import STACK, Endpoint, ManualNetwork
 
 FULL = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
 CONTROL = 1 << 63
@@ -35,7 +35,7 @@ def hello(*fields: object) -> bytes:
 
 
 def control(*fields: object, view: int = 0) -> bytes:
-    """A control message to MBRSHIP; from a stranger, or from a member of view number `view`."""
+    """A control message to MBRSHIP; from a non-member, or from a member of view number `view`."""
     key = CONTROL | (view << 24 if view else 0)
     return frame(3 if view else 4, key.to_bytes(8, "little") + msgpack.packb(fields))
 
@@ -46,14 +46,14 @@ def data(layer: bytes, kind: int = 3, view: int = 3) -> bytes:
 
 
 def group(stack: str = STACK) -> ManualNetwork:
-    """a, b and c are in a group, and a stranger x has a link to each of them."""
+    """a, b and c are in a group, and a non-member x has a link to each of them."""
     network = ManualNetwork(stack)
     network.form("a b c")
     network.lines()
     return network
 
 
-def stranger(network: ManualNetwork, target: str) -> int:
+def non_member(network: ManualNetwork, target: str) -> int:
     """A new link to `target`, on which no greeting has come."""
     end = network.endpoints[target]
     far = Endpoint("x", end.stack, end.application)
@@ -99,7 +99,7 @@ GREETINGS = {
 def test_a_link_that_greets_wrongly_is_refused(lie: str) -> None:
     network = group()
     bad, why = GREETINGS[lie]
-    link = stranger(network, "a")
+    link = non_member(network, "a")
     network.inject("a", link, bad)
     assert network.endpoints["a"].links[link] is None
     assert any(why in error for error in network["a"].errors), network["a"].errors
@@ -110,7 +110,7 @@ def test_a_link_that_greets_wrongly_is_refused(lie: str) -> None:
 def test_a_claim_to_the_address_of_a_member_does_not_take_its_place() -> None:
     """A process that is started again at the same address is another member (H9)."""
     network = group()
-    link = stranger(network, "a")
+    link = non_member(network, "a")
     network.inject("a", link, hello("group", "sim:b", 9))
     peer = network.endpoints["a"].stack.bottom.peer_at(link)
     assert peer is not None
@@ -132,7 +132,7 @@ def test_greeting_of_raises_nothing_but_protocol_errors() -> None:
         assert 0 <= incarnation < 1 << 64
 
 
-STRANGERS: dict[str, bytes] = {
+NON_MEMBERS: dict[str, bytes] = {
     "join of no member": control("JOIN", [], {}),
     "join without options": control("JOIN", ["sim:x", 9, None, False]),
     "join with a rank too large": control("JOIN", ["sim:x", 9, 1 << 40, False], {}),
@@ -154,13 +154,13 @@ STRANGERS: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("what", STRANGERS)
+@pytest.mark.parametrize("what", NON_MEMBERS)
 @pytest.mark.parametrize("target", ["a", "b"])
-def test_a_stranger_harms_no_member(what: str, target: str) -> None:
+def test_a_non_member_harms_no_member(what: str, target: str) -> None:
     network = group()
-    link = stranger(network, target)
+    link = non_member(network, target)
     network.inject(target, link, hello("group", "sim:x", 9))
-    network.inject(target, link, STRANGERS[what])
+    network.inject(target, link, NON_MEMBERS[what])
     network.stabilize()
     assert [network[name].installed for name in "abc"] == [network["a"].installed] * 3
     works(network, "a", "b", "c")

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from orcalike.transport.wire.message import Message
-from tests.protocol.hands import ManualNetwork, Narrator
+from tests.lib.manual_network import ManualNetwork, Narrator
 
 
 class Accuser(Narrator):

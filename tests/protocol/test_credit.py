@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from tests.protocol.hands import ManualNetwork
+from tests.lib.manual_network import ManualNetwork
 
 WINDOW = 400
 

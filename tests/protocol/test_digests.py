@@ -23,11 +23,11 @@ from orcalike.runtime.digests import RECORD
 from orcalike.runtime.state_digest import Look
 from orcalike.runtime.task import go_on
 from orcalike.session.group_calls import Drop, Share, Whole
+from tests.lib.shared_classes import Counter, Journal
 from tests.protocol import sim_runtime
 from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
-from tests.zoo import Counter, Journal
 
 
 @orca.shared

@@ -16,8 +16,8 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
 from orcalike.transport.wire.message import Message
+from tests.lib.manual_network import ManualNetwork
 from tests.protocol.every_call import Plain
-from tests.protocol.hands import ManualNetwork
 
 ROOT = Path(__file__).parents[2]
 MEANT = re.compile(

@@ -9,9 +9,9 @@ from orcalike.runtime import classes
 from orcalike.runtime.codes import Code
 from orcalike.runtime.manager import Manager
 from orcalike.session.group_calls import Share
+from tests.lib.shared_classes import Counter
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage
-from tests.zoo import Counter
 
 
 @orca.shared

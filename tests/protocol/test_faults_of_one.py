@@ -14,9 +14,9 @@ import orcalike as orca
 from orcalike.errors import ReplicaDivergence
 from orcalike.runtime.codes import Code
 from orcalike.session.group_calls import Share, Whole
+from tests.lib.shared_classes import Counter
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
-from tests.zoo import Counter
 
 victim: Any = None
 """The replica that meets the fault, and which."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.protocol.hands import ManualNetwork
+from tests.lib.manual_network import ManualNetwork
 
 
 def group(names: str = "a b c d") -> ManualNetwork:

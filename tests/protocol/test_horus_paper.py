@@ -15,9 +15,9 @@ from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.total import Total
 from orcalike.transport.stacks import LayerSpec, layers, parse_stack
 from orcalike.transport.wire.message import Message
-from tests.protocol import hands as by_hand
+from tests.lib import manual_network
+from tests.lib.manual_network import STACK, ManualNetwork
 from tests.protocol.checkers import Installed
-from tests.protocol.hands import STACK, ManualNetwork
 from tests.protocol.test_swarm import calm
 
 KNOWN = {info.name: info for info in layers()}
@@ -106,7 +106,7 @@ def test_headers_may_be_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
         specs = parse_stack(text)
         return [spec for each in specs for spec in (LayerSpec(Thick), each)]
 
-    monkeypatch.setattr(by_hand, "parse_stack", with_thick)
+    monkeypatch.setattr(manual_network, "parse_stack", with_thick)
     assert bodies_on(STACK) == BODIES
     assert bodies_on("PACK:" + STACK) == BODIES
 

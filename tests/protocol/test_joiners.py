@@ -8,8 +8,8 @@ from itertools import permutations
 
 import pytest
 
-from tests.protocol.application import Application
-from tests.protocol.hands import STACK, ManualNetwork
+from tests.lib.manual_network import STACK, ManualNetwork
+from tests.lib.recording_application import Application
 
 Giving = Callable[[Application], Iterator[bytes]]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.lib.shared_classes import Counter
 from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_large_states import Bulk, transfer_of
 from tests.protocol.test_runtime_sim import Stage, replica_of
-from tests.zoo import Counter
 
 STACK = "PACK(fragment=50):XFER:TOTAL:MBRSHIP:COM:sim"
 LARGE = bytes(range(256)) * 40

@@ -11,9 +11,9 @@ import pytest
 import orcalike as orca
 from orcalike.runtime.replica import Replica
 from orcalike.session.group_calls import Drop
+from tests.lib.shared_classes import Counter, Journal
 from tests.protocol.sim_runtime import LOCKED, Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
-from tests.zoo import Counter, Journal
 
 
 @orca.shared

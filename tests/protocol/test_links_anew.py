@@ -10,7 +10,7 @@ from itertools import combinations, permutations
 
 import pytest
 
-from tests.protocol.hands import ManualNetwork, describe
+from tests.lib.manual_network import ManualNetwork, describe
 
 MS = 1_000_000
 

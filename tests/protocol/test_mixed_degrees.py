@@ -10,7 +10,7 @@ import pytest
 from orcalike.transport.membership.attempt import Attempt, Report
 from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View
-from tests.protocol.hands import ManualNetwork
+from tests.lib.manual_network import ManualNetwork
 
 MAJORITY, ALL = 254, 255
 

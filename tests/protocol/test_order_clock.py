@@ -11,8 +11,8 @@ from itertools import permutations
 import pytest
 
 from orcalike.transport.view import View
+from tests.lib.manual_network import ManualNetwork
 from tests.protocol.checkers import Checker
-from tests.protocol.hands import ManualNetwork
 
 HOUR = 3_600 * 10**9
 EPOCH = 400_000 * HOUR

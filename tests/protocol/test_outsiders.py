@@ -7,7 +7,7 @@ import pytest
 
 from orcalike.transport.membership import early
 from orcalike.transport.membership.attribution import BELIEVED, Standing
-from tests.protocol.hands import ManualNetwork
+from tests.lib.manual_network import ManualNetwork
 from tests.protocol.test_bad_frames import (
     CONTROL,
     control,
@@ -15,8 +15,8 @@ from tests.protocol.test_bad_frames import (
     frame,
     group,
     hello,
+    non_member,
     of_member,
-    stranger,
     unwatched,
     works,
 )
@@ -45,7 +45,7 @@ def state_of(network: ManualNetwork, name: str) -> object:
 
 def greeted(network: ManualNetwork, target: str) -> int:
     """A link of a non-member to `target`, with its greeting."""
-    link = stranger(network, target)
+    link = non_member(network, target)
     network.inject(target, link, hello("group", "sim:x", 9))
     return link
 
@@ -171,7 +171,7 @@ def test_what_an_outsider_says_in_a_view_to_come_is_hardly_kept(size: int) -> No
 def test_what_many_outsiders_say_in_a_view_to_come_is_hardly_kept() -> None:
     network = group()
     count = 2 * early.OTHERS_BYTES_MAX // early.OTHER_BYTES_MAX
-    links = [stranger(network, "a") for _ in range(count)]
+    links = [non_member(network, "a") for _ in range(count)]
     for number, link in enumerate(links):
         network.inject("a", link, hello("group", "", 100 + number))
         for _ in range(early.OTHER_BYTES_MAX // (early.OVERHEAD + 16)):
@@ -206,7 +206,7 @@ def test_a_former_member_may_still_say_that_this_one_is_out() -> None:
     network.form("a b c")
     network.leave("c")
     network.stabilize()
-    link = stranger(network, "b")
+    link = non_member(network, "b")
     network.inject("b", link, hello("group", "sim:c", 3))
     me = network.endpoints["b"].stack.me.incarnation
     network.inject("b", link, control("EXPELLED", LATER, me))

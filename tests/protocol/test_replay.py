@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from orcalike.transport.wire.message import Message
+from tests.lib.manual_network import STACK, ManualNetwork
 from tests.protocol.checkers import Checker
-from tests.protocol.hands import STACK, ManualNetwork
 
 
 class Tape(ManualNetwork):

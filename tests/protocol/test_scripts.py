@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.lib.manual_network import STACK, ManualNetwork
 from tests.protocol import datadriven
 from tests.protocol.datadriven import Command
-from tests.protocol.hands import STACK, ManualNetwork
 
 SCRIPTS = sorted((Path(__file__).parent / "testdata").glob("*.txt"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orcalike.transport.config import StackConfig
-from tests.protocol.hands import ManualNetwork
+from tests.lib.manual_network import ManualNetwork
 
 SLOW = StackConfig("group").slow
 STACK = "XFER:TOTAL(packets=4):MBRSHIP:COM:sim"

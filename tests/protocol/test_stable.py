@@ -25,8 +25,8 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
-from tests.protocol import hands as by_hand
-from tests.protocol.hands import ManualNetwork
+from tests.lib import manual_network
+from tests.lib.manual_network import ManualNetwork
 
 MS = 1_000_000
 MINUTE = 60_000 * MS
@@ -239,7 +239,7 @@ def test_the_matrix_is_right_at_each_step(block: int) -> None:
 STACK = "STABLE:XFER:TOTAL:MBRSHIP:COM:sim"
 
 
-class Seer(by_hand.Narrator):
+class Seer(manual_network.Narrator):
     """Sees what is delivered when it is told to."""
 
     def up_cast(self, message: Message) -> None:
@@ -251,7 +251,7 @@ class Seer(by_hand.Narrator):
 
 
 def group_of(names: str, monkeypatch: pytest.MonkeyPatch, stack: str = STACK) -> ManualNetwork:
-    monkeypatch.setattr(by_hand, "Narrator", Seer)
+    monkeypatch.setattr(manual_network, "Narrator", Seer)
     network = ManualNetwork(stack)
     network.form(names)
     return network

@@ -13,8 +13,8 @@ import pytest
 from orcalike.simulator.simulation import Run
 from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
+from tests.lib.manual_network import ManualNetwork
 from tests.protocol.conformance import check_headers, check_layer
-from tests.protocol.hands import ManualNetwork
 from tests.protocol.test_swarm import calm
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to-write-a-layer.md"

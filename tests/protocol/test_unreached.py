@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from orcalike.transport.wire.message import Message
+from tests.lib.manual_network import Endpoint, ManualNetwork
 from tests.protocol.checkers import Checker
-from tests.protocol.hands import Endpoint, ManualNetwork
 from tests.protocol.test_links_anew import linked, members, recover
 
 MIB = 1 << 20

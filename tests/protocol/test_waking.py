@@ -20,11 +20,11 @@ from orcalike.transport.drivers.simdriver import SimDriver
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
+from tests.lib.shared_classes import Counter, transfer_when
 from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import LOCKED, Participant
 from tests.protocol.sim_scene import MS
 from tests.protocol.test_runtime_sim import Stage, replica_of
-from tests.zoo import Counter, transfer_when
 
 STABLE = "PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:sim"
 

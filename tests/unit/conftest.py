@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter, Journal
+from tests.lib.shared_classes import Counter, Journal
 
 
 @pytest.fixture

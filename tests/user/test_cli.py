@@ -136,8 +136,8 @@ def test_runtime_directory_of_another_user_is_refused(
 ) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     real = Path.lstat
-    stranger = tmp_path / "file"
-    stranger.touch()
-    monkeypatch.setattr(Path, "lstat", lambda self: real(stranger))
+    foreign = tmp_path / "file"
+    foreign.touch()
+    monkeypatch.setattr(Path, "lstat", lambda self: real(foreign))
     with pytest.raises(job.LaunchError, match="not a directory of yours"):
         job.runtime_base()

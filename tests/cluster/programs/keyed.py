@@ -1,4 +1,4 @@
-"""A rank of a run over TCP: where its key is seen, and whether a stranger without it gets in."""
+"""A rank of a run over TCP: where its key is seen, and whether a non-member without it gets in."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(key: bytes) -> list[str]:
     return found
 
 
-def stranger(address: str) -> str:
+def non_member(address: str) -> str:
     """What becomes of a connection that greets without the key."""
     import socket
 
@@ -62,6 +62,6 @@ with orca.join() as group:
         key=key.hex(),
         shown=shown(key),
         child=child.stdout.strip(),
-        stranger=stranger(group.address or os.environ["ORCALIKE_ADDRESS"]),
+        non_member=non_member(group.address or os.environ["ORCALIKE_ADDRESS"]),
     )
     group.barrier()

@@ -8,7 +8,14 @@ import threading
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter, Gate, Journal, transfer, transfer_undone, transfer_when
+from tests.lib.shared_classes import (
+    Counter,
+    Gate,
+    Journal,
+    transfer,
+    transfer_undone,
+    transfer_when,
+)
 
 
 @pytest.fixture

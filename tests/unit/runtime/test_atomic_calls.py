@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter, transfer
+from tests.lib.shared_classes import Counter, transfer
 
 
 def test_threads_wait_for_the_outcome() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime.invocation import InvocationCoroutine
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 LONG = 90.0
 

@@ -10,7 +10,7 @@ import pytest
 import orcalike as orca
 from orcalike.launch_protocol.environment import find_detection
 from orcalike.runtime.durations import parse_duration, seconds_of
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 
 @pytest.mark.parametrize(

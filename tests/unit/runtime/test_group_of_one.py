@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter, Fragile, Journal
+from tests.lib.shared_classes import Counter, Fragile, Journal
 
 
 def test_three_ways_of_calling(counter: Counter) -> None:

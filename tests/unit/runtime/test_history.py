@@ -18,7 +18,7 @@ import orcalike as orca
 from orcalike.history_check.judge import judge
 from tests.campaign.models import model_of
 from tests.campaign.objects import Bank, Queue, Register
-from tests.zoo import Counter, Journal, transfer
+from tests.lib.shared_classes import Counter, Journal, transfer
 
 ROOT = Path(__file__).parents[3]
 Record = dict[str, Any]

@@ -14,7 +14,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime.invocation import Invocation
-from tests.zoo import Counter, Gate, Journal
+from tests.lib.shared_classes import Counter, Gate, Journal
 
 WINDOW = 65_536
 

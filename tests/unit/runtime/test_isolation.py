@@ -9,7 +9,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.errors import NestedWrite, NotSerializable
-from tests.zoo import Counter, Gate, Journal, transfer
+from tests.lib.shared_classes import Counter, Gate, Journal, transfer
 
 Groups = tuple[orca.Group, orca.Group]
 

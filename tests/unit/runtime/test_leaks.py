@@ -15,7 +15,7 @@ import orcalike as orca
 from orcalike.runtime.dispatch import Runtime
 from orcalike.transport.stack import Stack
 from tests.instructions.workload import Network
-from tests.zoo import Counter, Journal
+from tests.lib.shared_classes import Counter, Journal
 
 
 @orca.shared

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import orcalike as orca
-from tests.zoo import Journal
+from tests.lib.shared_classes import Journal
 
 DEADLINE = 60.0
 

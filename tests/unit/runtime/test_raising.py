@@ -11,7 +11,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime.raising import fresh
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 
 class Refused(Exception):

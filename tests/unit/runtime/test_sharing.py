@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter, Fragile, Journal, transfer
+from tests.lib.shared_classes import Counter, Fragile, Journal, transfer
 
 
 def test_share_binds_to_what_is_there(
@@ -30,7 +30,9 @@ def test_share_binds_to_what_is_there(
 
 
 def test_share_with_another_class(group: orca.Group, counter: Counter) -> None:
-    with pytest.raises(orca.ClassMismatch, match=r"'counter' is shared as tests\.zoo:Counter"):
+    with pytest.raises(
+        orca.ClassMismatch, match=r"'counter' is shared as tests\.lib\.shared_classes:Counter"
+    ):
         group.share(Journal, "counter")
     assert counter.add() == 1
 
@@ -64,7 +66,7 @@ def test_find_waits_until_it_exists(group: orca.Group) -> None:
     assert waiting.result() is counter
     assert group.find(Counter, "later") is counter
     for mismatch in (wrong, group.find.nowait(Journal, "later")):
-        with pytest.raises(orca.ClassMismatch, match=r"tests\.zoo:Journal"):
+        with pytest.raises(orca.ClassMismatch, match=r"tests\.lib\.shared_classes:Journal"):
             mismatch.result()
 
 

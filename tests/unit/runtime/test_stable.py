@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter, Gate, Journal, transfer, transfer_when
+from tests.lib.shared_classes import Counter, Gate, Journal, transfer, transfer_when
 
 STACK = "PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix"
 

@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter, Gate, Journal
+from tests.lib.shared_classes import Counter, Gate, Journal
 
 
 class Reader:

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 GROUP = 0
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 
 class Derived(Counter):

@@ -13,7 +13,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.objects import Queue
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 
 def test_a_group_without_a_block() -> None:
@@ -56,7 +56,7 @@ def test_it_is_left_when_the_interpreter_ends() -> None:
     program = """
 import atexit
 import orcalike as orca
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 atexit.register(lambda: print(group, counter.get()))
 group = orca.connect()

@@ -19,7 +19,7 @@ import orcalike as orca
 from orcalike.session import failpoints
 from orcalike.session.failpoints import Failpoint, Trigger, install, parse
 from orcalike.transport.drivers.partial import pending
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 ROOT = Path(__file__).parents[3]
 

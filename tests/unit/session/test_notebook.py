@@ -12,7 +12,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime.invocation import allow_blocking
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 Show = Callable[[Any], str | None]
 

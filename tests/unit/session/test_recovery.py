@@ -25,8 +25,8 @@ from orcalike.messages import (
 from orcalike.session.options import make_options
 from orcalike.session.session import Session
 from orcalike.transport import stacks
+from tests.lib.shared_classes import Counter
 from tests.unit.transport.test_degree import STACK, Notary
-from tests.zoo import Counter
 
 GONE = orca.Member("unix:/gone", 7, 1)
 

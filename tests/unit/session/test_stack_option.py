@@ -17,7 +17,7 @@ from orcalike.messages import (
     receive_from_group,
     send_to_group,
 )
-from tests.zoo import Counter
+from tests.lib.shared_classes import Counter
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
 OBJECTS = "the runtime of shared objects needs"

@@ -22,7 +22,7 @@ from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
-from tests.protocol.application import Application
+from tests.lib.recording_application import Application
 from tests.protocol.checkers import Checker
 from tests.protocol.test_bad_frames import control, frame, hello
 
@@ -228,12 +228,12 @@ KEY = bytes(range(32))
 )
 def test_without_the_key_no_frame_is_read(make_end: Ends, said: bytes, why: str) -> None:
     end = make_end("tcp:127.0.0.1:0", KEY)
-    stranger = end.connect()
-    stranger.sendall(said)
-    end.until(lambda: end.is_closed(stranger))
+    non_member = end.connect()
+    non_member.sendall(said)
+    end.until(lambda: end.is_closed(non_member))
     end.until(lambda: any(why in line for line in end.logged))
     assert end.stack.dump()["COM"]["peers"] == {}
-    stranger.close()
+    non_member.close()
 
 
 @pytest.mark.parametrize("keys", [(KEY, KEY), (KEY, bytes(32)), (KEY, None), (None, KEY)])

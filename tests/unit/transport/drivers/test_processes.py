@@ -399,7 +399,7 @@ def peer_is_linked(end: End, incarnation: int) -> bool:
 
 
 @pytest.mark.parametrize("passed", ["nothing", "no process", "several"])
-def test_what_strangers_pass_is_not_believed(end: End, tmp_path: Path, passed: str) -> None:
+def test_what_non_members_pass_is_not_believed(end: End, tmp_path: Path, passed: str) -> None:
     greeting = greet(f"unix:{tmp_path}/x", 77)
     reader, writer = os.pipe()
     os.write(writer, b"readable")

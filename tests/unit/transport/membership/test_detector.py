@@ -64,7 +64,7 @@ def test_what_was_heard_earlier_changes_nothing() -> None:
     assert detector.check(50 + D)
 
 
-def test_strangers_are_not_heard() -> None:
+def test_non_members_are_not_heard() -> None:
     detector = watching(A)
     detector.heard(B, D)
     assert detector.check(D)

@@ -1,4 +1,4 @@
-"""Strangers at a member's socket (promise 14): they are refused, and no member is harmed."""
+"""Non-members at a member's socket (promise 14): they are refused, and no member is harmed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def contact(body: bytes) -> bytes:
     return frame(CONTACT, (1 << 63).to_bytes(8, "little") + body)
 
 
-#: What ends a stranger's connection.
+#: What ends a non-member's connection.
 REFUSED = {
     "another protocol": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     "no frame at all": b"\x04\0\0\0" + b"\0" * 100,
@@ -62,7 +62,7 @@ REFUSED = {
     "silence": b"",
     "half a greeting": HELLO[:10],
 }
-#: What a stranger says that changes nothing.
+#: What a non-member says that changes nothing.
 HELD = {
     "a greeting": HELLO,
     "half a frame": HELLO + frame(SEND, b"x" * 100)[:50],
@@ -112,7 +112,7 @@ def make(programs: Programs, medium: str) -> tuple[Process, str, bytes | None]:
 
 
 @pytest.mark.parametrize("medium", ["unix", "tcp"])
-def test_strangers_harm_no_member(programs: Programs, medium: str) -> None:
+def test_non_members_harm_no_member(programs: Programs, medium: str) -> None:
     maker, address, key = make(programs, medium)
     other = programs.start("busy_member.py", "join", address)
     other.hear()
@@ -189,7 +189,7 @@ def test_a_run_over_tcp_has_a_key_that_no_text_holds(programs: Programs) -> None
         assert len(fact["key"]) == 64
         assert fact["shown"] == []
         assert fact["child"] == "no key"
-        assert fact["stranger"] == "closed"
+        assert fact["non_member"] == "closed"
     assert first["key"] == second["key"]
     assert first["key"] not in Path("/proc/self/environ").read_text(errors="replace")
     assert os.environ.get("ORCALIKE_KEY_FD") is None

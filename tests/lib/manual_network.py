@@ -17,7 +17,7 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
-from tests.protocol.application import Application
+from tests.lib.recording_application import Application
 from tests.protocol.checkers import Checker, Watch
 
 STACK = "XFER:TOTAL:MBRSHIP:COM:sim"

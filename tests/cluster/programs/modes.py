@@ -1,6 +1,6 @@
 """The same work in sync code, in async code, and with threads and coroutines mixed.
 
-`ways.py sync|async|mixed`: each member puts items into one queue and takes as many out.
+`modes.py sync|async|mixed`: each member puts items into one queue and takes as many out.
 """
 
 from __future__ import annotations

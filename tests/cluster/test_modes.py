@@ -26,7 +26,7 @@ def check(facts: list[Facts], size: int) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_alone(programs: Programs, mode: str) -> None:
-    result = programs.python("ways.py", mode)
+    result = programs.python("modes.py", mode)
     assert (result.returncode, result.stderr) == (0, "")
     check([json.loads(result.stdout)], 1)
 
@@ -34,4 +34,4 @@ def test_alone(programs: Programs, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("size", [1, 3])
 def test_launched(programs: Programs, mode: str, size: int) -> None:
-    check(programs.facts("-n", str(size), "ways.py", mode), size)
+    check(programs.facts("-n", str(size), "modes.py", mode), size)
