@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.campaign.bars import Bar, Figure, Scale, percentile
-from tests.campaign.members import Member, Processes, Settings, Stuck
+from tests.campaign.members import Member, Processes, Settings
+from tests.lib.processes import Stuck
 
 MEMBERS_MIN, MEMBERS_MAX = 4, 12
 DEADLINE = 300.0
@@ -113,8 +114,8 @@ class Run:
             self.join(self.dice.randint(1, min(3, MEMBERS_MAX - inside)))
         else:
             gone = self.dice.choice(self.processes.by_age())
-            gone.tell("stop")
-            gone.tell("leave")
+            gone.write("stop")
+            gone.write("leave")
             self.processes.until(lambda: not gone.runs, f"member {gone.number} leaves", DEADLINE)
 
     def join(self, count: int) -> None:
@@ -145,7 +146,7 @@ class Run:
 
     def judge(self, member: Member) -> None:
         """Whether it was ever taken for dead, and how it ended."""
-        said = (self.folder / f"stderr{member.number}").read_text()
+        said = member.stderr()
         expelled = "was expelled" in said and member.number not in self.stopped
         self.outcome.expelled += expelled
         self.outcome.failed += "JoinFailed" in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -11,18 +10,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.lib.processes import Process, Stuck
 
 ROOT = Path(__file__).parents[2]
 
 DEADLINE = 60.0
 """Seconds that anything may take; past that the run is stuck."""
-
-
-class Stuck(Exception):
-    """What must happen did not."""
 
 
 @dataclass
@@ -36,47 +33,30 @@ class Settings:
     """`ORCALIKE_FAIL` of the first member."""
 
 
-@dataclass
-class Member:
-    """One process, and what it has said."""
+class Member(Process):
+    """One process, and what it has reported."""
 
-    number: int
-    process: subprocess.Popen[str]
-    incarnation: str = ""
-    address: str = ""
-    view: tuple[int, ...] = ()
-    members: list[str] = field(default_factory=list)
-    trouble: list[str] = field(default_factory=list)
-    stopped: bool = False
-    """It writes no more."""
-
-    @property
-    def runs(self) -> bool:
-        """Whether the process is there."""
-        return self.process.poll() is None
-
-    def tell(self, word: str) -> None:
-        """One word to its stdin; a process that is gone hears nothing."""
-        assert self.process.stdin
-        with contextlib.suppress(OSError):
-            self.process.stdin.write(word + "\n")
-            self.process.stdin.flush()
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal, if the process is still there."""
-        if self.runs:
-            self.process.send_signal(number)
+    def __init__(self, number: int, command: list[str], errors: Path, **options: Any) -> None:
+        super().__init__(command, errors, stdin=subprocess.PIPE, **options)
+        self.number = number
+        self.incarnation = ""
+        self.address = ""
+        self.view: tuple[int, ...] = ()
+        self.members: list[str] = []
+        self.trouble: list[str] = []
+        self.stopped = False
+        """It writes no more."""
 
 
 class Processes:
-    """Starts members, hears them, and ends them all in the end."""
+    """Starts members, takes their reports, and ends them all in the end."""
 
     def __init__(self, folder: Path, settings: Settings, seed: int) -> None:
         self.folder = folder
         self.settings = settings
         self.seed = seed
         self.members: list[Member] = []
-        self._heard = threading.Condition()
+        self._reported = threading.Condition()
 
     def start(self) -> Member:
         """One more member: the first makes the group, the others join those that are in it."""
@@ -102,26 +82,17 @@ class Processes:
         }
         told = [str(part) for option in options.items() for part in option]
         command = [sys.executable, "-m", "tests.campaign.member_program", *way, *told]
-        with (self.folder / f"stderr{number}").open("w") as errors:
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=environment,
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
-        member = Member(number, process)
+        errors = self.folder / f"stderr{number}"
+        member = Member(number, command, errors, cwd=ROOT, env=environment)
         self.members.append(member)
-        threading.Thread(target=self._hear, args=(member,), daemon=True).start()
+        threading.Thread(target=self._take, args=(member,), daemon=True).start()
         return member
 
-    def _hear(self, member: Member) -> None:
+    def _take(self, member: Member) -> None:
         assert member.process.stdout
         for line in member.process.stdout:
             facts: dict[str, Any] = json.loads(line)
-            with self._heard:
+            with self._reported:
                 if "joined" in facts:
                     member.incarnation, member.address = facts["joined"], facts["address"]
                 elif "view" in facts:
@@ -129,21 +100,21 @@ class Processes:
                 elif "trouble" in facts:
                     member.trouble.append(f"{facts['trouble']}: {facts['text']}")
                 member.stopped |= "stopped" in facts
-                self._heard.notify_all()
+                self._reported.notify_all()
         member.process.wait()
-        with self._heard:
-            self._heard.notify_all()
+        with self._reported:
+            self._reported.notify_all()
 
     def until(self, holds: Callable[[], object], what: str, timeout: float = DEADLINE) -> None:
         """Wait until something holds; raises Stuck if it never does."""
         end = time.monotonic() + timeout
-        with self._heard:
+        with self._reported:
             while not holds():
                 rest = end - time.monotonic()
                 if rest <= 0:
                     self._show_stacks()
                     raise Stuck(f"never: {what}")
-                self._heard.wait(min(rest, 0.5))
+                self._reported.wait(min(rest, 0.5))
 
     def _show_stacks(self) -> None:
         """Have all say in their stderr files where they are."""
@@ -179,11 +150,11 @@ class Processes:
         """No more writes; then all leave, the youngest first."""
         inside = list(reversed(self.by_age()))
         for member in inside:
-            member.tell("stop")
+            member.write("stop")
         for member in inside:
             self._await(member, "stop", lambda each: each.stopped)
         for member in inside:
-            member.tell("leave")
+            member.write("leave")
             self._await(member, "leave", lambda each: not each.runs)
 
     def _await(self, member: Member, word: str, done: Callable[[Member], bool]) -> None:
@@ -192,10 +163,4 @@ class Processes:
     def end(self) -> None:
         """Kill what still runs."""
         for member in self.members:
-            member.signal(signal.SIGCONT)
-            member.signal(signal.SIGKILL)
-            member.process.wait()
-            for stream in (member.process.stdin, member.process.stdout):
-                if stream is not None:
-                    with contextlib.suppress(OSError):
-                        stream.close()
+            member.kill()

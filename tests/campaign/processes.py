@@ -17,9 +17,10 @@ from pathlib import Path
 from orcalike.history_check.judge import judge_histories
 from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale, percentile
-from tests.campaign.members import Processes, Settings, Stuck
+from tests.campaign.members import Processes, Settings
 from tests.campaign.models import model_of
 from tests.campaign.real import Run, Strike, pauses
+from tests.lib.processes import Stuck
 
 DETECTION = 500.0
 """D, in ms, as it is by default."""
@@ -191,11 +192,11 @@ def measure_flush(scale: Scale) -> list[Figure]:
     for _ in range(scale.of(10, 30)):
         time.sleep(0.3)
         youngest = processes.by_age()[-1]
-        youngest.tell("stop")
+        youngest.write("stop")
         processes.until(lambda it=youngest: it.stopped or not it.runs, "the youngest stops")  # type: ignore[misc]
         time.sleep(0.1)
         strikes.append(Strike(time.monotonic_ns(), "leave", [youngest.incarnation]))
-        youngest.tell("leave")
+        youngest.write("leave")
         processes.until(lambda it=youngest: not it.runs, "the youngest leaves")  # type: ignore[misc]
         time.sleep(0.2)
         strikes.append(Strike(time.monotonic_ns(), "none"))
@@ -227,8 +228,8 @@ def measure_storm(scale: Scale) -> list[Figure]:
             dice.choice(inside).signal(signal.SIGKILL)
         else:
             gone = dice.choice(inside)
-            gone.tell("stop")
-            gone.tell("leave")
+            gone.write("stop")
+            gone.write("leave")
         changes += 1
         time.sleep(max(0.0, start + changes * 0.6 - time.monotonic()))
     came = time.monotonic()

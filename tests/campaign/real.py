@@ -24,8 +24,9 @@ from pathlib import Path
 
 from orcalike.history_check.judge import Verdict, judge_histories
 from orcalike.history_check.records import History, Violation, load
-from tests.campaign.members import Member, Processes, Settings, Stuck
+from tests.campaign.members import Member, Processes, Settings
 from tests.campaign.models import model_of
+from tests.lib.processes import Stuck
 
 STOPS = (0.5, 1.5, 3.0, 10.0)
 """How long a member is stopped, in multiples of the detection time."""
@@ -152,7 +153,7 @@ class Run:
             strike.gone = [targets[0].incarnation]  # its own pause says nothing
             self._stop(targets[0], float(times) * self.detection)
         else:
-            targets[0].tell("cut")
+            targets[0].write("cut")
 
     def _targets(self, target: str) -> list[Member]:
         sequencer, *others = self.processes.by_age()

@@ -20,6 +20,7 @@ from orcalike.history_check.judge import judge_histories
 from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale
 from tests.campaign.models import model_of
+from tests.lib.processes import Process
 
 PROGRAM = Path(__file__).parents[1] / "cluster" / "programs" / "signalled.py"
 HITS = 25
@@ -39,28 +40,25 @@ def run(seed: int, members: int, history: bool) -> tuple[int, list[str]]:
     }
     if history:
         environment["ORCALIKE_HISTORY"] = str(folder / "history")
-    processes: list[subprocess.Popen[str]] = []
+    processes: list[Process] = []
     for number in range(members):
-        while number and not (folder / "maker").exists() and processes[0].poll() is None:
+        while number and not (folder / "maker").exists() and processes[0].runs:
             time.sleep(0.01)
         how = ["join" if number else "make", f"unix:{folder}/maker", str(members)]
         command = [sys.executable, str(PROGRAM), *how, "--hits", str(HITS)]
-        with (folder / f"stderr{number}").open("w") as errors:
-            command += ["--seed", str(1000 * seed + number), *(["--early"] if seed % 2 else [])]
-            processes.append(
-                subprocess.Popen(
-                    command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
-                )
-            )
-    said = []
+        command += ["--seed", str(1000 * seed + number), *(["--early"] if seed % 2 else [])]
+        processes.append(Process(command, folder / f"stderr{number}", env=environment))
+    printed = []
     for process in processes:
         try:
-            said.append(process.communicate(timeout=DEADLINE)[0])
+            printed.append(process.process.communicate(timeout=DEADLINE)[0])
         except subprocess.TimeoutExpired:
-            process.kill()
-            said.append(process.communicate()[0])
-    codes = [process.returncode for process in processes]
-    facts: list[dict[str, Any]] = [json.loads(line) for each in said for line in each.splitlines()]
+            process.process.kill()
+            printed.append(process.process.communicate()[0])
+    codes = [process.process.returncode for process in processes]
+    facts: list[dict[str, Any]] = [
+        json.loads(line) for each in printed for line in each.splitlines()
+    ]
     ends = [fact for fact in facts if "digest" in fact]
     wrong = [f"{folder}, seed {seed}: exit codes {codes}"] if any(codes) else []
     if not wrong and len({json.dumps([end["digest"], end["states"]]) for end in ends}) != 1:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaign.bars import Bar, Figure, Scale
+from tests.lib.processes import Process
 
 MEMBER = Path(__file__).with_name("transfer_member.py")
 LARGE = 1_024
@@ -20,31 +21,12 @@ SPARE = 256
 """MiB that donor and joiner may take beyond the state itself."""
 
 
-class Member:
+class Member(Process):
     """One process of it."""
 
     def __init__(self, role: str, address: str, size: int) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, str(MEMBER), role, address, str(size)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def hear(self) -> dict[str, Any]:
-        """What it tells next."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"a member ended with {self.process.wait()}")
-        facts: dict[str, Any] = json.loads(line)
-        return facts
-
-    def go_on(self) -> None:
-        """Have it go on."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        command = [sys.executable, str(MEMBER), role, address, str(size)]
+        super().__init__(command, None, stdin=subprocess.PIPE)
 
 
 def measure(size: int) -> dict[str, Any]:
@@ -56,30 +38,29 @@ def measure(size: int) -> dict[str, Any]:
             return _measure(members, address, size)
         finally:
             for member in members:
-                member.process.kill()
-                member.process.wait()
+                member.kill()
 
 
 def _measure(members: list[Member], address: str, size: int) -> dict[str, Any]:
     filler = members[0]
-    filled = filler.hear()
+    filled = filler.next_fact()
     calm = Member("write", address, size)
     members.append(calm)
-    calm.hear()
+    calm.next_fact()
     time.sleep(3)
-    calm.go_on()
-    alone = calm.hear()
-    calm.go_on()
+    calm.write()
+    alone = calm.next_fact()
+    calm.write()
     calm.process.wait()
     writer = Member("write", address, size)
     members.append(writer)
-    writer.hear()
+    writer.next_fact()
     joiner = Member("join", address, size)
     members.append(joiner)
-    joined = joiner.hear()
-    writer.go_on()
-    written = writer.hear()
-    filler.go_on()
+    joined = joiner.next_fact()
+    writer.write()
+    written = writer.next_fact()
+    filler.write()
     return {
         "MB/s": size * 1.048576 / joined["seconds"],
         "seconds": joined["seconds"],
@@ -89,7 +70,7 @@ def _measure(members: list[Member], address: str, size: int) -> dict[str, Any]:
         "writes": written["writes"],
         "p99 alone": alone["p99"],
         "donor": filled["resident"],
-        "donor's peak": filler.hear()["peak"],
+        "donor's peak": filler.next_fact()["peak"],
         "joiner": joined["resident"],
         "joiner's peak": joined["peak"],
     }

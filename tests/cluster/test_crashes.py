@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cluster.conftest import DEADLINE
+from tests.lib.processes import DEADLINE, until
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Facts, Process, Programs
+    from tests.lib.processes import Facts
+    from tests.lib.programs import Program, Programs
 
 MEDIA = pytest.mark.parametrize("medium", ["unix", "tcp"])
 
@@ -26,9 +27,9 @@ MEDIA = pytest.mark.parametrize("medium", ["unix", "tcp"])
 class Writer:
     """A member under way, and what it has said."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Program) -> None:
         self.process = process
-        self.facts: Facts = process.hear()
+        self.facts: Facts = process.next_fact()
         self.acked: dict[int, int] = {}
         """By incarnation, the last number that it knew to be written."""
         self.size = 0
@@ -43,7 +44,7 @@ class Writer:
         """Take all that it says, until its end."""
         while True:
             try:
-                fact = self.process.hear()
+                fact = self.process.next_fact()
             except (AssertionError, ValueError):  # it says no more, perhaps in the middle of a line
                 return
             if "acked" in fact:
@@ -59,7 +60,7 @@ class Writer:
             while what not in (fact := self.said.get(timeout=DEADLINE)):
                 pass
         except Empty:
-            raise AssertionError(f"never {what}: {self.process.said()}") from None
+            raise AssertionError(f"never {what}: {self.process.stderr()}") from None
         return fact
 
     @property
@@ -113,9 +114,9 @@ class Processes:
         """Wait until each of those that are left has written some more."""
         for writer in writers or self.left:
             more = writer.newest + 20
-            self.programs.until(
+            until(
                 partial(has_written, writer, more),
-                f"more from {writer.facts}: {writer.errors} {writer.process.said()}",
+                f"more from {writer.facts}: {writer.errors} {writer.process.stderr()}",
             )
 
     def order(self, writer: Writer, *words: str) -> Facts:
@@ -213,7 +214,7 @@ def test_a_dead_owner_has_nothing(processes: Processes, medium: str) -> None:
     for writer in (processes.writers[0], processes.writers[1]):
         processes.programs.call(f"own.{writer.facts['pid']}")
     processes.programs.call("begin")  # both want it, one has it, and writes; the other one waits
-    processes.programs.until(
+    until(
         lambda: any(writer.newest > 20 for writer in processes.writers[:2]), "one of them owns it"
     )
     owner, waits = sorted(processes.writers[:2], key=lambda writer: -writer.newest)
@@ -235,10 +236,10 @@ def test_a_member_that_stood_still_is_out_until_it_joins_again(
     processes.begin()
     standing = processes.writers[which]
     others = [writer for writer in processes.writers if writer is not standing]
-    processes.programs.stop(standing.process)
-    processes.programs.until(lambda: [other.size for other in others] == [2, 2], "they go on")
-    processes.programs.go_on(standing.process)
-    processes.programs.until(lambda: standing.errors, "it is told")
+    standing.process.pause()
+    until(lambda: [other.size for other in others] == [2, 2], "they go on")
+    standing.process.resume()
+    until(lambda: standing.errors, "it is told")
     (error,) = standing.errors
     assert error["error"] == "Expelled"
     assert "rejoin" in error["text"]
@@ -263,7 +264,7 @@ def test_a_sequencer_that_hangs_is_out_if_the_others_wait_for_it(processes: Proc
     processes.begin()
     hung, *others = processes.writers
     processes.order(hung, "hang")
-    processes.programs.until(lambda: [other.size for other in others] == [2, 2], "they go on")
+    until(lambda: [other.size for other in others] == [2, 2], "they go on")
     hung.kill()
     processes.go_on()
     processes.check_untroubled()
@@ -279,7 +280,7 @@ def test_reset_goes_on_with_fewer(processes: Processes) -> None:
         victim.kill()
     rule = "with resilience 1, 4 of 5 members must be there"
     for writer in (first, second):
-        processes.programs.until(partial(_says, writer, rule), "it is blocked")
+        until(partial(_says, writer, rule), "it is blocked")
     refused = processes.order(second, "reset", "3")
     assert refused["error"] == "NotPrimary"
     assert "2 members are there, 3 are asked for" in refused["text"]
@@ -295,14 +296,14 @@ def test_reset_goes_on_with_fewer(processes: Processes) -> None:
 
 
 def _says(writer: Writer, text: str) -> bool:
-    return text in writer.process.said()
+    return text in writer.process.stderr()
 
 
 def check_told_of_loss(processes: Processes, writer: Writer) -> None:
     """Its next call raises, once, and is not sent."""
-    processes.programs.until(lambda: writer.errors, "it is told that data may be lost")
+    until(lambda: writer.errors, "it is told that data may be lost")
     assert [error["error"] for error in writer.errors] == ["DataLossPossible"]
-    assert "what only others held is lost" in writer.process.said()
+    assert "what only others held is lost" in writer.process.stderr()
     processes.order(writer, "go on")
 
 
@@ -312,15 +313,15 @@ def test_a_member_that_a_reset_left_behind_is_expelled(processes: Processes) -> 
     processes.begin()
     first, second, *others = processes.writers
     for other in others:
-        processes.programs.stop(other.process)
-    processes.programs.until(lambda: "is blocked" in first.process.said(), "it is blocked")
+        other.process.pause()
+    until(lambda: "is blocked" in first.process.stderr(), "it is blocked")
     assert "error" not in processes.order(first, "reset", "2")
     for writer in (first, second):
         check_told_of_loss(processes, writer)
     processes.go_on(first, second)
     for other in others:
-        processes.programs.go_on(other.process)
-        processes.programs.until(partial(getattr, other, "errors"), "it is told")
+        other.process.resume()
+        until(partial(getattr, other, "errors"), "it is told")
         assert [error["error"] for error in other.errors] == ["Expelled"]
         assert "error" not in processes.order(other, "rejoin")
     processes.go_on()
@@ -335,15 +336,15 @@ def test_calls_raise_while_the_group_is_blocked(processes: Processes) -> None:
     processes.begin()
     first, *others = processes.writers
     for other in others:
-        processes.programs.stop(other.process)
-    processes.programs.until(lambda: first.errors, "the call under way ends")
+        other.process.pause()
+    until(lambda: first.errors, "the call under way ends")
     assert first.errors[0]["error"] == "NotPrimary"
     assert "it waits for rank 1" in first.errors[0]["text"]
     late = processes.order(first, "write", "1")
     assert late["error"] == "NotPrimary"
     for other in others:
-        processes.programs.go_on(other.process)
-    processes.programs.until(lambda: "goes on: view" in first.process.said(), "there is a view")
+        other.process.resume()
+    until(lambda: "goes on: view" in first.process.stderr(), "there is a view")
     processes.order(first, "go on")
     processes.go_on(first)
     for other in others:
@@ -356,9 +357,7 @@ def bring_back(processes: Processes, writer: Writer) -> None:
     """Have a member write that was late: it may be blocked first, and hear then that it was expelled."""
     heard = 0
     while True:
-        processes.programs.until(
-            partial(goes_on, writer, heard, writer.newest + 20), "it goes on, or not"
-        )
+        until(partial(goes_on, writer, heard, writer.newest + 20), "it goes on, or not")
         if len(writer.errors) == heard:
             return
         heard = len(writer.errors)
@@ -378,7 +377,7 @@ def test_leaving_a_blocked_group_takes_no_longer_than_it_may(processes: Processe
     last, *victims = processes.writers
     for victim in victims:
         victim.kill()
-    processes.programs.until(lambda: "is blocked" in last.process.said(), "it is blocked")
+    until(lambda: "is blocked" in last.process.stderr(), "it is blocked")
     last.process.process.send_signal(signal.SIGINT)
     assert last.process.end() != 0
-    assert "was left without its answer: it is blocked" in last.process.said()
+    assert "was left without its answer: it is blocked" in last.process.stderr()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Programs
+    from tests.lib.programs import Programs
 
 
 @pytest.mark.parametrize(("check", "objects"), [("", "1"), ("", "40"), ("hash", "2")])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -18,15 +17,8 @@ import orcalike as orca
 from orcalike import messages
 from orcalike.session.session import Session
 from orcalike.transport.drivers.pump import Pump
-from tests.cluster.conftest import DEADLINE
+from tests.lib.processes import DEADLINE, until
 from tests.lib.shared_classes import Counter, Journal
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + DEADLINE
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def sever(pump: Pump, addresses: list[str], now: int) -> None:

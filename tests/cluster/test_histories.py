@@ -16,7 +16,7 @@ def test_a_run_without_faults_is_judged_to_be_right() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=500,
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.conftest import DEADLINE
+from tests.lib.processes import DEADLINE
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Programs
+    from tests.lib.programs import Programs
 
 LIMIT = 0.5
 
@@ -31,20 +31,20 @@ def test_joins_that_are_refused(programs: Programs, case: str) -> None:
     maker = programs.start(
         "busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05"
     )
-    address = str(maker.hear()["address"])
+    address = str(maker.next_fact()["address"])
     joiner = programs.start(
         "joiner.py", json.dumps({"seeds": address, "timeout": LIMIT, **options})
     )
     for way in ("thread", "loop"):
-        fact = joiner.hear()
+        fact = joiner.next_fact()
         assert fact["way"] == way
         assert fact["error"] == kind
         assert words.format(address=address) in fact["text"]
         assert fact["took"] < DEADLINE
     assert joiner.end() == 0
-    assert "Traceback" not in joiner.said()
+    assert "Traceback" not in joiner.stderr()
     programs.call("stop")
-    assert maker.hear()["members"] == [0]
+    assert maker.next_fact()["members"] == [0]
     assert maker.end() == 0
 
 
@@ -53,18 +53,18 @@ def test_one_that_gives_up_does_not_come_in_later(programs: Programs) -> None:
     maker = programs.start(
         "busy_member.py", "make", f"unix:{programs.directory}/maker", PAUSE="0.05"
     )
-    address = str(maker.hear()["address"])
+    address = str(maker.next_fact()["address"])
     joiner = programs.start("joiner.py", json.dumps({"seeds": address, "timeout": LIMIT}))
-    programs.stop(maker)
-    facts = [joiner.hear(), joiner.hear()]
+    maker.pause()
+    facts = [joiner.next_fact(), joiner.next_fact()]
     assert [fact["error"] for fact in facts] == ["JoinFailed"] * 2
     assert all(f"no answer from {address}" in fact["text"] for fact in facts)
     assert joiner.end() == 0
-    programs.go_on(maker)
+    maker.resume()
     late = programs.start("busy_member.py", "join", address)
-    late.hear()
+    late.next_fact()
     programs.call("stop")
-    facts = [maker.hear(), late.hear()]
+    facts = [maker.next_fact(), late.next_fact()]
     assert facts[0]["digest"] == facts[1]["digest"]
     assert len(facts[0]["members"]) == 2
     assert (maker.end(), late.end()) == (0, 0)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Facts, Process, Programs
+    from tests.lib.processes import Facts
+    from tests.lib.programs import Program, Programs
 
 FULL_SPEED = 0.2
 """Seconds for which those that are there write before anything happens."""
@@ -21,13 +22,13 @@ class Group:
         self.programs = programs
         where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
         self.members = [programs.start("busy_member.py", "make", where, LEAVES="maker leaves")]
-        self.addresses = [str(self.members[0].hear()["address"])]
+        self.addresses = [str(self.members[0].next_fact()["address"])]
         for _ in range(2):
             self.add(LEAVES="writer leaves")
             self.wait_for_the_last()
         time.sleep(FULL_SPEED)
 
-    def add(self, **environment: str) -> Process:
+    def add(self, **environment: str) -> Program:
         """Start one that joins through any of those that are there."""
         seeds = self.addresses[-1:]
         self.members.append(self.programs.start("busy_member.py", "join", *seeds, **environment))
@@ -35,21 +36,21 @@ class Group:
 
     def wait_for_the_last(self) -> None:
         """Wait until the one that was started last is in."""
-        self.addresses.append(str(self.members[-1].hear()["address"]))
+        self.addresses.append(str(self.members[-1].next_fact()["address"]))
 
-    def leave(self, call: str, *members: Process) -> list[Facts]:
+    def leave(self, call: str, *members: Program) -> list[Facts]:
         """Have members leave; returns what they say of themselves."""
         self.programs.call(call)
-        facts = [member.hear() for member in members]
+        facts = [member.next_fact() for member in members]
         for member in members:
-            assert member.end() == 0, member.said()
+            assert member.end() == 0, member.stderr()
             self.members.remove(member)
         return facts
 
     def check(self, gone: list[Facts]) -> None:
         """All stop; those that are there have one history, and everything in it once."""
         self.programs.call("stop")
-        facts = [member.hear() for member in self.members]
+        facts = [member.next_fact() for member in self.members]
         for key in ("digest", "log", "visitors"):
             assert len({str(fact[key]) for fact in facts}) == 1, key
         written = {str(fact["pid"]): fact["written"] for fact in (*facts, *gone)}
@@ -74,7 +75,7 @@ def test_three_join_at_once_while_three_write(programs: Programs) -> None:
     group = Group(programs, "unix")
     joiners = [group.add() for _ in range(3)]
     for joiner in joiners:
-        joiner.hear()
+        joiner.next_fact()
     group.check([])
 
 

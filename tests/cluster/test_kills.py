@@ -34,7 +34,7 @@ def test_nothing_acknowledged_is_lost(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=500,
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Process, Programs
+    from tests.lib.programs import Program, Programs
 
 
 MiB = 1 << 20
 
 
-def keeper(programs: Programs, how: str, address: str, what: str) -> Process:
+def keeper(programs: Programs, how: str, address: str, what: str) -> Program:
     return programs.start("keeper.py", how, address, what)
 
 
@@ -26,23 +26,23 @@ def test_a_large_state_is_given_on_and_survives_its_givers(programs: Programs, w
     Each joiner gets it from the one before, which is killed then; writes go on meanwhile.
     """
     maker = keeper(programs, "make", f"unix:{programs.directory}/maker", what)
-    address = str(maker.hear()["address"])
-    boxes = maker.hear()["boxes"]
+    address = str(maker.next_fact()["address"])
+    boxes = maker.next_fact()["boxes"]
     first = keeper(programs, "join", address, what)
-    assert first.hear() == {"joined": 2}
-    assert first.hear()["boxes"] == boxes
+    assert first.next_fact() == {"joined": 2}
+    assert first.next_fact()["boxes"] == boxes
     second = keeper(programs, "join", address, what)
-    assert second.hear() == {"joined": 3}
-    assert second.hear()["boxes"][0]["parts"] == boxes[0]["parts"] + 3 * (what == "calls")
+    assert second.next_fact() == {"joined": 3}
+    assert second.next_fact()["boxes"][0]["parts"] == boxes[0]["parts"] + 3 * (what == "calls")
     programs.call("stop")
-    level = maker.hear()["level"]
+    level = maker.next_fact()["level"]
     maker.process.send_signal(signal.SIGKILL)
     programs.call("count")
-    levels = sorted(each.hear()["level"] for each in (first, second))
+    levels = sorted(each.next_fact()["level"] for each in (first, second))
     assert levels == [level + 1, level + 2]
     programs.call("leave")
     for each in (first, second):
-        assert each.end() == 0, each.said()
+        assert each.end() == 0, each.stderr()
         assert each.complaints() == ""
 
 

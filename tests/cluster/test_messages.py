@@ -31,10 +31,11 @@ from orcalike.messages import (
     send_to_group,
 )
 from orcalike.session import message_inbox
-from tests.cluster.conftest import DEADLINE
+from tests.lib.processes import DEADLINE
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Facts, Programs
+    from tests.lib.processes import Facts
+    from tests.lib.programs import Programs
 
 COUNT = 500
 
@@ -83,15 +84,15 @@ def check(facts: list[Facts]) -> None:
 
 def test_three_processes_talk(programs: Programs) -> None:
     members = [programs.start("talker.py", "create", "tcp:127.0.0.1:0", str(COUNT), "3")]
-    address = str(members[0].hear()["address"])
+    address = str(members[0].next_fact()["address"])
     for _ in range(2):
         members.append(programs.start("talker.py", "join", address, str(COUNT), "3"))
-        members[-1].hear()
-    facts = [member.hear() for member in members]
+        members[-1].next_fact()
+    facts = [member.next_fact() for member in members]
     check(facts)
     assert [fact["joined"] for fact in facts] == [[1, 2], [2], []]
     for member in members:
-        assert (member.end(), member.said()) == (0, "")
+        assert (member.end(), member.stderr()) == (0, "")
 
 
 @pytest.mark.parametrize("sequencer", ["witness", "rank"])
@@ -199,7 +200,7 @@ def test_a_lost_member_has_left(groups: Groups, programs: Programs) -> None:
     """Half of the view with its oldest member goes on (H1): no call fails."""
     group = groups.create()
     other = programs.start("talker.py", "join", groups.where, "0", "9")
-    other.hear()
+    other.next_fact()
     joined = receive_from_group(group, timeout=DEADLINE)
     assert isinstance(joined, Joined)
     other.process.kill()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Facts, Programs
+    from tests.lib.processes import Facts
+    from tests.lib.programs import Programs
 
 ITEMS = 300
 MODES = ["sync", "async", "mixed", "looped"]

@@ -16,7 +16,7 @@ import pytest
 from orcalike.transport.drivers.proof import CHALLENGE_SIZE, Proof
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Process, Programs
+    from tests.lib.programs import Program, Programs
 
 
 def frame(kind: int, body: bytes, magic: int = 0x4F, version: int = 1) -> bytes:
@@ -103,19 +103,19 @@ def is_closed(sock: socket.socket) -> bool:
     return True
 
 
-def make(programs: Programs, medium: str) -> tuple[Process, str, bytes | None]:
+def make(programs: Programs, medium: str) -> tuple[Program, str, bytes | None]:
     """A member that writes, its address, and the key that TCP needs."""
     where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
     maker = programs.start("busy_member.py", "make", where, PAUSE="0.01")
     key = (programs.directory / "key").read_bytes() if medium == "tcp" else None
-    return maker, str(maker.hear()["address"]), key
+    return maker, str(maker.next_fact()["address"]), key
 
 
 @pytest.mark.parametrize("medium", ["unix", "tcp"])
 def test_non_members_harm_no_member(programs: Programs, medium: str) -> None:
     maker, address, key = make(programs, medium)
     other = programs.start("busy_member.py", "join", address)
-    other.hear()
+    other.next_fact()
     began = time.monotonic()
     with contextlib.ExitStack() as held:
         for said in HELD.values():
@@ -125,10 +125,10 @@ def test_non_members_harm_no_member(programs: Programs, medium: str) -> None:
             refused += [held.enter_context(connect(address, None, HELLO))]
         assert all(map(is_closed, refused))
         late = programs.start("busy_member.py", "join", address)
-        late.hear()
+        late.next_fact()
         lasted = time.monotonic() - began
         programs.call("stop")
-        facts = [member.hear() for member in (maker, other, late)]
+        facts = [member.next_fact() for member in (maker, other, late)]
         assert len({str(fact["digest"]) for fact in facts}) == 1
         for fact in facts:
             assert fact["writers"] == {str(each["pid"]): each["written"] for each in facts}
@@ -136,9 +136,9 @@ def test_non_members_harm_no_member(programs: Programs, medium: str) -> None:
             assert member.end() == 0
     assert other.complaints() == late.complaints() == ""
     complaints = maker.complaints().splitlines()
-    assert "more connections were refused since" in maker.said()
+    assert "more connections were refused since" in maker.stderr()
     assert len(complaints) <= 2 * (lasted + 2), "at most one a second, and one with a count"
-    assert "Traceback" not in maker.said()
+    assert "Traceback" not in maker.stderr()
 
 
 def test_what_comes_of_a_view_to_come_does_not_fill_the_memory(programs: Programs) -> None:
@@ -151,7 +151,7 @@ def test_what_comes_of_a_view_to_come_does_not_fill_the_memory(programs: Program
             assert is_closed(sock)
     assert maker.resident() - before < 64 << 20
     programs.call("stop")
-    maker.hear()
+    maker.next_fact()
     assert maker.end() == 0
 
 
@@ -174,11 +174,11 @@ def test_silent_connections_keep_no_process_out(programs: Programs, medium: str)
         held.callback(flooding.join)
         held.callback(over.set)
         late = programs.start("busy_member.py", "join", address)
-        late.hear()
+        late.next_fact()
         over.set()
         flooding.join()
     programs.call("stop")
-    assert maker.hear()["digest"] == late.hear()["digest"]
+    assert maker.next_fact()["digest"] == late.next_fact()["digest"]
     assert (maker.end(), late.end()) == (0, 0)
 
 

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 
-from tests.cluster.conftest import DEADLINE, Facts, Programs
+from tests.lib.processes import DEADLINE, Facts
+from tests.lib.programs import Programs
 
 
 def test_a_lock_is_released_when_its_holder_is_killed(programs: Programs) -> None:

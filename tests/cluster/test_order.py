@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Programs
+    from tests.lib.programs import Programs
 
 WRITES = 4_000
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
-from tests.cluster.conftest import DEADLINE
+from tests.lib.processes import DEADLINE, state_of, until
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Facts, Programs
+    from tests.lib.processes import Facts
+    from tests.lib.programs import Programs
 
 WAYS = ["thread", "loop", "read", "barrier"]
 RUN = ["-m", "orcalike", "run", "-n", "2", "--no-prefix", "-q"]
@@ -58,7 +59,7 @@ def test_ctrl_c_ends_ranks_that_wait(programs: Programs, way: str, sequencer: st
 @pytest.mark.parametrize("way", WAYS)
 def test_sigusr1_shows_what_is_waited_for(programs: Programs, way: str) -> None:
     launcher = programs.start(*RUN, "waiter.py", way)
-    facts = sorted((launcher.hear() for _ in range(2)), key=lambda fact: int(fact["rank"]))
+    facts = sorted((launcher.next_fact() for _ in range(2)), key=lambda fact: int(fact["rank"]))
     rank, pid = 1, facts[1]["pid"]
     expected = {
         "thread": r"thread MainThread .* waits \d+\.\d s: .*Gate\.walk of 'gate'|on 'gate'",
@@ -69,7 +70,7 @@ def test_sigusr1_shows_what_is_waited_for(programs: Programs, way: str) -> None:
     time.sleep(0.2)
     os.kill(pid, signal.SIGUSR1)
     shown = re.compile(rf"rank {rank} \(pid {pid}\):\n(  .*\n)*?  .*{expected}")
-    programs.until(lambda: shown.search(launcher.said()), f"{expected} in what it shows")
+    until(lambda: shown.search(launcher.stderr()), f"{expected} in what it shows")
     launcher.process.send_signal(signal.SIGINT)
     assert launcher.end() == 130
 
@@ -79,25 +80,25 @@ def test_a_member_that_stands_still_grows_no_memory(programs: Programs, slow: st
     """The window bounds what others keep for it; it goes on where it was, if it is not expelled."""
     programs.environment["ORCALIKE_DETECTION"] = "600"
     members = [programs.start("flooder.py", "make", f"unix:{programs.directory}/maker")]
-    address = str(members[0].hear()["address"])
+    address = str(members[0].next_fact()["address"])
     for _ in range(2):
         members.append(programs.start("flooder.py", "join", address))
-        members[-1].hear()
+        members[-1].next_fact()
     for member in members:
-        assert member.hear() == {"ready": True}
+        assert member.next_fact() == {"ready": True}
     time.sleep(0.5)
     standing = members[0 if slow == "sequencer" else 2]
     moving = [member for member in members if member is not standing]
-    programs.stop(standing)
+    standing.pause()
     before = [member.resident() for member in moving]
-    programs.until(lambda: all(member.state() == "S" for member in moving), "they wait for it")
+    until(lambda: all(state_of(member.pid) == "S" for member in moving), "they wait for it")
     time.sleep(0.5)
     grown = [member.resident() - was for member, was in zip(moving, before, strict=True)]
     assert max(grown) < 64 << 20
-    programs.go_on(standing)
+    standing.resume()
     time.sleep(0.3)
     programs.call("stop")
-    facts = [member.hear() for member in members]
+    facts = [member.next_fact() for member in members]
     for fact in facts:
         assert fact["counts"] == {str(each["pid"]): each["written"] for each in facts}
         assert fact["digest"] == facts[0]["digest"]
@@ -112,12 +113,12 @@ def hit(programs: Programs, members: int, *options: str) -> list[list[Facts]]:
     address = f"unix:{programs.directory}/maker"
     how = [str(members), *options]
     processes = [programs.start("signalled.py", "make", address, *how)]
-    programs.until(lambda: Path(address.removeprefix("unix:")).exists(), "there is a group")
+    until(lambda: Path(address.removeprefix("unix:")).exists(), "there is a group")
     for number in range(1, members):
         more = ["--seed", str(1 + number)]
         processes.append(programs.start("signalled.py", "join", address, *how, *more))
     codes = [process.end() for process in processes]
-    assert codes == [0] * members, "\n".join(process.said() for process in processes)
+    assert codes == [0] * members, "\n".join(process.stderr() for process in processes)
     assert all(process.process.stdout for process in processes)
     return [[json.loads(line) for line in process.process.stdout or ()] for process in processes]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Programs
+    from tests.lib.programs import Programs
 
 
 def free_port() -> int:
@@ -30,20 +30,20 @@ def test_it_waits_for_the_slowest(programs: Programs, medium: str, maker: str) -
         for role in roles
     }
     writer = members["writer"]
-    first = writer.hear()
+    first = writer.next_fact()
     assert (first["result"], first["made"]) == (1, 2)
-    limited = writer.hear()
+    limited = writer.next_fact()
     assert limited["outcome"] == "unknown"
     assert "3 members had applied it" in limited["text"]
-    waiting = writer.hear()
+    waiting = writer.next_fact()
     assert waiting["pending"] is False
     one, two, three = waiting["levels"]
     assert one >= two > three
     programs.call("go")
-    last = writer.hear()
+    last = writer.next_fact()
     assert (last["result"], last["made"]) == (2, 3)
-    rows = [member.hear()["rows"] for member in members.values()]
+    rows = [member.next_fact()["rows"] for member in members.values()]
     assert rows[0] == rows[1] == rows[2]
     for member in members.values():
-        assert member.end() == 0, member.said()
+        assert member.end() == 0, member.stderr()
         assert member.complaints() == ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cluster.conftest import Programs
+    from tests.lib.programs import Programs
 
 WAYS = {
     "put": "argument 1 of Board.put of 'board'",

@@ -17,14 +17,13 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
-from tests.lib.recording_application import Application
-from tests.protocol.checkers import Checker, Watch
+from tests.lib.recording_application import AnyBodies, RecordingApplication
 
 STACK = "XFER:TOTAL:MBRSHIP:COM:sim"
 """Without PACK, so that each cast is a packet."""
 
 
-class Narrator(Application):
+class Narrator(RecordingApplication):
     """An application that says in one line what it sees."""
 
     say: Callable[[str], None]
@@ -85,7 +84,8 @@ class ManualNetwork:
     def __init__(self, stack: str = STACK) -> None:
         self.stack = stack
         self.now = 0
-        self.watch: Checker = Watch()
+        self.monitor: AnyBodies | None = AnyBodies()
+        """None: a member is made to lie, or the stack orders nothing, so a history proves nothing."""
         self.endpoints: dict[str, Endpoint] = {}
         self._lines: list[str] = []
 
@@ -94,7 +94,7 @@ class ManualNetwork:
         lines, self._lines = self._lines, []
         return lines
 
-    def __getitem__(self, name: str) -> Application:
+    def __getitem__(self, name: str) -> RecordingApplication:
         return self.endpoints[name].application
 
     def add(
@@ -112,7 +112,7 @@ class ManualNetwork:
         me = Member(f"sim:{name}", number, rank, witness)
         config = StackConfig(group, dict(options or {}), epoch=epoch)
         stack = Stack(parse_stack(self.stack), config, me, number)
-        stack.above = application = Narrator(stack, self.watch)
+        stack.above = application = Narrator(stack, self.monitor)
         application.say = lambda line: self._lines.append(f"{name}: {line}")
         self.endpoints[name] = Endpoint(name, stack, application)
 
@@ -138,13 +138,16 @@ class ManualNetwork:
     def cast(self, name: str, body: bytes, degree: int = 0) -> None:
         """`name` casts, with a resilience degree."""
         endpoint = self.endpoints[name]
-        self.watch.cast(endpoint.stack.me.incarnation, body)
+        if self.monitor is not None:
+            self.monitor.cast(endpoint.stack.me.incarnation, body, degree)
         message = Message(body)
         message.degree = degree
         self.call(name, lambda now: endpoint.stack.cast(message, now))
 
     def leave(self, name: str) -> None:
         """`name` asks to leave."""
+        if self.monitor is not None:
+            self.monitor.leave(self.endpoints[name].stack.me.incarnation)
         self.call(name, self.endpoints[name].stack.leave)
 
     def credit(self, name: str, given: bool) -> None:

@@ -1,25 +1,49 @@
-"""What stands on top of each simulated stack: it keeps all that it sees, and tells the checkers."""
+"""The layer above a stack in tests: it records all that it sees, and tells the monitor.
+
+The checkers are those of the simulator. There a body says which cast it is; here tests cast what they
+like, so the monitor looks it up.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from zlib import crc32
 
 import msgpack
 
+from orcalike.simulator.checkers.facts import Installed
+from orcalike.simulator.checkers.monitor import Monitor
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
-from tests.protocol.checkers import Checker, Event, Installed
+
+Event = tuple[int, int, int, bytes] | Installed
+"""What an application sees: (seqno, index, sender, body), or a view."""
 
 
-class Application(Layer):
+class AnyBodies(Monitor):
+    """All checkers, over casts whose bodies do not say which cast they are."""
+
+    def number(self, member: int, source: int, body: bytes) -> int:
+        """The sender's next cast if that has this body, else the first that has it, else 0."""
+        casts, last = self.facts.casts, self.facts.sent.get(source, 0)
+        following = self.seen(member).sources.get(source, 0) + 1
+        numbers: list[int] = [following, *range(1, last + 1)]
+        found = (n for n in numbers if (source, n) in casts and casts[source, n].body == body)
+        return next(found, 0)
+
+
+class RecordingApplication(Layer):
     """A replica whose state is its history, so that any difference shows."""
 
-    def __init__(self, core: Core, watch: Checker, piece: int = 8) -> None:
+    def __init__(self, core: Core, monitor: Monitor | None = None, piece: int = 8) -> None:
         super().__init__(core)
         self.me = core.me.incarnation
-        self.watch = watch
+        self.is_witness = core.me.witness
+        self.monitor = monitor
+        """None: no checker looks at this."""
         self.piece = piece
         """How many events a piece of state holds."""
         self.history: list[Event] = []
@@ -39,7 +63,12 @@ class Application(Layer):
     @property
     def bodies(self) -> list[bytes]:
         """What was delivered, in its order."""
-        return [event[3] for event in self.history if not isinstance(event, Installed)]
+        return [cast[3] for cast in self.casts]
+
+    @property
+    def casts(self) -> list[tuple[int, int, int, bytes]]:
+        """The same, each with its place in the order and its sender."""
+        return [event for event in self.history if not isinstance(event, Installed)]
 
     def sender(self, place: int) -> Member:
         """The member at a place, or one that left, whose packet comes after the view without it."""
@@ -51,7 +80,9 @@ class Application(Layer):
         body = message.body
         self.stamps.append(message.stamp)
         self.history.append((message.seqno, message.index, source, body))
-        self.watch.deliver(self.me, (message.seqno, message.index), source, body)
+        if self.monitor is not None:
+            place = message.seqno, message.index
+            self.monitor.deliver(self.me, place, source, body)
 
     def up_send(self, message: Message) -> None:
         assert self.installed is not None
@@ -61,16 +92,25 @@ class Application(Layer):
         seen = Installed(
             view.identity,
             tuple(member.incarnation for member in view.members),
-            tuple(member.incarnation for member in view.members if not member.witness),
+            frozenset(member.incarnation for member in view.members if member.witness),
         )
         if self._taken:
             self.history, self._taken = self._taken, []
-            self.watch.state(self.me, self.history)
+            self._tell_state()
         else:
             self.history.append(seen)
         self.installed = view
-        if view.place(self.me) >= 0:  # else it is the view without this member
-            self.watch.view(self.me, seen)
+        if self.monitor is not None and view.place(self.me) >= 0:
+            self.monitor.view(self.me, seen)
+            if not self.is_witness:
+                self.monitor.state(self.me, seen, crc32(repr(self.casts).encode()))
+
+    def _tell_state(self) -> None:
+        """What was delivered at others, and is in the state that this member was given."""
+        if self.monitor is None or not self.casts:
+            return
+        counts = Counter(source for _, _, source, _ in self.casts)
+        self.monitor.take_state(self.me, self.casts[-1][:2], counts)
 
     def up_give_state(self) -> Iterator[bytes]:
         events = list(self.history)
@@ -88,7 +128,8 @@ class Application(Layer):
 
     def up_exit(self, why: str) -> None:
         self.exited = why
-        self.watch.exit(self.me)
+        if self.monitor is not None:
+            self.monitor.exit(self.me, why)
         self.on_exit()
 
     def up_problem(self, member: object, why: str) -> None:
@@ -107,15 +148,15 @@ class Application(Layer):
 def pack(event: Event) -> tuple[object, ...]:
     """As something that msgpack can carry."""
     if isinstance(event, Installed):
-        return (event.identity, event.members, event.replicas)
+        return (event.identity, event.members, sorted(event.witnesses))
     return event
 
 
 def unpack(fields: tuple[object, ...]) -> Event:
     """From what `pack` made."""
     match fields:
-        case [tuple(identity), tuple(members), tuple(replicas)]:
-            return Installed(identity, members, replicas)
+        case [tuple(identity), tuple(members), tuple(witnesses)]:
+            return Installed(identity, members, frozenset(witnesses))
         case [int(seqno), int(index), int(source), bytes(body)]:
             return seqno, index, source, body
     raise ValueError(f"not an event: {fields!r}")

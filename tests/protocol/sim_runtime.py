@@ -21,6 +21,7 @@ from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import go_on
 from orcalike.session.group_calls import Share
+from orcalike.simulator.checkers.facts import Violation
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.sim import World
 from orcalike.transport.drivers.simdriver import SimDriver
@@ -28,7 +29,6 @@ from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
 from tests.lib.shared_classes import Counter, Journal
-from tests.protocol.checkers import Violation
 from tests.protocol.model import Cast, Model, outcome_of
 from tests.protocol.sim_programs import ACTIONS, Late
 from tests.protocol.sim_scene import MS, Scene, Spy
@@ -100,7 +100,7 @@ class Participant:
         if self.position == len(canon):
             canon.append(event)
         if canon[self.position] != event:
-            raise Violation(f"{self.number} sees {event}, not {canon[self.position]}")
+            raise Violation("I2", f"{self.number} sees {event}, not {canon[self.position]}")
         self.position += 1
 
     # What the runtime tells.
@@ -292,7 +292,7 @@ class Simulation:
             return
         chain = participant.runtime.chain
         if self.chains.setdefault(view.number, chain) != chain:
-            raise Violation(f"{participant.number} has another chain at view {view.number}")
+            raise Violation("I1", f"{participant.number} has another chain at view {view.number}")
         for replica in participant.runtime.replicas:
             if replica is None or replica.has(LOCKED | QUEUED | DROPPED | UNDECLARED | FAULTY):
                 continue
@@ -306,8 +306,9 @@ class Simulation:
             )
             if first != seen:
                 raise Violation(
+                    "I18",
                     f"{replica} at view {view.number}: "
-                    f"{participant.number} has {seen}, {by} has {first}"
+                    f"{participant.number} has {seen}, {by} has {first}",
                 )
 
     def _check_history(self) -> None:
@@ -316,12 +317,12 @@ class Simulation:
         for participant in self.participants:
             tickets = [c.ticket for c in casts if c.source == participant.incarnation]
             if tickets != list(range(len(tickets))):
-                raise Violation(f"{participant.number} sent {tickets}")
+                raise Violation("I6", f"{participant.number} sent {tickets}")
             if participant.inside and not participant.runtime.settled():
-                raise Violation(f"{participant.number} waits for what it sent")
+                raise Violation("I3", f"{participant.number} waits for what it sent")
         stamps = [cast.stamp for cast in casts]
         if stamps != sorted(stamps):
-            raise Violation(f"the moments go back: {stamps}")
+            raise Violation("I1", f"the moments go back: {stamps}")
 
     def _finish(self) -> str:
         self._check_history()
@@ -331,9 +332,9 @@ class Simulation:
         digest = hashlib.blake2b(self.world.trace.encode(), digest_size=16)
         for participant in self.participants:
             if participant.faults:
-                raise Violation(f"{participant.number}: {participant.faults}")
+                raise Violation("E1", f"{participant.number}: {participant.faults}")
             if participant.asked and not participant.leaves and not participant.inside:
-                raise Violation(f"{participant.number} never joined")
+                raise Violation("I28", f"{participant.number} never joined")
             if participant.stack.me.witness:
                 continue
             self._check_outcomes(participant, model)
@@ -349,7 +350,7 @@ class Simulation:
             expected = model.outcomes.get(key)
             if not invocation.done():
                 if expected is not None or participant.gone is not None:
-                    raise Violation(f"{participant.number}: {invocation} is due: {expected}")
+                    raise Violation("I20", f"{participant.number}: {invocation} is due: {expected}")
                 continue
             error = invocation.exception()
             if isinstance(error, GroupClosed) and participant.gone is not None:
@@ -358,7 +359,9 @@ class Simulation:
             if expected is None and participant.gone is not None and found == ("withdrawn", None):
                 continue  # taken back before it left; what stands in its place never left either
             if expected is None or not self._same(participant, model, found, expected):
-                raise Violation(f"{participant.number}: {invocation} is {found}, not {expected}")
+                raise Violation(
+                    "I20", f"{participant.number}: {invocation} is {found}, not {expected}"
+                )
 
     def _same(
         self, participant: Participant, model: Model, found: object, expected: object
@@ -371,20 +374,22 @@ class Simulation:
         """I18: each replica is what the history makes of it."""
         replicas: list[Replica | None] = participant.runtime.replicas
         if len(replicas) != len(model.things):
-            raise Violation(f"{participant.number} has {replicas}, not {model.things}")
+            raise Violation("I18", f"{participant.number} has {replicas}, not {model.things}")
         for replica, thing in zip(replicas, model.things, strict=True):
             if (replica is None) != (thing is None or thing.dropped):
-                raise Violation(f"{participant.number}: {replica}, not {thing}")
+                raise Violation("I18", f"{participant.number}: {replica}, not {thing}")
             if replica is None or thing is None:
                 continue
             if replica.has(LOCKED | QUEUED):
-                raise Violation(f"{participant.number}: {replica} is locked for ever")
+                raise Violation("I19", f"{participant.number}: {replica} is locked for ever")
             waiting = [(call.source, call.ticket) for call in replica.waits()]
             if waiting != [step.key for step in model.waiting if thing in step.things]:
-                raise Violation(f"{participant.number}: {waiting} wait at {replica}")
+                raise Violation("I19", f"{participant.number}: {waiting} wait at {replica}")
             if participant.runtime.digest_of(replica) != model.state_of(thing):
                 found, expected = vars(replica.object), vars(thing.plain)
-                raise Violation(f"{participant.number}: {replica} is {found}, not {expected}")
+                raise Violation(
+                    "I18", f"{participant.number}: {replica} is {found}, not {expected}"
+                )
 
 
 def run(seed: int) -> str:

@@ -6,8 +6,8 @@ from itertools import permutations
 
 import pytest
 
+from orcalike.simulator.checkers.facts import Installed
 from tests.lib.manual_network import STACK, ManualNetwork
-from tests.protocol.checkers import Installed
 
 NAMES = "abc"
 

@@ -103,7 +103,8 @@ def test_a_packet_that_has_not_left_may_be_changed() -> None:
     network.cast("b", b"early", 0)
     endpoint, message = network.endpoints["b"], Message(b"late")
     message.degree = 2
-    network.watch.cast(endpoint.stack.me.incarnation, b"void")
+    assert network.monitor is not None
+    network.monitor.cast(endpoint.stack.me.incarnation, b"void", 2)
     network.call("b", lambda now: endpoint.stack.cast(message, now))
     top = endpoint.stack.top
     (found,) = top.unsent()

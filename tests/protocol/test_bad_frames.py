@@ -12,7 +12,6 @@ import pytest
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.com import greeting_of
 from tests.lib.manual_network import STACK, Endpoint, ManualNetwork
-from tests.protocol.checkers import Checker
 
 FULL = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
 CONTROL = 1 << 63
@@ -21,7 +20,7 @@ CONTROL = 1 << 63
 def unwatched(stack: str) -> ManualNetwork:
     """Without checkers: if a member itself is made to lie, a history proves nothing."""
     network = ManualNetwork(stack)
-    network.watch = Checker()
+    network.monitor = None
     return network
 
 

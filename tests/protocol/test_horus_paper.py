@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from orcalike.simulator.checkers.facts import Violation
+from orcalike.simulator.checkers.facts import Installed, Violation
 from orcalike.simulator.generator import draw
 from orcalike.simulator.simulation import Run
 from orcalike.transport.errors import StackError
@@ -17,7 +17,6 @@ from orcalike.transport.stacks import LayerSpec, layers, parse_stack
 from orcalike.transport.wire.message import Message
 from tests.lib import manual_network
 from tests.lib.manual_network import STACK, ManualNetwork
-from tests.protocol.checkers import Installed
 from tests.protocol.test_swarm import calm
 
 KNOWN = {info.name: info for info in layers()}

@@ -307,6 +307,11 @@ def of_two_views_before(monitor: Monitor) -> None:
     deliver(monitor, "A", 1, 1)
 
 
+def of_a_member_of_no_view(monitor: Monitor) -> None:
+    cast(monitor, D)
+    deliver(monitor, "A", 1, 1, D)
+
+
 # I13
 
 
@@ -479,7 +484,12 @@ MUST_FAIL: dict[str, list[History]] = {
     "I9": [acknowledged_and_gone, acknowledged_and_gone_at_one, acknowledged_by_a_member_that_left],
     "I10": [readable_at_one, readable_before_all, read_and_not_taken_over],
     "I11": [fewer_than_others, more_than_others, a_view_left_out],
-    "I12": [of_the_view_before, of_the_view_before_at_another, of_two_views_before],
+    "I12": [
+        of_the_view_before,
+        of_the_view_before_at_another,
+        of_two_views_before,
+        of_a_member_of_no_view,
+    ],
     "I13": [an_older_view, other_members, without_oneself, a_member_twice, after_it_was_out],
     "I14": [elsewhere_in_the_order, before_what_was_delivered, before_what_all_delivered],
     "I15": [

@@ -9,9 +9,9 @@ from itertools import permutations
 import pytest
 
 from tests.lib.manual_network import STACK, ManualNetwork
-from tests.lib.recording_application import Application
+from tests.lib.recording_application import RecordingApplication
 
-Giving = Callable[[Application], Iterator[bytes]]
+Giving = Callable[[RecordingApplication], Iterator[bytes]]
 
 SECOND = 1_000_000_000
 
@@ -87,9 +87,9 @@ def test_a_joiners_cast_that_waits_for_its_own_state_is_delivered(count: int) ->
         assert network[name].bodies[count:] == [b"x"]
 
 
-def give_a_part(donor: Application) -> Iterator[bytes]:
+def give_a_part(donor: RecordingApplication) -> Iterator[bytes]:
     """The first pieces, and then no more."""
-    for number, piece in enumerate(Application.up_give_state(donor)):
+    for number, piece in enumerate(RecordingApplication.up_give_state(donor)):
         if number == 12:
             raise OSError("out of order")
         yield piece

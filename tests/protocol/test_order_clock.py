@@ -12,7 +12,6 @@ import pytest
 
 from orcalike.transport.view import View
 from tests.lib.manual_network import ManualNetwork
-from tests.protocol.checkers import Checker
 
 HOUR = 3_600 * 10**9
 EPOCH = 400_000 * HOUR
@@ -58,7 +57,7 @@ def test_it_goes_on_over_a_change_of_sequencer(clocks: tuple[int, ...], *, leave
 def test_it_goes_on_with_a_sequencer_that_joined_since() -> None:
     """It knows the clock from what it got when it joined, though it saw no cast at all."""
     network = ManualNetwork("TOTAL:MBRSHIP:COM:sim")
-    network.watch = Checker()  # no member gives state
+    network.monitor = None  # no member gives state
     for name, clock in (("a", HOUR), ("b", 0)):
         network.add(name, epoch=EPOCH + clock)
         network.join(name, "" if name == "a" else "a")

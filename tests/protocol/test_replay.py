@@ -8,7 +8,6 @@ import pytest
 
 from orcalike.transport.wire.message import Message
 from tests.lib.manual_network import STACK, ManualNetwork
-from tests.protocol.checkers import Checker
 
 
 class Tape(ManualNetwork):
@@ -85,7 +84,7 @@ def test_old_frames_change_nothing(kind: int) -> None:
 def test_the_layer_of_views_keeps_those_of_older_views_away_from_any_layer() -> None:
     """Also from one that has no numbers of its own (I16)."""
     network = Tape("MBRSHIP:COM:sim")
-    network.watch = Checker()
+    network.monitor = None
     network.form("a b c")
     network.cast("b", b"cast")
     network.call("b", partial(network.endpoints["b"].stack.send, Message(b"send"), (2,)))

@@ -16,10 +16,10 @@ import orcalike as orca
 from orcalike.errors import ClassMismatch, ReplicaDivergence
 from orcalike.runtime.task import go_on
 from orcalike.session.group_calls import Find, Share
+from orcalike.simulator.checkers.facts import Violation
 from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.view import View
 from tests.lib.shared_classes import Counter, Journal, transfer_when
-from tests.protocol.checkers import Violation
 from tests.protocol.model import Cast, Model
 from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import LIMIT, UNDECLARED, Participant, Simulation, run

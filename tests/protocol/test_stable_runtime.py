@@ -14,8 +14,8 @@ import pytest
 
 import orcalike as orca
 from orcalike.errors import GroupClosed
+from orcalike.simulator.checkers.facts import Violation
 from orcalike.transport.layers.stable import Stable
-from tests.protocol.checkers import Violation
 from tests.protocol.sim_runtime import Participant, Simulation
 from tests.protocol.sim_scene import Scene
 
@@ -72,7 +72,8 @@ class StableSimulation(Simulation):
             have = [p.number for p in self.participants if trace in self.traces(p)]
             if len(have) < k:
                 raise Violation(
-                    f"{trace} of {participant.number} is done, and only {have} have it, not {k}"
+                    "H66",
+                    f"{trace} of {participant.number} is done, and only {have} have it, not {k}",
                 )
 
     def _finish(self) -> str:
@@ -81,13 +82,13 @@ class StableSimulation(Simulation):
         for trace, k, participant, invocation in self.asked:
             applied = all(trace in self.traces(p) for p in live)
             if participant in live and applied and k <= len(live) and not invocation.done():
-                raise Violation(f"{trace} is applied by {len(live)}, and {k} are not enough")
+                raise Violation("H66", f"{trace} is applied by {len(live)}, and {k} are not enough")
         for participant in live:
             layer = participant.stack.focus("STABLE")
             assert isinstance(layer, Stable)
             rows = layer.matrix.stability().matrix
             if any(len(set(row)) > 1 for row in rows):
-                raise Violation(f"{participant.number} ends with {rows}")
+                raise Violation("H66", f"{participant.number} ends with {rows}")
         return digest
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from orcalike.transport.wire.message import Message
 from tests.lib.manual_network import Endpoint, ManualNetwork
-from tests.protocol.checkers import Checker
 from tests.protocol.test_links_anew import linked, members, recover
 
 MIB = 1 << 20
@@ -33,7 +32,7 @@ class Unreached(ManualNetwork):
 def test_more_than_may_wait_for_a_link_is_lost_like_what_a_link_loses_that_breaks() -> None:
     """b sends to c for each cast of a, whose link stands; a new view closes the gap."""
     network = Unreached("MBRSHIP:COM:sim")
-    network.watch = Checker()  # nothing is in order in such a stack
+    network.monitor = None  # nothing is in order in such a stack
     network.form("a b c")
     stack = network.endpoints["b"].stack
 

@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
+from tests.lib.processes import is_alive
+from tests.lib.processes import state_of as state
+
 if TYPE_CHECKING:
-    from tests.user.conftest import Cli
+    from tests.lib.command import Cli
 
 #: A rank that says where it is, and waits.
 READY = """
@@ -59,10 +62,6 @@ def ready(process: subprocess.Popen[str], count: int) -> tuple[str, dict[int, in
     return said[0][1], pids, Path(said[0][3])
 
 
-def state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 def ask(directory: Path, data: bytes) -> Any:
     """What the control socket answers to these bytes."""
     with socket.socket(socket.AF_UNIX) as connection:
@@ -83,7 +82,7 @@ def test_kill_a_rank(cli: Cli) -> None:
         assert process.stderr
         assert process.stderr.readline() == f"orcalike chaos: killed rank 1 (pid {pids[1]})\n"
         assert "was killed by SIGKILL" in process.stderr.readline()
-        assert (cli.alive(pids[0]), cli.alive(pids[2])) == (True, True)
+        assert (is_alive(pids[0]), is_alive(pids[2])) == (True, True)
         again = chaos("kill", "1")
         assert (again.returncode, again.stderr) == (1, "orcalike: rank 1 does not run\n")
 
@@ -265,7 +264,7 @@ def test_control_socket_takes_no_nonsense(cli: Cli) -> None:
         for connection in silent:
             connection.close()
         cli.until(lambda: chaos("pause", "0", "1ms").returncode == 0, "it answers again")
-        assert cli.alive(pids[0])
+        assert is_alive(pids[0])
 
 
 def test_silent_connections_are_let_go(cli: Cli) -> None:
@@ -301,4 +300,4 @@ def test_other_users_are_refused(cli: Cli) -> None:
             finally:
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-        assert cli.alive(pids[0])
+        assert is_alive(pids[0])

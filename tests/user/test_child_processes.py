@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.user.conftest import Cli
+    from tests.lib.command import Cli
 
 PROGRAM = """
     import multiprocessing

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.user.conftest import Cli
+    from tests.lib.command import Cli
 
 ENDLESS = """
 import logging, threading

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.user.conftest import Cli
+    from tests.lib.command import Cli
 
 LOCKS = """
 import asyncio, logging, threading

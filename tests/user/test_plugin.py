@@ -17,7 +17,7 @@ import pytest
 from orcalike.group import Group
 from orcalike.testing import ProcessEnded, Processes, limits
 from orcalike.testing.limits import TimeLimit
-from tests.user.conftest import DEADLINE
+from tests.lib.processes import DEADLINE
 
 pytest_plugins = ["pytester"]
 

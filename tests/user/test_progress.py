@@ -14,7 +14,8 @@ import pytest
 import orcalike as orca
 from orcalike.objects.progress_bar import Tally
 from orcalike.testing.members import Members
-from tests.user.conftest import DEADLINE, Cli
+from tests.lib.command import Cli
+from tests.lib.processes import DEADLINE
 
 PROGRAM = """
 import orcalike as orca

@@ -14,7 +14,7 @@ import pytest
 from orcalike.transport.degree import MEMBERS_MAX
 
 if TYPE_CHECKING:
-    from tests.user.conftest import Cli
+    from tests.lib.command import Cli
 
 ROOT = Path(__file__).parents[2]
 

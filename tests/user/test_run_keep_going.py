@@ -12,7 +12,7 @@ import pexpect
 import pytest
 
 if TYPE_CHECKING:
-    from tests.user.conftest import Cli
+    from tests.lib.command import Cli
 
 #: A rank's way to wait until it is ended.
 WAIT = "import signal; signal.pause()"

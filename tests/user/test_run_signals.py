@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
+from tests.lib.processes import is_alive, state_of, until
+
 if TYPE_CHECKING:
-    from tests.user.conftest import Cli
+    from tests.lib.command import Cli
 
 #: A rank's way to wait until it is ended.
 WAIT = "import signal; signal.pause()"
@@ -90,22 +92,18 @@ def test_signal_to_the_launcher(
         ranks = cli.pids(2)
         process.send_signal(number)
         assert process.wait(cli.deadline) == code
-    assert not any(map(cli.alive, ranks))
+    assert not any(map(is_alive, ranks))
 
 
 def test_ctrl_z_stops_the_ranks_too(cli: Cli, tmp_path: Path) -> None:
     program = cli.write(TELL_PID.format(directory=str(tmp_path)) + WAIT)
 
-    def states() -> set[str]:
-        stats = [Path(f"/proc/{pid}/stat").read_text() for pid in ranks]
-        return {stat.rpartition(")")[2].split()[0] for stat in stats}
-
     with cli.started("-n2", program) as process:
         ranks = cli.pids(2)
         process.send_signal(signal.SIGTSTP)
-        cli.until(lambda: states() == {"T"}, "the ranks are stopped")
+        until(lambda: set(map(state_of, ranks)) == {"T"}, "the ranks are stopped")
         process.send_signal(signal.SIGCONT)
-        cli.until(lambda: states() == {"S"}, "the ranks go on")
+        until(lambda: set(map(state_of, ranks)) == {"S"}, "the ranks go on")
         process.send_signal(signal.SIGTERM)
         assert process.wait(cli.deadline) == 143
 
@@ -127,7 +125,7 @@ def test_death_of_the_witness_ends_the_run(cli: Cli, tmp_path: Path) -> None:
             "ended by SIGKILL (exit code 137); the ranks were stopped\n"
         )
         assert process.wait(cli.deadline) == 70
-    assert not any(map(cli.alive, ranks))
+    assert not any(map(is_alive, ranks))
 
 
 LEAVING_CHILDREN = """
@@ -147,14 +145,14 @@ def test_no_orphan_when_the_launcher_is_killed(cli: Cli, tmp_path: Path) -> None
         directory = Path((tmp_path / "directory0").read_text())
         assert directory.is_dir()
         process.kill()
-    cli.until(lambda: not any(map(cli.alive, processes)), "the ranks and their children have ended")
-    cli.until(lambda: not directory.exists(), "the runtime directory is removed")
+    until(lambda: not any(map(is_alive, processes)), "the ranks and their children have ended")
+    until(lambda: not directory.exists(), "the runtime directory is removed")
 
 
 def test_what_a_rank_leaves_behind_is_ended(cli: Cli, tmp_path: Path) -> None:
     program = cli.write(LEAVING_CHILDREN.format(directory=str(tmp_path), sessions=(False, True)))
     assert cli.run("-n2", program).returncode == 0
-    assert not any(map(cli.alive, cli.pids(6)))
+    assert not any(map(is_alive, cli.pids(6)))
 
 
 # Stacks

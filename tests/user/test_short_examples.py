@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.user.conftest import DEADLINE
+from tests.lib.processes import DEADLINE
 
 ROOT = Path(__file__).parents[2]
 RUN = ("-m", "orcalike", "run", "-q", "--no-prefix", "-n")

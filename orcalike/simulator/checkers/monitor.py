@@ -58,6 +58,10 @@ class Monitor:
             checker.cast(cast)
         facts.casts[member, number] = cast
 
+    def number(self, member: int, source: int, body: bytes) -> int:
+        """Which cast of `source` it is that is delivered at `member`, by its body."""
+        return number_of(body)
+
     def is_first(self, member: int, key: Key) -> bool:
         """Whether no member has delivered anything there."""
         view = self.facts.seen[member].view
@@ -71,7 +75,7 @@ class Monitor:
         if self.told is not None:
             self.told(member, (source, body, key))
         facts, seen = self.facts, self.seen(member)
-        name: Name = source, number_of(body)
+        name: Name = source, self.number(member, source, body)
         for checker in self._deliver:
             checker.deliver(member, key, name, body, holders)
         view = seen.view

@@ -32,15 +32,25 @@ class VirtualSynchrony(Checker):
 
 
 class InView(Checker):
-    """I12: nothing is delivered in a view that has its place before that view."""
+    """I12: nothing is delivered in a view that has its place before that view, or is of a non-member."""
 
     id = "I12"
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self._members: set[int] = set()
+        """Of any view: what a member cast is also delivered when it has left."""
+
+    def view(self, member: int, view: Installed, start: int | None, held: int | None) -> None:
+        self._members.update(view.members)
 
     def deliver(self, member: int, key: Key, name: Name, body: bytes, holders: int | None) -> None:
         view = self.facts.seen[member].view
         start = self.facts.starts.get(view.identity) if view is not None else None
         if view is not None and start is not None and key[0] < start:
             self.fail(member, f"{key} in view {view.identity}, which begins with {start}")
+        if name[0] not in self._members:
+            self.fail(member, f"{key} of {name[0]:x}, which was in no view")
 
 
 class ViewSanity(Checker):

@@ -19,6 +19,7 @@ import orcalike as orca
 from orcalike.session import failpoints
 from orcalike.session.failpoints import Failpoint, Trigger, install, parse
 from orcalike.transport.drivers.partial import pending
+from tests.lib.processes import state_of, until
 from tests.lib.shared_classes import Counter
 
 ROOT = Path(__file__).parents[3]
@@ -162,11 +163,7 @@ def test_what_strikes_is_on_file(tmp_path: Path, action: str, code: int, says: s
 
 def test_a_process_that_stops_goes_on_when_it_is_continued(tmp_path: Path) -> None:
     process = start(tmp_path, "W5:stop")
-    stat = Path(f"/proc/{process.pid}/stat")
-    end = time.monotonic() + 250
-    while stat.read_text().rpartition(")")[2].split()[0] != "T":
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: state_of(process.pid) == "T", "it stands still")
     process.send_signal(signal.SIGCONT)
     out, _ = process.communicate(timeout=250)
     assert (process.returncode, out) == (0, "before\nafter\n")

@@ -6,7 +6,8 @@ import socket
 from pathlib import Path
 
 from orcalike.transport.view import Member
-from tests.unit.transport.drivers.test_heartbeat import End, until
+from tests.lib.processes import until
+from tests.unit.transport.drivers.test_heartbeat import End
 
 PERIOD = 100_000_000
 BEATS = 8

@@ -22,8 +22,7 @@ from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
-from tests.lib.recording_application import Application
-from tests.protocol.checkers import Checker
+from tests.lib.recording_application import RecordingApplication
 from tests.protocol.test_bad_frames import control, frame, hello
 
 DEADLINE = 250.0
@@ -82,7 +81,7 @@ class End:
         me = Member(self.address, secrets.randbits(64), 0)
         layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
         self.stack = Stack(layers, StackConfig("group"), me, 1)
-        self.stack.above = self.top = Application(self.stack, Checker())
+        self.stack.above = self.top = RecordingApplication(self.stack)
         self.logged: list[str] = []
         self.pump = Pump(lambda level, text: self.logged.append(text))
         self.pump.key = key
@@ -247,7 +246,7 @@ def test_only_a_process_with_the_key_gets_in(
         Member(second.address, 99, 1),
         2,
     )
-    joiner.above = top = Application(joiner, Checker())
+    joiner.above = top = RecordingApplication(joiner)
     second.pump.replace(second.stack, joiner)
     second.pump.stack_for = lambda group, address: joiner
     second.pump.call(joiner.join, first.address)

@@ -27,6 +27,7 @@ from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.heartbeat import Heartbeat
 from orcalike.transport.view import Member
+from tests.lib.processes import state_of, until
 
 #: How long anything may take; no test passes or fails by less.
 DEADLINE = 250.0
@@ -51,14 +52,6 @@ def pack(
     """A beat as it is on the wire."""
     hashed = int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
     return LAYOUT.pack(b"Oocb", 2, kind, hashed, sender, target, sent, echo, lease)
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait until it holds."""
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, "it does not come to hold"
-        time.sleep(0.002)
 
 
 class End:
@@ -125,11 +118,6 @@ def raw(tmp_path: Path) -> Iterator[socket.socket]:
         sock.bind(f"{tmp_path}/raw~")
         sock.settimeout(DEADLINE)
         yield sock
-
-
-def state_of(pid: int) -> str:
-    """`T` for stopped, as the kernel has it."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def member_at(raw: socket.socket, incarnation: int = 1) -> Member:
