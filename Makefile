@@ -33,10 +33,11 @@ check: build     ## lint, formatting, types
 
 # More than cores: many tests wait, for processes and for time to pass.
 JOBS ?= 3
-unit: build      ## the tests alone, JOBS=3 at once
-	$(BIN)/python -m pytest -q -n $(JOBS)
+unit: build      ## the unit tests alone, JOBS=3 at once
+	$(BIN)/python -m pytest -q -n $(JOBS) -m unit
 
-test: check unit ## everything that must pass
+test: check      ## everything that must pass: `make check`, then all tests, JOBS=3 at once
+	$(BIN)/python -m pytest -q -n $(JOBS)
 
 TIER ?= 1
 campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.md; TIER=2: hours

@@ -1,4 +1,4 @@
-"""Options that several tests share."""
+"""What all tests share: options, markers by folder, and what is cleaned up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 
 from tests.lib.leftovers import no_process_left, pytest_runtest_teardown, started_processes
 
-ROOT = Path(__file__).parents[1]
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 
 __all__ = ["no_process_left", "pytest_runtest_teardown", "started_processes"]
 
@@ -23,6 +24,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--seed N` repeats one run of the simulator; `--rewrite` takes a script's output as it is."""
     parser.addoption("--seed", type=int, help="run the simulator with this seed alone")
     parser.addoption("--rewrite", action="store_true", help="rewrite what the scripts expect")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The folder of a test is its marker: `pytest -m cluster`."""
+    for item in items:
+        if item.path.is_relative_to(TESTS):
+            item.add_marker(item.path.relative_to(TESTS).parts[0])
 
 
 def pytest_collection_finish() -> None:

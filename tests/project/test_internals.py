@@ -190,11 +190,16 @@ def missing(text: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize(
-    "name", sorted(str(path.relative_to(PAGES)) for path in PAGES.rglob("*.md"))
-)
-def test_files_and_tests_that_a_page_names_are_there(name: str) -> None:
-    assert missing(page(name)) == []
+NAMING = [
+    *sorted(PAGES.rglob("*.md")),
+    ROOT / "docs" / "testing.md",
+    *sorted(ROOT.glob("[CS]*.md")),
+]
+
+
+@pytest.mark.parametrize("path", NAMING, ids=lambda path: path.name)
+def test_files_and_tests_that_a_page_names_are_there(path: Path) -> None:
+    assert missing(path.read_text(encoding="utf-8")) == []
 
 
 def test_a_file_and_a_test_that_are_not_there_are_found() -> None:

@@ -281,3 +281,30 @@ def test_a_banned_word_is_found_in_comments_docstrings_and_names(tmp_path: Path)
     ):
         path.write_text(text)
         assert BANS[0].stands_in(prose(path)) is is_found, text
+
+
+def test_each_kind_of_test_has_a_marker_and_a_row_in_docs() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]
+    markers = {line.partition(":")[0] for line in settings["ini_options"]["markers"]}
+    kinds = {path.relative_to(ROOT / "tests").parts[0] for path in files("tests") if is_test(path)}
+    assert markers == kinds
+    page = (ROOT / "docs" / "testing.md").read_text()
+    assert [kind for kind in kinds if f"\n| {kind} |" not in page] == []
+
+
+def is_test(path: Path) -> bool:
+    """Whether pytest collects it."""
+    return path.name.startswith("test_")
+
+
+def test_unit_tests_stand_in_folders_of_the_sources() -> None:
+    """`tests/unit/session` is of `orcalike/session`, `tests/unit/transport/wire` of `transport/wire`."""
+    unit = ROOT / "tests" / "unit"
+    folders = {path.parent.relative_to(unit) for path in unit.rglob("test_*.py")}
+    missing = [
+        folder.as_posix()
+        for folder in folders
+        if folder == Path()
+        or not any((base / folder).is_dir() for base in (ROOT, ROOT / "orcalike"))
+    ]
+    assert missing == [], "move them"
