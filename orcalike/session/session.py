@@ -36,7 +36,7 @@ from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.total import Total
-from orcalike.transport.membership.agreement import UNDER_WAY
+from orcalike.transport.membership.coordinator import UNDER_WAY
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 

@@ -20,7 +20,8 @@ from orcalike.simulator.faults import Faults
 from orcalike.simulator.scenario import MS, Event, Scenario
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.sim import Node, Stream, World
-from orcalike.transport.membership.agreement import UNDER_WAY
+from orcalike.transport.membership.coordinator import UNDER_WAY
+from orcalike.transport.membership.effects import Changed
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View, resets_of
@@ -74,6 +75,8 @@ class Run:
         """The newest view that was installed anywhere."""
         self.healing = False
         self.fired: list[Event] = []
+        self.on_change: Callable[[Application, Changed], None] = lambda application, change: None
+        """Called with each change of a participant's or coordinator's state."""
         changes = sum(event.do not in ("cast", "lag") for event in scenario.events)
         self._views_max = 50 + VIEWS_PER_CHANGE * (scenario.size + changes)
         largest = max((event.size for event in scenario.events), default=0)
@@ -112,6 +115,7 @@ class Run:
         if witness and application.transfer is not None:
             application.transfer.silent = True
         application.stack.on_mark = lambda step: self._pass(application, step)
+        application.membership.on_change = lambda change: self.on_change(application, change)
         self.applications[me.incarnation] = self.current[name] = application
         return application
 
@@ -201,7 +205,7 @@ class Run:
         if name == "A":
             return bool(total.place > 0)
         if name == "C":
-            return membership.agreement.attempt is not None
+            return membership.agreement.coordinator.ballot is not None
         if name == "J":
             return not application.transfer.complete
         return not name or self.process_of(name) == application.process

@@ -8,12 +8,14 @@ from typing import Any
 
 import msgpack
 
+from orcalike.simulator.application import Application
 from orcalike.simulator.checkers.facts import Installed, Key, number_of
 from orcalike.simulator.scenario import MS, Event
 from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.sim import End
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.membership import messages
+from orcalike.transport.membership import effects, messages
+from orcalike.transport.membership.effects import Changed, Effect
 from orcalike.transport.membership.messages import ControlMessage, Value
 from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import PLACE_BITS, Member, View
@@ -46,6 +48,7 @@ class Transcript:
         run.world.on_frame = self._frame
         run.actions.told = self._event
         run.monitor.told = self._told
+        run.on_change = self._changed
 
     def _add(self, process: str, what: str, source: str = "") -> None:
         self.lines.append(Line(self.run.world.now, process, what, source))
@@ -57,6 +60,15 @@ class Transcript:
     def _event(self, event: Event, name: str) -> None:
         if event.do != "lag":
             self._add(name, f"*** {event}")
+
+    def _changed(self, application: Application, change: Changed) -> None:
+        """A participant or coordinator is in another state."""
+        agreement = application.membership.agreement
+        ballot = agreement.participant.promised
+        if change.role == "coordinator":
+            ballot = agreement.coordinator.ballot.number if agreement.coordinator.ballot else 0
+        under = f" (ballot {ballot_text(ballot)})" if ballot else ""
+        self._add(application.process, f"{change_text(change)}{under}")
 
     def _told(self, member: int, what: object) -> None:
         application = self.run.applications[member]
@@ -122,6 +134,42 @@ def describe_control(message: ControlMessage, names: Mapping[int, str]) -> str:
     known = [(field.name, getattr(message, field.name)) for field in fields(message)]  # type: ignore[arg-type]
     shown = [f"{name}={_shown(name, value, names)}" for name, value in known if _is_said(value)]
     return " ".join([message.kind, *shown])
+
+
+def change_text(change: Changed) -> str:
+    """A change of state in a line."""
+    return f"{change.role} {change.before} -> {change.after}: {change.cause}"
+
+
+def describe_effect(effect: Effect, names: Mapping[int, str], view: View) -> str:
+    """What follows from a step of the agreement in `view`, in a few words."""
+    match effect:
+        case Changed():
+            return change_text(effect)
+        case effects.Send(position, message):
+            return f"send to {_shown('', view.members[position], names)}: {describe_control(message, names)}"
+        case effects.Contact(address, message):
+            return f"contact {address}: {describe_control(message, names)}"
+        case effects.Mark(step):
+            return f"failpoint {step}"
+        case effects.InstallView(after, cut):
+            return f"install {_shown('', after, names)}+{len(cut)}B"
+        case effects.Grant(granting):
+            return "grant leases" if granting else "grant no more leases"
+        case effects.Wake(at):
+            return f"wake at {at} ns"
+        case effects.Seek(member):
+            return f"seek {_shown('', member, names)}"
+        case effects.ReportBlocked(missing, rule):
+            waited = ",".join(_shown("", member, names) for member in missing)
+            return f"report blocked: {rule}; waiting for {waited}"
+        case effects.RefuseReset(why):
+            return f"refuse reset: {why}"
+        case effects.Refuse(error):
+            return f"refuse: {error}"
+        case effects.Supply(piece):
+            return f"supply {len(piece)}B"
+    return type(effect).__name__.lower()
 
 
 def _is_said(value: object) -> bool:

@@ -206,10 +206,10 @@ class Pairs(Transcript):
             agreement = application.membership.agreement
             if agreement.view is None:
                 state = "outside"
-            elif agreement.attempt is not None:
-                state = "leads" if agreement.attempt.value is None else "proposes"
+            elif agreement.coordinator.ballot is not None:
+                state = "leads" if agreement.coordinator.ballot.value is None else "proposes"
             else:
-                state = "frozen" if agreement.promised else "normal"
+                state = "frozen" if agreement.frozen else "normal"
             words = what.split()
             kind = words[1] if words[0].startswith("v") and len(words) > 1 else words[0]
             self.seen.add((state, kind))

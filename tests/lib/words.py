@@ -50,7 +50,7 @@ BANS = (
     Ban(
         "heed|heeds|heeded",
         "accept",
-        ("orcalike/simulator/checkers/monitor.py", "transport/membership/agreement.py"),
+        ("orcalike/simulator/checkers/monitor.py",),
     ),
     Ban(
         "(?:come|comes|came|coming) right(?! after)|(?:take|takes|took) office",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from orcalike.transport.membership.attempt import Attempt, Report
+from orcalike.transport.membership.ballot import Ballot, Report
 from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View
 from tests.lib.manual_network import ManualNetwork
@@ -92,7 +92,7 @@ def test_the_smallest_degree_that_is_reported_decides(
     degrees: tuple[int, ...], *, granted: bool
 ) -> None:
     """H1 b: a member that has seen more of the order may know of a smaller one than the others."""
-    attempt = Attempt(1, VIEW)
+    ballot = Ballot(1, VIEW)
     for place, degree in enumerate(degrees):
-        attempt.reports[place] = Report(b"", state=State.WHOLE, degree=degree)
-    assert attempt.may_propose(set()).granted == granted
+        ballot.reports[place] = Report(b"", state=State.WHOLE, degree=degree)
+    assert ballot.may_propose(set()).granted == granted

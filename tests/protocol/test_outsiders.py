@@ -143,7 +143,7 @@ def test_what_goes_wrong_in_the_core_for_an_outsider_ends_its_link() -> None:
         raise RecursionError("deep")
 
     mbrship = network.endpoints["a"].stack.focus("MBRSHIP")
-    mbrship.agreement.ask_join = fail  # type: ignore[union-attr]
+    mbrship.agreement.step = fail  # type: ignore[union-attr]
     network.inject("a", link, control("JOIN", X, {}))
     assert network["a"].errors == [f"link {link} refused: RecursionError came of what it sent"]
     assert network.endpoints["a"].links[link] is None

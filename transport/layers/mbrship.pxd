@@ -32,6 +32,7 @@ cdef class Mbrship(Layer):
     cdef object awaited             # the incarnation of the leader that knows of this member
     cdef readonly int least         # R, as the application has said (H2)
     cdef bint leaves, over
+    cdef public object on_change    # called with each change of a role's state, or None
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast)
     cdef control(self, Message message)
@@ -51,4 +52,8 @@ cdef class Mbrship(Layer):
     cdef replay(self, object entry)
     cdef say_here(self, bint again=*)
     cdef exit(self, str why)
+    cdef step(self, object event)
+    cdef carry_out(self, object it)
+    cdef freeze(self)
+    cdef mark(self, str step)
 

@@ -8,7 +8,7 @@ it is fenced, I16, and is told), one of a view that is not installed here yet wa
 its sender is asked for what is missing here. Joining goes through any member, and is repeated
 until the group has answered.
 
-The modules in `membership/` do the thinking: which members are suspected (`detector`), which members may go
+The modules in `membership/` do the thinking: which members are suspected (`failure_detector`), which members may go
 on (`quorum`), which deaths excuse one (`lease`), and what the next view is (`agreement`). Which
 packets are held, and what must be delivered before a view, is for the layers above (`up_flush`,
 `up_flush_ok`, `up_cut`).
@@ -27,16 +27,18 @@ fact (H13).
 import msgpack
 
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.membership.agreement import OLDEST_WATCHED, Agreement
+from orcalike.transport.membership import effects, events
+from orcalike.transport.membership.agreement import Agreement
 from orcalike.transport.membership.attribution import Speaker, is_believed
-from orcalike.transport.membership.detector import Detector
 from orcalike.transport.membership.early import Early, Entry
+from orcalike.transport.membership.failure_detector import FailureDetector
 from orcalike.transport.membership.leader import LeaderWatch
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.left_behind import LeftBehind
 from orcalike.transport.membership.messages import (
     Alive, Behind, Denied, Expelled, Gone, Here, Install, Join, Leave, Lost, Reset, ResetFailed,
     Ship, Slow, Value, Waits, unpack)
+from orcalike.transport.membership.participant import OLDEST_WATCHED
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.control import shown, unpack as unpack_fields
 
@@ -69,10 +71,10 @@ cdef class Mbrship(Layer):
         super().__init__(core)
         self.me = me
         self.options = config.options
-        self.agreement = Agreement(self, me, config.options)
-        self.leader = LeaderWatch(self, self.agreement, config.slow)
-        self.detector = Detector(config.detection)
         self.leases = Leases(config.detection)
+        self.agreement = Agreement(self, me, config.options, self.leases)
+        self.leader = LeaderWatch(self, self.agreement, config.slow)
+        self.detector = FailureDetector(config.detection)
         self.slow = config.slow
         self.place = -1
         self.unlinked = {}
@@ -125,8 +127,7 @@ cdef class Mbrship(Layer):
         elif len(self.view.members) == 1:
             self.exit("the last member left")
         elif self.agreement.leader == self.place:
-            self.agreement.ask_leave(self.me.incarnation)
-            self.core.again(self)
+            self.step(events.LeaveAsked(self.me.incarnation))
         else:
             self.tell(self.agreement.leader, Leave())
         self.mark("L1")
@@ -135,17 +136,16 @@ cdef class Mbrship(Layer):
         """A layer above wants a new view, without the `failed` places: they are slow, or they lie."""
         if self.view is None:
             return
-        for place in failed:
-            if place != self.place:
-                self.agreement.expelled.add(self.view.members[place].incarnation)
-        if failed or not self.agreement.unsettled:
+        out = [self.view.members[place].incarnation for place in failed if place != self.place]
+        self.step(events.Expelled(tuple(out)))
+        if failed or not self.agreement.known.unsettled:
             self.unsettle(None)
 
     cpdef flush_ok(self, bytes report):
-        self.agreement.report(report)
+        self.step(events.Held(report))
 
     cpdef holds(self):
-        self.agreement.complete()
+        self.step(events.CutHeld())
         if self.pending is not None and self.above.up_cut(self.pending.cut):
             self.decided(self.pending.view, self.pending.cut)
 
@@ -153,17 +153,10 @@ cdef class Mbrship(Layer):
         self.least = least
 
     cpdef reset(self, int minimum):
-        if self.view is None or self.agreement.attempt is None and not self.agreement.frozen:
-            self.above.up_reset_failed("the group is not blocked")
-        elif self.agreement.leader != self.place:
-            self.tell(self.agreement.leader, Reset(minimum))
-        else:
-            why = self.agreement.reset(minimum)
-            if why is not None:
-                self.above.up_reset_failed(why)
+        self.step(events.ResetAsked(minimum))
 
     cpdef proceed(self):
-        self.agreement.proceed()
+        self.step(events.Proceed())
         self.leader.wait(self.core.now)
         self.say_here()
         self.plan()
@@ -193,14 +186,12 @@ cdef class Mbrship(Layer):
         if self.view is None or self.view.place(incarnation) < 0:
             return
         vouched = bool(lease) and lease == self.key and 0 <= age < self.leases.span
-        self.agreement.died(incarnation, vouched=vouched)
+        self.step(events.Died(incarnation, vouched))
         self.suspicions()
 
     def leases_ended(self, granted):
         """The driver grants no leases any more: (incarnation, when) of the last to each member."""
-        if self.core.lease == 0:
-            self.leases.ended(granted)
-            self.core.again(self)
+        self.step(events.LeasesEnded(tuple(granted)))
 
     cpdef expire(self):
         now = self.core.now
@@ -216,7 +207,7 @@ cdef class Mbrship(Layer):
                     if self.view.place(incarnation) >= 0:
                         # It may have gone on without this member, whose link may be a dead one.
                         self.tell(self.view.place(incarnation), Here())
-            self.agreement.ask_again()
+            self.step(events.AskAgain())
             self.ask_strangers()
             self.say_here(bool(self.detector.silent))
         if now >= self.lease_at:
@@ -231,14 +222,14 @@ cdef class Mbrship(Layer):
                 self.above.up_join_failed(f"{self.seed} does not answer")
         if self.frozen_at != NEVER and now >= self.frozen_at + self.slow:
             self.frozen_at = now
-            self.agreement.expel_awaited()
+            self.step(events.Overdue())
             self.core.again(self)
         self.leader.expire(now)
         self.plan()
 
     cdef suspicions(self):
         """Tell the agreement which members are suspected now."""
-        self.agreement.suspect(self.detector.silent | self.unlinked.keys())
+        self.step(events.Suspected(frozenset(self.detector.silent | self.unlinked.keys())))
         if self.view is not None and OLDEST_WATCHED <= min(self.place, self.agreement.leader):
             self.watch(is_all=True)
         self.core.again(self)
@@ -252,7 +243,7 @@ cdef class Mbrship(Layer):
 
     def unsettle(self, incarnation):
         """Have the leader begin a new view: a link broke, and no other closes the gap in it."""
-        self.agreement.unsettled = True
+        self.step(events.Unsettled())
         self.core.again(self)
         if self.agreement.leader != self.place:
             self.awaited = self.view.members[self.agreement.leader].incarnation
@@ -260,7 +251,7 @@ cdef class Mbrship(Layer):
 
     def say_again(self, incarnation):
         """A member can be reached anew: what was under way to it, or from it, may be lost."""
-        self.agreement.again(incarnation)
+        self.step(events.Reachable(incarnation))
         self.leader.again(incarnation, self.core.now)
         self.plan()
 
@@ -357,8 +348,8 @@ cdef class Mbrship(Layer):
         """
         if self.view is None or self.view.place(incarnation) >= 0:
             return True
-        value = self.agreement.proposal or self.agreement.accepted
-        return value is not None and value[1].view.place(incarnation) >= 0
+        proposed = self.agreement.proposed()
+        return proposed is not None and proposed.place(incarnation) >= 0
 
     def may_answer(self, incarnation):
         """Whether a member that speaks of another view is told about this one now: not each time."""
@@ -382,8 +373,8 @@ cdef class Mbrship(Layer):
             return
         if self.view.place(peer.incarnation) < 0:
             self.tell_expelled(peer.address, peer.incarnation)
-        elif self.agreement.last is not None:
-            self.contact_with(peer.address, Install(self.view, self.agreement.last.cut))
+        elif self.agreement.known.last is not None:
+            self.contact_with(peer.address, Install(self.view, self.agreement.known.last.cut))
 
     cdef ahead(self, Message message, tuple identity, bytes held):
         """BEHIND: a member of another view asks for what brings it into the present one."""
@@ -403,7 +394,7 @@ cdef class Mbrship(Layer):
             if self.view.follows == identity:
                 for piece in self.above.up_missing(held, True):
                     self.contact_with(peer.address, Ship(piece, identity))
-            self.contact_with(peer.address, Install(self.view, self.agreement.last.cut))
+            self.contact_with(peer.address, Install(self.view, self.agreement.known.last.cut))
             self.say_again(peer.incarnation)
         elif identity > self.view.identity:     # it waits, without this member, which does not know
             self.ask_what_is_missing(peer.address)
@@ -415,7 +406,7 @@ cdef class Mbrship(Layer):
             return
         self.left_behind.forget(peer.incarnation, self.place, self.core.now)
         if self.view.place(peer.incarnation) >= 0:
-            self.agreement.died(peer.incarnation, vouched=False)
+            self.step(events.Died(peer.incarnation, False))
             self.suspicions()
 
     cpdef up_problem(self, object member, str why):
@@ -442,7 +433,9 @@ cdef class Mbrship(Layer):
             self.say_again(gone.incarnation)
             return
         self.unlinked[gone.incarnation] = why
-        if not self.agreement.departs(gone.incarnation) and not self.leaves:
+        proposed = self.agreement.proposed()
+        departs = proposed is not None and proposed.place(gone.incarnation) < 0
+        if not departs and not self.leaves:
             self.suspected(gone.incarnation, why)
         self.suspicions()
         self.unsettle(gone.incarnation)
@@ -459,7 +452,7 @@ cdef class Mbrship(Layer):
         if self.unlinked.pop(peer.incarnation, None) is None:
             return
         self.suspicions()
-        if self.agreement.unsettled or peer.missed:
+        if self.agreement.known.unsettled or peer.missed:
             self.unsettle(peer.incarnation)     # that word may have been lost with a link, too
         if peer.place >= 0:
             self.tell(peer.place, Here())       # one that has gone on meanwhile says so
@@ -508,8 +501,7 @@ cdef class Mbrship(Layer):
                 if self.view is not None and it.view == self.view.identity:
                     self.above.up_supply(it.piece)
             case Leave() if in_view:
-                self.agreement.ask_leave(self.view.members[message.source].incarnation)
-                self.core.again(self)
+                self.step(events.LeaveAsked(self.view.members[message.source].incarnation))
             case Waits() | Alive() | Slow() if in_view:
                 self.leader.receive(message.source, it, self.core.now)
                 self.plan()
@@ -517,13 +509,11 @@ cdef class Mbrship(Layer):
                 # A link was made again, and only the other end may know that one was broken.
                 self.say_again(self.view.members[message.source].incarnation)
             case Reset() if in_view:
-                why = self.agreement.reset(it.minimum)
-                if why is not None:
-                    self.tell(message.source, ResetFailed(why))
+                self.step(events.ResetAsked(it.minimum, message.source))
             case ResetFailed() if in_view:
                 self.above.up_reset_failed(shown(it.why))
             case _ if in_view:
-                self.agreement.receive(message.source, it)
+                self.step(events.Received(message.source, it))
             case _:
                 raise ProtocolError(f"{it.kind} out of place")
 
@@ -540,7 +530,7 @@ cdef class Mbrship(Layer):
         if self.view is None or self.leaves and len(self.view.members) == 1:
             return
         if self.view.place(member.incarnation) >= 0:
-            self.contact_with(member.address, Install(*self.agreement.last))
+            self.contact_with(member.address, Install(*self.agreement.known.last))
         elif member.incarnation in self.former:
             self.tell_expelled(member.address, member.incarnation)
         elif self.agreement.leader != self.place:
@@ -550,13 +540,7 @@ cdef class Mbrship(Layer):
             elif len(self.passed_on) < JOINERS_MAX:
                 self.passed_on.add(member.incarnation)
         else:
-            why = self.agreement.ask_join(member, options)
-            if why is None:
-                self.core.again(self)
-            elif source < 0:
-                self.contact_with(member.address, Denied(why))
-            else:                               # it believes the member that it has asked
-                self.tell(source, Denied(why, member))
+            self.step(events.JoinAsked(member, options, source))
 
     cdef decided(self, object view, bytes cut):
         """INSTALL: the next view of this member, or its first."""
@@ -620,7 +604,53 @@ cdef class Mbrship(Layer):
         elif not self.leaves:
             self.contact_with(peer.address, Gone())
 
-    # The agreement's port.
+    # The agreement: its steps, what follows from them, and what it asks.
+
+    cdef step(self, object event):
+        """A step of the agreement, and all that follows from it."""
+        for it in self.agreement.step(event, self.core.now):
+            self.carry_out(it)
+
+    cdef carry_out(self, object it):
+        """An effect; a step that comes of it is carried out before the effects behind it."""
+        match it:
+            case effects.Send():
+                self.tell(it.position, it.message)
+            case effects.Contact():
+                self.contact_with(it.address, it.message)
+            case effects.Mark():
+                self.mark(it.step)
+            case effects.Freeze():
+                self.freeze()
+            case effects.Supply():
+                self.above.up_supply(it.piece)
+            case effects.InstallView():
+                self.install(it.view, it.cut)
+            case effects.Grant():
+                self.core.lease = self.key if it.granting else 0
+                self.core.beats_version += 1
+            case effects.Wake():
+                if it.at < self.lease_at:
+                    self.lease_at = it.at
+                    self.plan()
+            case effects.Seek():
+                # A view goes on without a member that may live, and which this one leads.
+                self.left_behind.left_out(it.member, self.core.now)
+            case effects.ReportBlocked():
+                self.above.up_blocked(it.missing, it.rule)
+            case effects.RefuseReset():
+                self.above.up_reset_failed(it.why)
+            case effects.Schedule():
+                self.core.again(self)
+            case effects.Continue():
+                self.step(events.Proceed())
+            case effects.Changed():
+                if self.on_change is not None:
+                    self.on_change(it)
+            case effects.Refuse():
+                raise it.error
+            case _:
+                raise TypeError(f"no effect: {it}")
 
     def tell(self, place, message):
         cdef Message control = Message(msgpack.packb(message.pack()))
@@ -635,7 +665,7 @@ cdef class Mbrship(Layer):
             store64(control.push(HEADER), CONTROL)
             self.below.contact(control, address)
 
-    def freeze(self):
+    cdef freeze(self):
         if self.frozen_at == NEVER:
             self.frozen_at = self.core.now
         self.leader.wait(self.core.now)
@@ -648,9 +678,6 @@ cdef class Mbrship(Layer):
     def check(self, report, cut):
         self.above.up_check(report, cut)
 
-    def supply(self, piece):
-        self.above.up_supply(piece)
-
     def cut_of(self, reports, ends):
         return self.above.up_flush_ok(reports, ends)
 
@@ -660,30 +687,15 @@ cdef class Mbrship(Layer):
     def has_state(self):
         return self.above.up_has_state()
 
-    def grant(self, granting):
-        cdef uint64_t lease = self.key if granting else 0
-        if self.core.lease != lease:
-            self.core.lease = lease
-            self.core.beats_version += 1
-            if not granting:
-                self.leases.end()
-
-    def lease_is_over(self, incarnation):
-        over_at = self.leases.over_at(incarnation)
-        if over_at <= self.core.now:
-            return True
-        if over_at < self.lease_at:
-            self.lease_at = over_at
-            self.plan()
-        return False
-
     def degree_here(self):
         return self.least
 
-    def blocked(self, missing, rule):
-        self.above.up_blocked(missing, rule)
+    def hangs(self, incarnation):
+        """The member that leads did not answer in time."""
+        self.step(events.Hangs(incarnation))
+        self.unsettle(None)
 
-    def mark(self, step):
+    cdef mark(self, str step):
         if self.core.on_mark is not None:
             self.core.on_mark(step)
 
@@ -697,7 +709,7 @@ cdef class Mbrship(Layer):
             return
         if self.view is not None:
             if view.lineage != self.view.lineage:
-                self.left_behind.reset(self.view, view, self.agreement.dead)
+                self.left_behind.reset(self.view, view, self.agreement.known.dead)
             for member in self.view.members:
                 self.former[member.incarnation] = True
             for incarnation in list(self.former)[:-NOTED_MAX]:
@@ -716,8 +728,7 @@ cdef class Mbrship(Layer):
         self.asked.clear()
         self.passed_on.clear()
         self.questioned.clear()
-        self.agreement.installed(Value(view, cut))
-        self.grant(True)
+        self.step(events.Installed(Value(view, cut)))
         self.below.view(view)
         self.left_behind.seek(self.place, self.core.now)
         self.watch()
@@ -732,10 +743,6 @@ cdef class Mbrship(Layer):
         if self.leaves and self.view is not None and self.above.up_may_leave():
             self.leave()                        # the member that was asked is gone, or did not hear
         self.core.again(self)                   # those that asked meanwhile are served now
-
-    def left_out(self, member):
-        """A view goes on without a member that may live, which this one leads."""
-        self.left_behind.left_out(member, self.core.now)
 
     def seek(self, members):
         """Have links made to these, which are not in the view."""
@@ -773,12 +780,11 @@ cdef class Mbrship(Layer):
         self.leader.clear()
         self.early.clear()
         self.left_behind.clear()
-        self.agreement.view = None
-        self.grant(False)
+        self.step(events.Exited())
         self.watch()
         self.above.up_exit(why)
 
     cpdef dict dump(self):
         return {"view": self.view, "place": self.place, "unlinked": dict(self.unlinked),
-                "silent": set(self.detector.silent), "promised": self.agreement.promised,
+                "silent": set(self.detector.silent), "promised": self.agreement.participant.promised,
                 "stale": self.stale, "early": self.early.bytes}

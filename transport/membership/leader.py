@@ -26,8 +26,8 @@ class Port(Protocol):
     def suspected(self, incarnation: int, why: str) -> None:
         """Say that a member of the view is suspected."""
 
-    def unsettle(self, incarnation: int | None) -> None:
-        """Have the leader begin a new view."""
+    def hangs(self, incarnation: int) -> None:
+        """The member that leads does not answer: have the next one begin a new view."""
 
 
 class LeaderWatch:
@@ -85,11 +85,10 @@ class LeaderWatch:
                 self.ask(now)
             return
         for place, member in enumerate(view.members):
-            if place != agreement.place and not agreement.is_out(member.incarnation):
+            if place != agreement.place and not agreement.known.is_out(member.incarnation):
                 self.port.tell(place, Slow(leader))
         self.port.suspected(leader, "it beats and does not answer")
-        agreement.hung.add(leader)
-        self.port.unsettle(None)
+        self.port.hangs(leader)
 
     def receive(self, place: int, message: ControlMessage, now: int) -> None:
         """A message of the member at `place`; raises ProtocolError if it makes no sense."""
@@ -105,7 +104,6 @@ class LeaderWatch:
             case Slow(incarnation=incarnation):
                 hung = view.place(incarnation)
                 if hung >= 0 and hung == agreement.leader != agreement.place:
-                    agreement.hung.add(incarnation)
-                    self.port.unsettle(None)
+                    self.port.hangs(incarnation)
             case _:
                 raise ProtocolError(f"{message.kind} out of place")

@@ -1,16 +1,15 @@
-"""The agreement on views, with a port that keeps what is sent and a network by hand."""
+"""The agreement on views: steps and effects, with a layer that carries them out and a network by hand."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.membership.agreement import Agreement
-from orcalike.transport.membership.attempt import Attempt, Report
+from orcalike.transport.membership import events
+from orcalike.transport.membership.ballot import Ballot, Report
 from orcalike.transport.membership.messages import (
     Accept,
     ControlMessage,
@@ -26,160 +25,21 @@ from orcalike.transport.membership.messages import (
     unpack,
 )
 from orcalike.transport.membership.quorum import State
-from orcalike.transport.view import BALLOT_MAX, PLACE_BITS, Member, View
-
-A, B, C, D = (Member(f"sim:{name}", number, number) for number, name in enumerate("abcd"))
-ROUND = 1 << PLACE_BITS
-ROUNDS = BALLOT_MAX >> PLACE_BITS
-"""How many a view has, less one."""
-FIRST = 1, 1, 0
-"""The identity of the first view."""
-
-
-class Port:
-    """A layer whose packets are numbers: it holds all below `held`."""
-
-    def __init__(self, me: Member, view: View, held: int = 1, degree: int = 0) -> None:
-        self.me = me
-        self.held = held
-        self.degree = degree
-        self.state = State.WHOLE
-        self.granting = True
-        self.leased: set[int] = set()
-        """Incarnations whose leases are not over."""
-        self.told: deque[tuple[int, ControlMessage]] = deque()
-        self.contacted: list[tuple[str, ControlMessage]] = []
-        self.views: list[View] = []
-        self.blocks: list[tuple[tuple[Member, ...], str]] = []
-        self.marks: list[str] = []
-        self.agreement = Agreement(self, me, {"size": 3})
-        self.agreement.installed(Value(view, b""))
-
-    def take(self, place: int, message: ControlMessage) -> None:
-        """What arrives; a decision is for the layer itself."""
-        if isinstance(message, Install):
-            assert self.has_cut(message.cut)
-            self.install(message.view, message.cut)
-        else:
-            self.agreement.receive(place, message)
-
-    def tell(self, place: int, message: ControlMessage) -> None:
-        self.told.append((place, message))
-
-    def contact_with(self, address: str, message: ControlMessage) -> None:
-        self.contacted.append((address, message))
-
-    def left_out(self, member: Member) -> None:
-        pass
-
-    def freeze(self) -> None:
-        self.agreement.report(bytes([self.held]))
-
-    def missing(self, report: bytes) -> list[bytes]:
-        return [bytes([number]) for number in range(report[0], self.held)]
-
-    def check(self, report: bytes | None, cut: bytes | None) -> None:
-        pass
-
-    def supply(self, piece: bytes) -> None:
-        if piece[0] == self.held:
-            self.held += 1
-            self.agreement.complete()
-
-    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
-        return max(reports.values())
-
-    def has_cut(self, cut: bytes) -> bool:
-        return self.held >= cut[0]
-
-    def has_state(self) -> int:
-        return self.state
-
-    def grant(self, granting: bool) -> None:
-        self.granting = granting
-
-    def lease_is_over(self, incarnation: int) -> bool:
-        return incarnation not in self.leased
-
-    def degree_here(self) -> int:
-        return self.degree
-
-    def install(self, view: View, cut: bytes) -> None:
-        self.views.append(view)
-        self.agreement.installed(Value(view, cut))
-
-    def blocked(self, missing: tuple[Member, ...], rule: str) -> None:
-        self.blocks.append((missing, rule))
-
-    def mark(self, step: str) -> None:
-        self.marks.append(step)
-
-
-class Group:
-    """Some members, in one view, and the messages between them."""
-
-    def __init__(self, *members: Member, degree: int = 0, **held: int) -> None:
-        self.view = View(1, 1, 0, members)
-        self.ports = {
-            name: Port(member, self.view, held.get(name, 1), degree)
-            for member in members
-            for name in member.address[-1]
-        }
-        self.gone: set[str] = set()
-
-    def __getitem__(self, name: str) -> Port:
-        return self.ports[name]
-
-    def crash(self, *names: str) -> None:
-        """These are gone; their own messages that were not passed on as well."""
-        self.gone |= set(names)
-
-    def suspect(self, by: str, *names: str) -> None:
-        """Members begin to suspect others, and no others than these."""
-        for each in by:
-            port = self[each]
-            port.agreement.suspect(self[name].me.incarnation for name in names)
-            port.agreement.proceed()
-
-    def pass_on(self, source: str, target: str = "", count: int = 99) -> int:
-        """Let messages of `source` arrive, in order; those to `target` alone, if it is given."""
-        port, passed = self[source], 0
-        rest: list[tuple[int, ControlMessage]] = []
-        while port.told and passed < count and source not in self.gone:
-            view = port.agreement.view
-            assert view is not None
-            place, message = port.told.popleft()
-            name = self.view.members[place].address[-1]
-            if target and name != target:
-                rest.append((place, message))
-                continue
-            passed += 1
-            port_there = self[name]
-            if name not in self.gone and port_there.agreement.view == self.view:
-                port_there.take(self.view.place(port.me.incarnation), message)
-        port.told.extendleft(reversed(rest))
-        return passed
-
-    def settle(self) -> None:
-        """Let all arrive, in turn, until nothing is under way."""
-        while sum(self.pass_on(name) for name in self.ports):
-            pass
-
-    def live(self) -> list[Port]:
-        return [port for name, port in self.ports.items() if name not in self.gone]
+from orcalike.transport.view import Member, View
+from tests.lib.agreement import FIRST, ROUND, ROUNDS, A, B, C, D, Group, flush
 
 
 def proposing() -> Group:
     """A leader that has proposed the view that lets the third in and the second out."""
     group = Group(A, B, D)
-    agreement = group["a"].agreement
-    assert agreement.ask_join(C, {}) is None
-    agreement.ask_leave(B.incarnation)
-    agreement.proceed()
+    here = group["a"]
+    assert here.ask_join(C, {}) is None
+    here.ask_leave(B.incarnation)
+    here.proceed()
     for name in "abd":
         group.pass_on(name)
-    assert agreement.attempt is not None
-    assert agreement.attempt.value is not None
+    assert here.ballot is not None
+    assert here.ballot.value is not None
     return group
 
 
@@ -198,45 +58,45 @@ def test_joins_and_leaves_change_one_view() -> None:
 
 def test_a_joiner_that_asks_again_while_it_is_let_in_joins_once() -> None:
     group = proposing()
-    agreement = group["a"].agreement
-    assert agreement.ask_join(C, {}) is None
-    agreement.ask_leave(B.incarnation)
+    here = group["a"]
+    assert here.ask_join(C, {}) is None
+    here.ask_leave(B.incarnation)
     group.settle()
     assert [view.members for view in group["a"].views] == [(A, D, C)]
-    agreement.proceed()
+    here.proceed()
     assert not group["a"].told, "no member asks for anything more"
 
 
 def test_a_rank_that_is_about_to_be_taken_is_refused() -> None:
-    agreement = proposing()["a"].agreement
+    here = proposing()["a"]
     again = Member("sim:x", 7, C.rank)
-    assert agreement.ask_join(again, {}) == "rank 2 is in the group already"
+    assert here.ask_join(again, {}) == "rank 2 is in the group already"
     other = Member("sim:y", 8, B.rank)
-    assert agreement.ask_join(other, {}) is None, "its holder is about to be gone"
+    assert here.ask_join(other, {}) is None, "its holder is about to be gone"
 
 
 def test_another_configuration_is_refused() -> None:
-    agreement = Group(A)["a"].agreement
-    assert agreement.ask_join(B, {"size": 4}) == "config: the group has size=3, not 4"
-    assert agreement.ask_join(B, {"size": 3}) is None
+    here = Group(A)["a"]
+    assert here.ask_join(B, {"size": 4}) == "config: the group has size=3, not 4"
+    assert here.ask_join(B, {"size": 3}) is None
 
 
 def test_a_joiner_without_a_rank_gets_one_that_is_free() -> None:
     group = Group(A, C)
-    agreement = group["a"].agreement
+    here = group["a"]
     for number in (7, 8):
-        assert agreement.ask_join(Member(f"sim:{number}", number), {}) is None
-    agreement.proceed()
+        assert here.ask_join(Member(f"sim:{number}", number), {}) is None
+    here.proceed()
     group.settle()
     assert [member.rank for member in group["a"].views[0].members] == [0, 2, 1, 3]
 
 
 def test_joiners_of_a_group_that_all_leave_are_denied() -> None:
     group = Group(A)
-    agreement = group["a"].agreement
-    assert agreement.ask_join(C, {}) is None
-    agreement.ask_leave(A.incarnation)
-    agreement.proceed()
+    here = group["a"]
+    assert here.ask_join(C, {}) is None
+    here.ask_leave(A.incarnation)
+    here.proceed()
     assert group["a"].contacted == [("sim:c", Denied("the group has ended"))]
     assert [view.members for view in group["a"].views] == [()]
 
@@ -256,8 +116,8 @@ def test_a_suspected_member_is_out_of_the_next_view_and_told() -> None:
 def test_the_certainly_dead_are_not_asked() -> None:
     group = Group(A, B)
     group.crash("b")
-    group["a"].agreement.dead.add(B.incarnation)
-    group["a"].agreement.proceed()
+    group["a"].died(B.incarnation, vouched=False)
+    group["a"].proceed()
     assert [view.members for view in group["a"].views] == [(A,)]
     assert not group["a"].told
     assert not group["a"].contacted
@@ -276,18 +136,18 @@ def test_a_leader_that_did_not_answer_in_time_is_followed_when_it_leads_after_al
     """Else b and c, of a blocked group, would lead in turn for as long as it is blocked."""
     group = Group(A, B, C, D)
     group.suspect("c", "a", "b")
-    group["c"].agreement.expel_awaited()
-    group["c"].agreement.proceed()
-    assert group["c"].agreement.leader == 2
+    group["c"].overdue()
+    group["c"].proceed()
+    assert group["c"].leader == 2
     group.suspect("c", "a")
-    assert group["c"].agreement.leader == 2, "b beats again, and has not answered"
+    assert group["c"].leader == 2, "b beats again, and has not answered"
     group.suspect("b", "a")
     group.pass_on("b", "c")
-    assert group["c"].agreement.leader == 1
+    assert group["c"].leader == 1
     group.pass_on("c", "b")  # that it has promised a higher ballot, its own
     group.pass_on("b", "c")
-    group["c"].agreement.proceed()
-    assert group["c"].agreement.attempt is None
+    group["c"].proceed()
+    assert group["c"].ballot is None
 
 
 def test_the_next_in_age_leads_when_the_oldest_is_gone() -> None:
@@ -312,29 +172,29 @@ def test_packets_come_from_members_that_have_them_to_members_that_lack_them() ->
 def test_no_member_accepts_without_the_packets() -> None:
     """H12 b: the number of a view is no packet."""
     group = Group(A, B)
-    agreement = group["b"].agreement
-    agreement.receive(0, Flush(ROUND, b"\x03", ()))
+    here = group["b"]
+    here.receive(0, Flush(ROUND, b"\x03", ()))
     value = Value(View(1, 2, ROUND, (A, B), follows=FIRST), b"\x03")
-    agreement.receive(0, Propose(ROUND, value))
-    assert agreement.accepted is None
+    here.receive(0, Propose(ROUND, value))
+    assert here.accepted is None
     for number in (1, 2):
         assert Accept(ROUND) not in [message for _, message in group["b"].told]
-        agreement.receive(0, Ship(bytes([number])))
-    assert agreement.accepted is not None
+        here.receive(0, Ship(bytes([number])))
+    assert here.accepted is not None
     assert (0, Accept(ROUND)) in group["b"].told
 
 
 def test_a_value_that_may_have_been_decided_is_carried_on() -> None:
     """a lets d in, b accepts, and a dies; c never heard of it."""
     group = Group(A, B, C)
-    group["a"].agreement.ask_join(D, {})
-    group["a"].agreement.proceed()
+    group["a"].ask_join(D, {})
+    group["a"].proceed()
     for name in "abac":
         group.pass_on(name, "b" if name == "a" else "a")
     group.pass_on("a", "c", count=1)
     group.pass_on("c")
     group.pass_on("a", "b")
-    assert group["b"].agreement.accepted is not None
+    assert group["b"].accepted is not None
     group.crash("a")
     group.suspect("bc", "a")
     group.settle()
@@ -345,36 +205,31 @@ def test_a_value_that_may_have_been_decided_is_carried_on() -> None:
 
 def test_the_highest_of_several_accepted_values_is_carried_on() -> None:
     one, other = (Value(View(1, 2, ballot, (A, B)), b"") for ballot in (ROUND, ROUND | 1))
-    attempt = Attempt(2 * ROUND, View(1, 1, 0, (A, B)))
-    attempt.reports = {0: Report(b"", (ROUND, one)), 1: Report(b"", (ROUND | 1, other))}
-    assert attempt.bound_to() == other
-    attempt.reports = {0: Report(b"")}
-    assert attempt.bound_to() is None
+    ballot = Ballot(2 * ROUND, View(1, 1, 0, (A, B)))
+    ballot.reports = {0: Report(b"", (ROUND, one)), 1: Report(b"", (ROUND | 1, other))}
+    assert ballot.bound_to() == other
+    ballot.reports = {0: Report(b"")}
+    assert ballot.bound_to() is None
 
 
 def test_a_leader_is_accepted_only_by_members_that_suspect_all_older_ones() -> None:
     group = Group(A, B, C)
     group.suspect("b", "a")
     group.pass_on("b", "c")
-    assert group["c"].agreement.promised == 0
+    assert group["c"].agreement.participant.promised == 0
     group.suspect("c", "a")
-    assert group["c"].agreement.promised == ROUND | 1
+    assert group["c"].agreement.participant.promised == ROUND | 1
 
 
 def test_an_older_ballot_is_outbid() -> None:
     group = Group(A, B, C)
-    group["c"].agreement.promise(1, 5 * ROUND | 1, b"\x01")
+    group["c"].promise(1, 5 * ROUND | 1)
     group["c"].told.clear()
-    group["a"].agreement.unsettled = True
-    group["a"].agreement.proceed()
+    group["a"].step(events.Unsettled())
+    group["a"].proceed()
     group.settle()
     assert group["a"].views[0].ballot > 5 * ROUND
     assert group["a"].views == group["c"].views
-
-
-def flush(ballot: int) -> Flush:
-    """A coordinator's first message."""
-    return Flush(ballot, b"\x01", ())
 
 
 @pytest.mark.parametrize("step", [ROUNDS, 8_000, 999, 64])
@@ -388,7 +243,7 @@ def test_a_member_that_lies_about_ballots_leaves_the_others_enough(
     group = Group(A, B, C, D)
     place = "abc".index(liar)
     others = [group[name] for name in "abcd" if name != liar]
-    leader = others[0].agreement
+    leader = others[0]
     with pytest.raises(ProtocolError, match="ballot"):  # noqa: PT012 one of these is too much
         for rounds in range(step, ROUNDS + 1, step):
             ballot = rounds * ROUND | place
@@ -404,11 +259,11 @@ def test_a_member_that_lies_about_ballots_leaves_the_others_enough(
 
 def test_a_proposal_under_another_ballot_than_promised_is_not_accepted() -> None:
     group = Group(A, B, C)
-    agreement = group["c"].agreement
-    agreement.promise(1, 2 * ROUND | 1, b"\x01")
+    here = group["c"]
+    here.promise(1, 2 * ROUND | 1)
     value = Value(View(1, 2, ROUND, (A, C), follows=FIRST), b"\x01")
-    agreement.receive(0, Propose(ROUND, value))
-    assert agreement.accepted is None
+    here.receive(0, Propose(ROUND, value))
+    assert here.accepted is None
     assert (0, Promised(2 * ROUND | 1)) in group["c"].told
 
 
@@ -437,8 +292,8 @@ def test_a_view_of_an_earlier_ballot_is_told_to_members_that_did_not_report_in_t
     group.pass_on("a", "c")
     group.pass_on("c", "a")  # a has accepted a view of itself and c
     group["a"].told.clear()
-    group["a"].agreement.suspect({C.incarnation})
-    group["a"].agreement.receive(1, Promised(3 * ROUND | 1))
+    group["a"].suspect({C.incarnation})
+    group["a"].receive(1, Promised(3 * ROUND | 1))
     group.pass_on("a", "b")
     group.pass_on("b", "a")
     group.pass_on("a", "b")
@@ -451,14 +306,14 @@ def test_a_view_of_an_earlier_ballot_is_told_to_members_that_did_not_report_in_t
 def test_a_member_that_was_overdue_and_leads_again_is_not_led_against() -> None:
     group = Group(A, B, C)
     group.suspect("b", "a")
-    agreement = group["b"].agreement
-    agreement.suspect(())
-    agreement.expel_awaited()  # neither a nor c has answered
-    assert agreement.leader == 1
-    assert agreement.attempt is not None
-    agreement.receive(0, flush(agreement.attempt.ballot + ROUND & -ROUND))
-    assert agreement.leader == 0
-    assert agreement.attempt is None
+    here = group["b"]
+    here.suspect(())
+    here.overdue()  # neither a nor c has answered
+    assert here.leader == 1
+    assert here.ballot is not None
+    here.receive(0, flush(here.ballot.number + ROUND & -ROUND))
+    assert here.leader == 0
+    assert here.ballot is None
 
 
 # Too few, and reset.
@@ -488,7 +343,7 @@ def test_a_member_whose_link_broke_is_told_once_more_that_the_group_is_blocked()
     group.suspect("ab", "c", "d")
     group.settle()
     (said,) = group["b"].blocks
-    group["a"].agreement.again(B.incarnation)
+    group["a"].again(B.incarnation)
     group.settle()
     assert group["b"].blocks == [said, said]
 
@@ -499,20 +354,20 @@ def test_a_blocked_group_goes_on_when_a_member_comes_back() -> None:
     group["a"].told.clear()
     assert group["a"].blocks
     group.suspect("a")
-    group["a"].agreement.again(B.incarnation)
-    group["a"].agreement.again(C.incarnation)
+    group["a"].again(B.incarnation)
+    group["a"].again(C.incarnation)
     group.settle()
     assert [port.views[-1].members for port in group.live()] == [(A, B, C)] * 3
 
 
 def test_a_reset_begins_a_new_lineage() -> None:
     group = Group(A, B, C)
-    assert group["a"].agreement.reset(1) == "the group is not blocked"
+    assert group["a"].reset(1) == "the group is not blocked"
     group.crash("b", "c")
     group.suspect("a", "b", "c")
     group.settle()
-    assert group["a"].agreement.reset(2) == "1 members are there, 2 are asked for"
-    assert group["a"].agreement.reset(1) is None
+    assert group["a"].reset(2) == "1 members are there, 2 are asked for"
+    assert group["a"].reset(1) is None
     (view,) = group["a"].views
     assert view.members == (A,)
     assert view.lineage > 1 << 24
@@ -528,15 +383,15 @@ def test_a_reset_goes_on_without_a_member_that_dies_before_it_accepts(
     group.suspect("bc", "a", "d")
     group.settle()
     assert group["b"].blocks
-    assert group["b"].agreement.reset(minimum) is None
+    assert group["b"].reset(minimum) is None
     group.pass_on("b")
     group.pass_on("c")
-    attempt = group["b"].agreement.attempt
-    assert attempt is not None
-    assert attempt.value is not None
+    ballot = group["b"].ballot
+    assert ballot is not None
+    assert ballot.value is not None
     group.crash("c")
-    group["b"].agreement.died(C.incarnation, vouched=False)
-    group["b"].agreement.proceed()
+    group["b"].died(C.incarnation, vouched=False)
+    group["b"].proceed()
     group.settle()
     assert [view.members for view in group["b"].views] == ([(B,)] if goes_on else [])
     if not goes_on:
@@ -550,13 +405,13 @@ def test_a_reset_waits_for_a_member_that_was_slow_and_has_promised() -> None:
     group.suspect("bc", "a", "d")
     group.settle()
     assert group["b"].blocks
-    group["b"].agreement.expelled.add(C.incarnation)
-    assert group["b"].agreement.reset(2) is None
-    attempt = group["b"].agreement.attempt
-    assert attempt is not None
+    group["b"].step(events.Expelled((C.incarnation,)))
+    assert group["b"].reset(2) is None
+    ballot = group["b"].ballot
+    assert ballot is not None
     group.settle()
     (view,) = group["b"].views
-    assert (view.members, view.ballot) == ((B,), attempt.ballot)
+    assert (view.members, view.ballot) == ((B,), ballot.number)
 
 
 def test_a_reset_needs_a_member_with_the_state() -> None:
@@ -564,7 +419,7 @@ def test_a_reset_needs_a_member_with_the_state() -> None:
     group["a"].state = State.NONE
     group.crash("b", "c")
     group.suspect("a", "b", "c")
-    assert group["a"].agreement.reset(1) == "no member that is there has the whole state"
+    assert group["a"].reset(1) == "no member that is there has the whole state"
     assert not group["a"].views
 
 
@@ -572,7 +427,7 @@ def test_only_the_leader_resets() -> None:
     group = Group(A, B, C)
     group.crash("c")
     group.suspect("ab", "c")
-    assert group["b"].agreement.reset(1) == "the group is not blocked"
+    assert group["b"].reset(1) == "the group is not blocked"
 
 
 # Messages that make no sense.
@@ -585,6 +440,8 @@ def test_only_the_leader_resets() -> None:
         ["NONSENSE"],
         ["FLUSH", ROUND | 1, b"", []],
         ["FLUSH", 1 << 60, b"", []],
+        ["FLUSH", 0, b"\x01", []],
+        ["PROMISED", 7],
         ["FLUSH_OK", ROUND, b"\x01"],
         ["FLUSH_OK", ROUND, b"\x01", 7, [], 2, [], 0],
         ["FLUSH_OK", ROUND, b"\x01", None, [], 3, [], 0],
@@ -600,22 +457,22 @@ def test_only_the_leader_resets() -> None:
 def test_what_makes_no_sense_is_refused(message: list[Any]) -> None:
     group = Group(A, B)
     with pytest.raises(ProtocolError):
-        group["b"].agreement.receive(0, unpack(message))
+        group["b"].receive(0, unpack(message))
     assert not group["b"].views
 
 
 def test_answers_to_a_ballot_that_is_over_change_nothing() -> None:
     group = Group(A, B, C)
     report = FlushOk(ROUND, b"\x01", None, (), State.WHOLE, (), 0)
-    group["a"].agreement.receive(1, report)
-    group["a"].agreement.receive(1, Accept(ROUND))
+    group["a"].receive(1, report)
+    group["a"].receive(1, Accept(ROUND))
     assert not group["a"].views
     assert not group["a"].told
 
 
 def vouching(group: Group, name: str, dead: Member, *, vouched: bool) -> None:
     """A member sees another one end."""
-    group[name].agreement.died(dead.incarnation, vouched=vouched)
+    group[name].died(dead.incarnation, vouched=vouched)
     group.suspect(name, dead.address[-1])
 
 
@@ -642,8 +499,8 @@ def test_one_survivor_vouches_for_all() -> None:
     group.crash("a", "b", "e")
     for name in "abe":
         dead = members["abcde".index(name)]
-        group["c"].agreement.died(dead.incarnation, vouched=name == "a")
-        group["d"].agreement.died(dead.incarnation, vouched=True)
+        group["c"].died(dead.incarnation, vouched=name == "a")
+        group["d"].died(dead.incarnation, vouched=True)
     group.suspect("cd", "a", "b", "e")
     group.settle()
     view = View(1, 2, ROUND | 2, (members[2], members[3]), follows=FIRST)
@@ -656,8 +513,8 @@ def test_two_survivors_that_each_saw_a_part_do_not_add_up() -> None:
     group.crash("a", "b", "e")
     for name in "abe":
         dead = members["abcde".index(name)]
-        group["c"].agreement.died(dead.incarnation, vouched=name == "a")
-        group["d"].agreement.died(dead.incarnation, vouched=name != "a")
+        group["c"].died(dead.incarnation, vouched=name == "a")
+        group["d"].died(dead.incarnation, vouched=name != "a")
     group.suspect("cd", "a", "b", "e")
     group.settle()
     assert [port.views for port in group.live()] == [[]] * 2
@@ -668,13 +525,13 @@ def test_a_death_that_is_seen_after_the_report_is_reported_too() -> None:
     members = [Member(f"sim:{name}", number, number) for number, name in enumerate("abcd")]
     group = Group(*members)
     group.crash("a", "d")
-    group["b"].agreement.died(3, vouched=True)
-    group["b"].agreement.died(0, vouched=False)
-    group["c"].agreement.died(3, vouched=True)
+    group["b"].died(3, vouched=True)
+    group["b"].died(0, vouched=False)
+    group["c"].died(3, vouched=True)
     group.suspect("bc", "a", "d")
     group.settle()
     assert [port.views for port in group.live()] == [[]] * 2
-    group["c"].agreement.died(0, vouched=True)
+    group["c"].died(0, vouched=True)
     group.settle()
     view = View(1, 2, ROUND | 1, (members[1], members[2]), follows=FIRST)
     assert [port.views for port in group.live()] == [[view]] * 2
@@ -684,22 +541,22 @@ def test_a_coordinator_decides_without_a_living_member_only_when_its_lease_is_ov
     """The oldest of two, whose link to the other broke: that one lives, and may count on its lease."""
     group = Group(A, B)
     port = group["a"]
-    port.leased = {B.incarnation}
+    port.leased = {B.incarnation: 5_000}
     group.suspect("a", "b")
     assert port.views == []
     assert not port.granting, "it grants no more leases while it proposes"
     assert port.blocks == []
-    port.leased = set()
-    port.agreement.proceed()
+    port.step(events.LeasesEnded(()))
+    port.proceed()
     assert port.views == [View(1, 2, ROUND, (A,), follows=FIRST)]
 
 
 def test_a_coordinator_waits_for_no_lease_of_members_that_accept_or_are_dead() -> None:
     group = Group(A, B, C)
-    group["a"].leased = {B.incarnation, C.incarnation}
+    group["a"].leased = {B.incarnation: 5_000, C.incarnation: 5_000}
     group.crash("c")
     for name in "ab":
-        group[name].agreement.died(C.incarnation, vouched=True)
+        group[name].died(C.incarnation, vouched=True)
     group.suspect("ab", "c")
     group.settle()
     view = View(1, 2, ROUND, (A, B), follows=FIRST)
@@ -713,5 +570,5 @@ def test_a_ballot_that_is_given_up_grants_leases_again() -> None:
     group.pass_on("b", "c")
     group.pass_on("c", "b")
     assert not port.granting
-    port.agreement.receive(2, Promised(9 * ROUND | 2))
+    port.receive(2, Promised(9 * ROUND | 2))
     assert port.granting

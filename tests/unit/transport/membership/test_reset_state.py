@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orcalike.transport.membership.attempt import Attempt, Report
+from orcalike.transport.membership.ballot import Ballot, Report
 from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View
 
@@ -13,9 +13,9 @@ VIEW = View(1, 1, 0, MEMBERS)
 NONE, EMPTY, WHOLE = State
 
 
-def attempt(*states: State, reset: int = 1) -> Attempt:
+def ballot(*states: State, reset: int = 1) -> Ballot:
     """A ballot of a reset, and what the oldest members have reported of their state."""
-    made = Attempt(1, VIEW, reset=reset)
+    made = Ballot(1, VIEW, reset=reset)
     for place, state in enumerate(states):
         made.reports[place] = Report(b"", state=state)
     return made
@@ -37,16 +37,16 @@ def attempt(*states: State, reset: int = 1) -> Attempt:
 def test_the_state_of_the_dead_is_dead(
     states: tuple[State, ...], dead: set[int], *, granted: bool
 ) -> None:
-    assert attempt(*states).may_propose(dead).granted == granted
+    assert ballot(*states).may_propose(dead).granted == granted
 
 
 def test_a_reset_needs_as_many_as_it_asks_for() -> None:
-    assert not attempt(WHOLE, NONE, reset=3).may_propose(set()).granted
-    assert attempt(WHOLE, NONE, NONE, reset=3).may_propose(set()).granted
+    assert not ballot(WHOLE, NONE, reset=3).may_propose(set()).granted
+    assert ballot(WHOLE, NONE, NONE, reset=3).may_propose(set()).granted
 
 
 def test_a_reset_is_decided_by_all_members_that_promised() -> None:
-    made = attempt(WHOLE, WHOLE)
+    made = ballot(WHOLE, WHOLE)
     made.accepts = {0}
     assert not made.is_decided(set())
     made.accepts = {0, 1}
@@ -55,5 +55,5 @@ def test_a_reset_is_decided_by_all_members_that_promised() -> None:
 
 def test_no_member_goes_on_with_a_state_that_died_in_an_ordinary_change_either() -> None:
     states = (NONE, WHOLE, NONE, NONE)
-    assert attempt(*states, reset=0).may_propose(set()).granted
-    assert not attempt(*states, reset=0).may_propose({2}).granted
+    assert ballot(*states, reset=0).may_propose(set()).granted
+    assert not ballot(*states, reset=0).may_propose({2}).granted

@@ -18,7 +18,7 @@ PATIENCE, PATIENCE_MIN_NS = 10, 5_000_000_000
 """How long a process that lives may be silent: so many times D, and so long at the least."""
 
 
-class Detector:
+class FailureDetector:
     """Watches some members, on the clock that its caller tells."""
 
     def __init__(self, detection: int) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from orcalike.transport.membership.detector import PATIENCE, PATIENCE_MIN_NS, Detector
+from orcalike.transport.membership.failure_detector import (
+    PATIENCE,
+    PATIENCE_MIN_NS,
+    FailureDetector,
+)
 
 D = 100
 A, B = 0xA, 0xB
 
 
-def watching(*members: int, now: int = 0) -> Detector:
-    detector = Detector(D)
+def watching(*members: int, now: int = 0) -> FailureDetector:
+    detector = FailureDetector(D)
     detector.watch(members, now)
     return detector
 
 
 def test_no_member_is_watched_at_first() -> None:
-    detector = Detector(D)
+    detector = FailureDetector(D)
     assert detector.deadline is None
     assert not detector.check(1_000_000)
     assert not detector.silent
@@ -102,7 +106,7 @@ def test_a_member_that_was_silent_before_the_sleep_stays_so() -> None:
 def test_a_process_that_lives_may_be_silent_for_long() -> None:
     """On a busy machine it gets no processor; one that the kernel says nothing of is out after D."""
     detection = PATIENCE_MIN_NS
-    detector = Detector(detection)
+    detector = FailureDetector(detection)
     detector.watch([A, B], 0)
     for now in range(detection, PATIENCE * detection, detection // 2):
         assert A in detector.quiet(now)
@@ -117,8 +121,8 @@ def test_a_process_that_lives_may_be_silent_for_long() -> None:
 
 
 def test_patience_is_some_seconds_even_if_detection_is_fast() -> None:
-    assert Detector(1).patience == PATIENCE_MIN_NS >= 1_000_000_000
-    assert Detector(PATIENCE_MIN_NS).patience == PATIENCE * PATIENCE_MIN_NS
+    assert FailureDetector(1).patience == PATIENCE_MIN_NS >= 1_000_000_000
+    assert FailureDetector(PATIENCE_MIN_NS).patience == PATIENCE * PATIENCE_MIN_NS
 
 
 def test_a_process_that_is_stopped_in_its_silence_is_suspected_at_the_next_check() -> None:

@@ -1,15 +1,40 @@
-"""One ballot, as its leader has it: which members have promised, what is proposed, which have accepted (H12)."""
+"""One ballot, as its coordinator has it: promises, what is proposed, acceptances (H12); and which numbers there are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from orcalike.transport.degree import number_of
-from orcalike.transport.membership.messages import Value
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.membership.messages import FlushOk, Value
 from orcalike.transport.membership.quorum import Ruling, State, rule_on
-from orcalike.transport.view import View
+from orcalike.transport.view import BALLOT_BITS, PLACE_BITS, View
+
+ROUNDS = 1 << BALLOT_BITS - PLACE_BITS
+"""How many rounds a view has."""
+
+
+def last_round(view: View, position: int) -> int:
+    """The last round of the coordinator at `position`: those that come later have more of them.
+
+    So a member that lies about ballots takes nothing from those that lead after it.
+    """
+    return ROUNDS // 4 + ROUNDS // 2 * (position + 1) // len(view.members)
+
+
+def check_ballot(ballot: int, view: View, own: int, leader: int | None) -> None:
+    """Raise ProtocolError for a ballot that the leader does not have.
+
+    Without a leader that is accepted, it is one that the member at `own` would have to outbid.
+    """
+    spare = ROUNDS // 4 // len(view.members)
+    last = last_round(view, own) - spare if leader is None else last_round(view, leader)
+    if ballot >> PLACE_BITS < 1:
+        raise ProtocolError(f"ballot {ballot}, which is of no round")
+    if ballot >> PLACE_BITS > last:
+        raise ProtocolError(f"ballot {ballot}, which leaves too few of this view's")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,62 +52,72 @@ class Report:
     degree: int = 0
     """The least degree of 1 or more that it knows of (H2), or 0."""
 
+    @classmethod
+    def of(cls, message: FlushOk) -> Report:
+        """As it was sent."""
+        vouched = frozenset(message.vouched)
+        return cls(message.held, message.accepted, message.state, vouched, message.degree)
+
 
 @dataclass(slots=True)
-class Attempt:
-    """A ballot under way, at its leader."""
+class Ballot:
+    """A ballot under way, at its coordinator."""
 
-    ballot: int
+    number: int
     view: View
     """The view that it is to end."""
     mark: bytes = b""
-    """The leader's own report: what is not in it, members send along with theirs."""
+    """The coordinator's own report: what is not in it, members send along with theirs."""
     reports: dict[int, Report] = field(default_factory=dict)
-    """By place."""
+    """By position."""
     value: Value | None = None
     accepts: set[int] = field(default_factory=set)
-    """Places."""
+    """Positions."""
     reset: int = 0
-    """The program has said to go on with so many members (A05); 0 where it has not."""
-    said: Ruling | None = None
-    """Why it cannot go on, as the others were told."""
+    """The program has said to go on with so many members (A05); 0 if it has not."""
+    refusal: Ruling | None = None
+    """Why it cannot go on, as the others were notified."""
 
-    def note(self, place: int, report: Report) -> None:
+    def note(self, position: int, report: Report) -> None:
         """A member reports; once more, perhaps: its state is whole now, or it saw a member die."""
-        known = self.reports.setdefault(place, report)
+        known = self.reports.setdefault(position, report)
         state, vouched = max(known.state, report.state), known.vouched | report.vouched
         if (state, vouched) != (known.state, known.vouched):
-            self.reports[place] = replace(known, state=state, vouched=vouched)
+            self.reports[position] = replace(known, state=state, vouched=vouched)
 
-    def ruling(self, places: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
-        """Whether the members at these places may form the next view."""
+    def note_vouched(self, position: int, vouched: Iterable[int]) -> None:
+        """A member that has reported vouches for more of the dead."""
+        self.note(position, replace(self.reports[position], vouched=frozenset(vouched)))
+
+    def ruling(self, positions: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
+        """Whether the members at these positions may form the next view."""
         members = self.view.members
         degrees = [number_of(it.degree, len(members)) for it in self.reports.values() if it.degree]
-        present = {members[place].incarnation for place in places}
-        states = {members[place].incarnation: it.state for place, it in self.reports.items()}
+        present = {members[position].incarnation for position in positions}
+        states = {members[each].incarnation: it.state for each, it in self.reports.items()}
         return rule_on(
             self.view,
             present,
             dead,
             min(degrees, default=0),
             states,
-            sure=self._is_sure(places, present),
+            sure=self._is_sure(positions, present),
         )
 
-    def _is_sure(self, places: AbstractSet[int], present: AbstractSet[int]) -> bool:
+    def _is_sure(self, positions: AbstractSet[int], present: AbstractSet[int]) -> bool:
         """Whether a member there vouches for all that are not."""
         absent = {member.incarnation for member in self.view.members} - present
-        return any(absent <= self.reports[place].vouched for place in places)
+        return any(absent <= self.reports[position].vouched for position in positions)
 
     def loses_state(self, leaving: AbstractSet[int], dead: AbstractSet[int]) -> bool:
         """Whether all that have the state leave, while another that has it may live."""
-        for place, member in enumerate(self.view.members):
-            report = self.reports.get(place)
+        for position, member in enumerate(self.view.members):
+            report = self.reports.get(position)
             if report is not None and report.state and member.incarnation not in leaving | dead:
                 return False
         return not self.reset and any(
-            place not in self.reports and not member.witness and member.incarnation not in dead
-            for place, member in enumerate(self.view.members)
+            position not in self.reports and not member.witness and member.incarnation not in dead
+            for position, member in enumerate(self.view.members)
         )
 
     def bound_to(self) -> Value | None:
@@ -91,7 +126,7 @@ class Attempt:
         return max(accepted, key=_ballot_of)[1] if accepted else None
 
     def may_propose(self, dead: AbstractSet[int]) -> Ruling:
-        """Whether enough have promised; where they are by the rule, it takes no reset to go on."""
+        """Whether enough have promised; if they are by the rule, it takes no reset to go on."""
         ruling = self.ruling(self.reports.keys(), dead)
         if ruling.granted or not self.reset:
             self.reset = 0
@@ -103,12 +138,12 @@ class Attempt:
     def with_state(self, dead: AbstractSet[int], least: State = State.EMPTY) -> set[int]:
         """The members that have reported to have the state, and have not died since."""
         members, reports = self.view.members, self.reports.items()
-        return {members[place].incarnation for place, it in reports if it.state >= least} - dead
+        return {members[each].incarnation for each, it in reports if it.state >= least} - dead
 
     def without_state(self) -> set[int]:
         """The members that have reported to be still without the state."""
         members, reports = self.view.members, self.reports.items()
-        waiting = {members[place] for place, it in reports if not it.state}
+        waiting = {members[position] for position, it in reports if not it.state}
         return {member.incarnation for member in waiting if not member.witness}
 
     def is_decided(self, dead: AbstractSet[int]) -> bool:
@@ -120,8 +155,8 @@ class Attempt:
     def awaited(self, out: Callable[[int], bool]) -> bool:
         """Whether a report is still to come from a member that is not `out`."""
         return any(
-            place not in self.reports and not out(member.incarnation)
-            for place, member in enumerate(self.view.members)
+            position not in self.reports and not out(member.incarnation)
+            for position, member in enumerate(self.view.members)
         )
 
 

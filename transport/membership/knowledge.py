@@ -1,0 +1,93 @@
+"""What a member knows of the members of its view, for both of its roles in the agreement on the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from orcalike.transport.membership.messages import Value
+from orcalike.transport.view import Member, View
+
+
+class Holdings(Protocol):
+    """What the layers above hold, and make of it; asked in a step, and changed by none."""
+
+    def missing(self, report: bytes) -> list[bytes]:
+        """The packets held here that the member that reported so lacks."""
+
+    def check(self, report: bytes | None, cut: bytes | None) -> None:
+        """Raises ProtocolError if no member can have reported so, or made that cut."""
+
+    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
+        """The cut that follows from the members' reports; `ends`: no state goes on to the view."""
+
+    def has_cut(self, cut: bytes) -> bool:
+        """Whether all of the cut is here; else the event `CutHeld` comes when it is."""
+
+    def has_state(self) -> int:
+        """What is known here of the application's state, a `State`."""
+
+    def degree_here(self) -> int:
+        """R, as far as it is known here (H2)."""
+
+
+class Knowledge:
+    """The view that is in force, and which of its members are out, dead, slow or suspected."""
+
+    def __init__(self, me: Member) -> None:
+        self.me = me
+        self.view: View | None = None
+        self.last: Value | None = None
+        """What installed the view that is in force."""
+        self.suspects: frozenset[int] = frozenset()
+        self.dead: set[int] = set()
+        """Certainly (H13): no member has to wait for them."""
+        self.vouched: set[int] = set()
+        """Those of them that decided nothing without this member's acceptance (`lease`)."""
+        self.expelled: set[int] = set()
+        """Too slow for the layers above, or they lie: out at the next view."""
+        self.hung: set[int] = set()
+        """They did not answer for `slow_timeout`, as coordinators or in a ballot, until they do."""
+        self.unsettled = False
+        """A link broke, or another member's ballot hangs: a new view must clear that."""
+
+    @property
+    def position(self) -> int:
+        """This member's position in the view; -1 outside of any."""
+        return self.view.place(self.me.incarnation) if self.view is not None else -1
+
+    @property
+    def leader(self) -> int:
+        """The position of the oldest member that is not suspected here: it is to coordinate."""
+        assert self.view is not None
+        for position, member in enumerate(self.view.members):
+            if member.incarnation == self.me.incarnation or not self.is_out(member.incarnation):
+                return position
+        raise AssertionError("this member is in its view")
+
+    def is_out(self, incarnation: int) -> bool:
+        """Whether no member waits for an answer of this one."""
+        return (
+            incarnation in self.suspects
+            or incarnation in self.dead
+            or incarnation in self.expelled
+            or incarnation in self.hung
+        )
+
+    def note_dead(self, incarnations: Iterable[int]) -> None:
+        """Another member knows that these are certainly dead."""
+        if self.view is not None:
+            known = {member.incarnation for member in self.view.members}
+            self.dead |= set(incarnations) & known - {self.me.incarnation}
+
+    def enter(self, value: Value) -> None:
+        """A new view: what was known of members that are in it stays, but for their slowness."""
+        present = {member.incarnation for member in value.view.members}
+        self.view = value.view
+        self.last = value
+        self.unsettled = False
+        self.expelled = set()
+        self.hung = set()
+        self.suspects &= present
+        self.dead &= present
+        self.vouched = set()
