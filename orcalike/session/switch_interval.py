@@ -10,7 +10,7 @@ import sys
 import threading
 
 INTERVAL = 1e-4
-"""Seconds. A tenth of it would gain little more, and have threads that compute take turns too often."""
+"""Seconds. A tenth of it would gain little more, and have threads that compute switch too often."""
 
 
 class Switching:

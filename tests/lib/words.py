@@ -84,6 +84,7 @@ BANS = (
             "tests",
         ),
     ),
+    Ban("(?:in|by|take|takes|taking) turns", "interleaved rounds", ("tests",)),
     Ban("bell|bells", "the event that wakes a thread"),
 )
 

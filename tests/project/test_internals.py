@@ -18,7 +18,7 @@ DECISIONS = sorted(PAGES.glob("decisions/ADR-*.md"))
 FOLDERS = ("orcalike", "runtime", "transport", "tests", "bench")
 SUFFIXES = {".py", ".pyi", ".pyx", ".pxd"}
 
-CODE = re.compile(r"(?<![\w\"'#\\/+:-])(?:(Horus )?([ADEFGHIJLRSVW]\d{1,2}))(?![\w-])")
+CODE = re.compile(r"(?<![\w\"'#\\/+:-])(?:(Horus )?([ADEFGHIJLRSVW]\d{1,2})|ADR-\d+)(?![\w-])")
 """A letter and a number, as prose has it; "Horus H13" is a feature, H13 is a decision."""
 
 SPAN = re.compile(r"\b([A-Z])(\d{1,2}) to \1(\d{1,2})\b")
@@ -53,11 +53,11 @@ def firsts(text: str) -> list[str]:
     return [code.strip(" |") for row in rows(text) for code in row[0].split(",")]
 
 
-def decision_of(path: Path) -> str:
-    """The code of a decision, which its heading has: `# ADR-1 (H1): which ...`."""
-    heading = re.match(r"# ADR-(\d+) \((H\1)\): .+\n", path.read_text(encoding="utf-8"))
+def codes_of_decision(path: Path) -> tuple[str, ...]:
+    """The names of a decision, which its heading has: `# ADR-1 (H1): which ...`, `# ADR-14: the ...`."""
+    heading = re.match(r"# (ADR-(\d+))(?: \((H\2)\))?: .+\n", path.read_text(encoding="utf-8"))
     assert heading is not None, path.name
-    return heading[2]
+    return tuple(filter(None, (heading[1], heading[3])))
 
 
 @cache
@@ -70,7 +70,7 @@ def explained() -> frozenset[str]:
     }
     known -= {code for code in known if code in {"H10", "H11", "H12", "H13"}}
     known |= {f"Horus {code}" for code in firsts(page("papers.md")) if code.startswith("H")}
-    known |= {decision_of(path) for path in DECISIONS}
+    known |= {code for path in DECISIONS for code in codes_of_decision(path)}
     known |= {code for code in firsts(page("security.md")) if code.startswith("S")}
     known |= set(firsts((ROOT / "docs" / "testing.md").read_text(encoding="utf-8")))
     return frozenset(known)
@@ -123,6 +123,7 @@ def test_each_code_that_is_cited_is_explained() -> None:
         "(G34)",
         "S17",
         "A64 to A69",
+        "ADR-99",
     ],
 )
 def test_a_code_that_is_not_explained_is_found(text: str) -> None:
@@ -140,6 +141,7 @@ def test_a_code_that_is_not_explained_is_found(text: str) -> None:
         "A05, A14",
         "G33: members",
         "(S7)",
+        "(ADR-1, ADR-16)",
     ],
 )
 def test_a_code_that_is_explained_is_let_through(text: str) -> None:
@@ -213,10 +215,12 @@ def test_a_decision_is_a_page_of_the_index_with_the_same_headings(path: Path) ->
     text = path.read_text(encoding="utf-8")
     assert re.findall(r"^## (.*)", text, re.MULTILINE) == HEADINGS
     assert re.search(r"^Status: (accepted|replaced by ADR-\d+)", text, re.MULTILINE)
-    number = decision_of(path).removeprefix("H")
+    code, *other = codes_of_decision(path)
+    number = code.removeprefix("ADR-")
     assert path.name.startswith(f"ADR-{number:0>2}-")
-    index = page("decisions/README.md")
-    assert f"| [ADR-{number}]({path.name}) | H{number} |" in index
+    assert f"| [{code}]({path.name}) | {other[0] if other else '-'} |" in page(
+        "decisions/README.md"
+    )
 
 
 def test_failpoints_have_their_roles_and_modules() -> None:
