@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from orcalike.errors import OrcalikeError
 from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.invocation import Invocation
 from orcalike.session.session import LEAVE_WITHIN, Session
+
+if TYPE_CHECKING:
+    import asyncio
 
 _log = logging.getLogger("orcalike")
 
@@ -40,6 +44,7 @@ class OwnCalls:
 
         try:
             fence = asyncio.ensure_future(self._fence())
+            fence.add_done_callback(_take_exception)  # it may end after nothing waits for it
             timer = StuckTimer(self._is_stuck)
             while not timer.expired():
                 if (await asyncio.wait({fence}, timeout=StuckTimer.STEP))[0]:
@@ -70,6 +75,11 @@ class OwnCalls:
         ]
         if mine:
             _log.warning("withdrawn, since its member leaves: %s", ", ".join(sorted(mine)))
+
+
+def _take_exception(fence: asyncio.Future[None]) -> None:
+    if not fence.cancelled():
+        fence.exception()
 
 
 class StuckTimer:

@@ -1,0 +1,35 @@
+"""Leaving a group with calls under way that cannot go on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike.session import own_calls
+from tests.lib.shared_classes import Counter
+
+
+async def test_what_leaving_waited_for_is_not_reported_as_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says once that calls were under way; asyncio says nothing besides."""
+    monkeypatch.setattr(own_calls, "LEAVE_WITHIN", 0.2)
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, what: reported.append(what))
+    with caplog.at_level(logging.WARNING, "orcalike"):
+        async with orca.join(listen=f"unix:{tmp_path}/group", resilience=1) as group:
+            call = group.share.aio(Counter, "counter")  # a second member is missing
+            task = asyncio.create_task(call)
+            await asyncio.sleep(0)
+        with pytest.raises(orca.GroupClosed):
+            await task
+    gc.collect()
+    await asyncio.sleep(0)
+    assert reported == []
+    assert "left with calls under way: the view has too few members" in caplog.text
