@@ -153,9 +153,10 @@ class Tally:
         self.counts: dict[int, int] = {}
 
     @orca.write
-    def add(self, writer: int, filling: bytes) -> None:
-        """Count one for `writer`."""
+    def add(self, writer: int, filling: bytes = b"") -> int:
+        """Count one for `writer`; returns how many it has written."""
         self.counts[writer] = self.counts.get(writer, 0) + 1
+        return self.counts[writer]
 
     @orca.read
     def all(self) -> dict[int, int]:

@@ -10,6 +10,7 @@ import os
 import signal
 
 from common import MEETINGS, call, called, wait_for
+from objects import Tally
 
 import orcalike as orca
 
@@ -30,35 +31,16 @@ class Box:
         return self.size
 
 
-@orca.shared
-class Ledger:
-    """What each rank wrote."""
-
-    def __init__(self) -> None:
-        self.written: dict[int, int] = {}
-
-    @orca.write
-    def write(self, rank: int) -> int:
-        """One more of that rank."""
-        self.written[rank] = self.written.get(rank, 0) + 1
-        return self.written[rank]
-
-    @orca.read
-    def get(self) -> dict[int, int]:
-        """All of it."""
-        return dict(self.written)
-
-
 with orca.join(resilience=int(os.environ["DEGREE"])) as group:
     rank = group.rank
     assert rank is not None
     again = int(os.environ.get("ORCALIKE_RESTART_COUNT", "0"))
     boxes = [group.share(Box, f"box {i}", b"x" * MiB) for i in range(17)]
-    ledger = group.share(Ledger, "ledger")
+    tally = group.share(Tally, "tally")
     told = MEETINGS / f"acknowledged.{rank}"
     last = int(told.read_text()) if told.exists() else 0
     for number in range(EACH):
-        count = ledger.write(rank)
+        count = tally.add(rank)
         assert count > last, f"{last} was acknowledged, and now it is {count}"
         last = count
         told.write_text(str(count))
@@ -75,6 +57,6 @@ with orca.join(resilience=int(os.environ["DEGREE"])) as group:
         group.fence()
         acknowledged = {r: int((MEETINGS / f"acknowledged.{r}").read_text()) for r in range(3)}
         sizes = {box.get() for box in boxes}
-        print(json.dumps({"told": acknowledged, "found": ledger.get(), "sizes": list(sizes)}))
+        print(json.dumps({"told": acknowledged, "found": tally.all(), "sizes": list(sizes)}))
         call("compared")
     wait_for(lambda: called("compared"), "the first has compared")

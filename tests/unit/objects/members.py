@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import orcalike as orca
+from orcalike.testing import Members
 
 DEADLINE = 100.0
 
@@ -23,16 +22,8 @@ DEADLINE = 100.0
 @contextlib.contextmanager
 def members(count: int) -> Iterator[list[orca.Group]]:
     """A group of so many members in this process, by rank."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        if count == 1:
-            yield [stack.enter_context(orca.join())]
-            return
-        address = f"unix:{Path(folder) / 'group'}"
-        groups = [stack.enter_context(orca.join(listen=address))]
-        for _ in range(count - 1):
-            joining = orca.join(seeds=address, timeout=DEADLINE)
-            groups.append(stack.enter_context(joining))
-        yield groups
+    with contextlib.closing(Members(count, DEADLINE)) as groups:
+        yield [*groups]
 
 
 class Lab:
