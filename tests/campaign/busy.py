@@ -100,7 +100,7 @@ class Run:
         finally:
             self.processes.end()
         for member in self.processes.members:
-            self.judge(member)
+            self.check(member)
         return outcome
 
     def settle(self, what: str) -> None:
@@ -144,7 +144,7 @@ class Run:
         back = f"member {gone.number} is in again"
         self.processes.until(lambda: gone.incarnation != before or not gone.runs, back, DEADLINE)
 
-    def judge(self, member: Member) -> None:
+    def check(self, member: Member) -> None:
         """Whether it was ever taken for dead, and how it ended."""
         said = member.stderr()
         expelled = "was expelled" in said and member.number not in self.stopped

@@ -21,7 +21,6 @@ class Cli:
 
     command = (sys.executable, "-m", "orcalike", "run", "--sequencer", "rank")
     deadline = DEADLINE
-    until = staticmethod(until)
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

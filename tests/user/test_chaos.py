@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
-from tests.lib.processes import is_alive
-from tests.lib.processes import state_of as state
+from tests.lib.processes import is_alive, state_of, until
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -123,12 +122,12 @@ def test_pause_a_rank(cli: Cli) -> None:
         _, pids, _ = ready(process, 2)
         result = chaos("pause", "0", "1s")
         assert result.stdout == f"rank 0 (pid {pids[0]}) is stopped, and continues in 1 s\n"
-        cli.until(lambda: state(pids[0]) == "S", "it goes on")
+        until(lambda: state_of(pids[0]) == "S", "it goes on")
         assert process.stderr
         said = [process.stderr.readline() for _ in range(2)]
         assert said[1] == "orcalike chaos: rank 0 goes on\n"
         chaos("pause", "1", "1h")
-        assert (state(pids[0]), state(pids[1])) == ("S", "T")
+        assert (state_of(pids[0]), state_of(pids[1])) == ("S", "T")
         process.send_signal(signal.SIGINT)
         assert process.wait(cli.deadline) == 130  # the one that is stopped ends as well
 
@@ -209,7 +208,7 @@ def test_several_runs(cli: Cli) -> None:
         assert chaos("--job", "nowhere", "heal").returncode == 69
         first.kill()
         first.wait()
-        cli.until(lambda: chaos("pause", "1", "1s").stdout.startswith(f"rank 1 (pid {pids[1]})"),
+        until(lambda: chaos("pause", "1", "1s").stdout.startswith(f"rank 1 (pid {pids[1]})"),
                   "one run is left")  # fmt: skip
 
 
@@ -263,7 +262,7 @@ def test_control_socket_takes_no_nonsense(cli: Cli) -> None:
             connection.connect(str(directory / "control"))
         for connection in silent:
             connection.close()
-        cli.until(lambda: chaos("pause", "0", "1ms").returncode == 0, "it answers again")
+        until(lambda: chaos("pause", "0", "1ms").returncode == 0, "it answers again")
         assert is_alive(pids[0])
 
 
