@@ -7,7 +7,12 @@ The source directory is the repository and not `docs/`: the manual links to page
 import sys
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
+from sphinx.highlighting import lexers
+
 from orcalike import __version__
+
+lexers["mermaid"] = TextLexer()  # code hosts draw these; here they are text
 
 sys.path.append(str(Path(__file__).parent))
 
