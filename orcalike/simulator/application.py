@@ -141,8 +141,8 @@ class Application(Layer):
         self._tell(f"suspects {member}: {why}")
 
     def _tell(self, what: str) -> None:
-        if self.run.monitor.told is not None:
-            self.run.monitor.told(self.me, what)
+        if self.run.monitor.observer is not None:
+            self.run.monitor.observer(self.me, what)
 
     def up_system_error(self, why: str) -> None:
         self.errors.append(why)

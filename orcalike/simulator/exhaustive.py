@@ -192,7 +192,7 @@ class SmallScope(Run):
         ).digest()
 
     def end(self) -> None:
-        """Nothing can happen any more: has the group come right, or is it blocked as it must?"""
+        """Nothing can happen any more: has the group recovered, or is it blocked as it must?"""
         for process in self.current.values():
             process.node.doomed = None
         trouble = self.trouble()
@@ -210,7 +210,7 @@ def explore(
 ) -> Explored:
     """Try every order of `casts`, of their frames and of so many crashes.
 
-    Raises Violation where an invariant is broken, with the choices that lead there.
+    Raises Violation if an invariant is broken, with the choices that lead there.
     """
     odometer, seen, explored = Odometer(), set[bytes](), Explored()
     while explored.runs < runs_max:

@@ -119,9 +119,9 @@ def scenario_of(cell: Cell, seed: int) -> Scenario:
 
 
 def try_cell(cell: Cell, seeds: range) -> Result | None:
-    """Run a cell until its fault happens; None where it did not with any seed.
+    """Run a cell until its fault happens; None if it did not with any seed.
 
-    Raises Violation where an invariant is broken.
+    Raises Violation if an invariant is broken.
     """
     for seed in seeds:
         result = Run(scenario_of(cell, seed)).run()

@@ -22,14 +22,14 @@ class Faults:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.world = run.world
-        self.told: Callable[[Event, str], None] = lambda event, name: None
-        """Told of each event, and of the process that it concerns."""
+        self.on_event: Callable[[Event, str], None] = lambda event, name: None
+        """Called with each event, and with the process that it concerns."""
 
     def do(self, event: Event, passing: str = "") -> None:
         """Let an event happen; where its process passes a step, `passing` is that process."""
         name = passing or self.run.process_of(event.node)
         if name is not None and (not self.run.healing or event.do in ("join", "cast")):
-            self.told(event, name)
+            self.on_event(event, name)
             getattr(self, f"do_{event.do}")(event, self.run.current[name])
 
     def other(self, event: Event, target: Application) -> str:
@@ -210,7 +210,7 @@ class Faults:
 
     def heal(self) -> None:
         """The faults end; a process that is dead stays dead."""
-        self.told(Event("heal"), "0")
+        self.on_event(Event("heal"), "0")
         self.world.heal_all()
         self.world.beat_loss = 0.0
         for target in self.run.current.values():

@@ -138,7 +138,7 @@ class Scenario:
 
     @classmethod
     def from_json(cls, text: str) -> Scenario:
-        """From what `to_json` made; raises ValueError where it is anything else."""
+        """From what `to_json` made; raises ValueError if it is anything else."""
         data = json.loads(text)
         if not isinstance(data, dict) or data.pop("version", None) != VERSION:
             raise ValueError(f"not a scenario of version {VERSION}")

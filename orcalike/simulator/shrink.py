@@ -40,7 +40,7 @@ class Shrinker:
     tries_max: int = 2_000
     tries: int = 0
     progress: Callable[[Scenario, int], None] = lambda scenario, tries: None
-    """Told of each smaller scenario."""
+    """Called with each smaller scenario."""
 
     def shrink(self) -> Scenario:
         """The smallest that was found."""

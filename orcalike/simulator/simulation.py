@@ -1,4 +1,4 @@
-"""One run of a scenario: the faults, then the time in which the group must come right again.
+"""One run of a scenario: the faults, then the time in which the group must recover.
 
 First safety: whatever goes wrong, nothing that was promised may break. Then the faults end, and
 within 10 D there must be one primary view of all its members that run, with nothing left to
@@ -33,7 +33,7 @@ VIEWS_PER_CHANGE = 10
 GAUGED = 8
 """One in so many steps what a member keeps is looked at."""
 ROUNDS = 10
-"""In so many times D the group must come right."""
+"""In so many times D the group must recover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Run:
         return [each for each in known if each.node.alive]
 
     def process_of(self, name: str) -> str | None:
-        """The process that an event means: by its number, or by a role; None where there is none."""
+        """The process that an event means: by its number, or by a role; None if there is none."""
         if name.isdigit():
             return name
         living = [each for each in self.living(self.newest) if not each.node.paused]
@@ -229,7 +229,7 @@ class Run:
     # The run.
 
     def run(self) -> Result:
-        """Let it all happen; raises Violation where a promise was broken."""
+        """Let it all happen; raises Violation if a promise was broken."""
         scenario, world = self.scenario, self.world
         try:
             self._schedule()
@@ -272,7 +272,7 @@ class Run:
         return False
 
     def _settles(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
-        """Let time pass until the group has come right, for 10 D and what delays add to that.
+        """Let time pass until the group has recovered, for 10 D and what delays add to that.
 
         A small window makes each packet a round trip of its own, so what waits counts too.
         `meanwhile` is called each D/4.
@@ -302,7 +302,7 @@ class Run:
         )
 
     def trouble(self) -> str | None:
-        """What is not as it must be in the end; None where all is."""
+        """What is not as it must be in the end; None if all is."""
         newest = self._newest_living()
         if newest is None:
             return None  # no member is left that could let a joiner in
@@ -395,7 +395,7 @@ class Run:
         return [each.me for each in self.living(self._newest_living())]
 
     def _check_blocked(self) -> None:
-        """The group has not come right: was it bound to?"""
+        """The group has not recovered: was it bound to?"""
         newest = self._newest_living()
         trouble = self.trouble()
         living = self._present(newest)
@@ -426,7 +426,7 @@ class Run:
         ]
 
     def may_go_on(self, view: View, living: list[Application]) -> bool | None:
-        """Whether these may form the next primary view (H1); None where it depends on what others know."""
+        """Whether these may form the next primary view (H1); None if it depends on what others know."""
         size, present = len(view.members), {each.me for each in living}
         least = self.monitor.facts.degree_in(
             self.scenario.least, self.monitor.facts.views[view.identity]
@@ -485,7 +485,7 @@ class Run:
 
 
 def run(scenario: Scenario, watch: Callable[[Run], None] | None = None) -> Result:
-    """Run a scenario; raises Violation where a promise was broken."""
+    """Run a scenario; raises Violation if a promise was broken."""
     it = Run(scenario)
     if watch is not None:
         watch(it)

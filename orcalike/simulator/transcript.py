@@ -1,4 +1,4 @@
-"""What happens in a run, told line by line or as a diagram, to look for the cause."""
+"""What happens in a run, line by line or as a diagram, to look for the cause."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Transcript:
         self.run = run
         self.lines: list[Line] = []
         run.world.on_frame = self._frame
-        run.actions.told = self._event
-        run.monitor.told = self._told
+        run.actions.on_event = self._event
+        run.monitor.observer = self._observe
         run.on_change = self._changed
 
     def _add(self, process: str, what: str, source: str = "") -> None:
@@ -70,7 +70,7 @@ class Transcript:
         under = f" (ballot {ballot_text(ballot)})" if ballot else ""
         self._add(application.process, f"{change_text(change)}{under}")
 
-    def _told(self, member: int, what: object) -> None:
+    def _observe(self, member: int, what: object) -> None:
         application = self.run.applications[member]
         match what:
             case Installed(identity, members):

@@ -45,17 +45,15 @@ BANS = (
     Ban(
         r"(?:none|also|even|code 1|raises? \w+) where",
         "`if`, or `when`: `where` is for places",
-        ("orcalike/simulator", "runtime", "transport"),
+        ("runtime", "transport"),
     ),
     Ban(
         "heed|heeds|heeded",
         "accept",
-        ("orcalike/simulator/checkers/monitor.py",),
     ),
     Ban(
         "(?:come|comes|came|coming) right(?! after)|(?:take|takes|took) office",
         "recover; become sequencer",
-        ("orcalike/simulator/exhaustive.py", "orcalike/simulator/simulation.py"),
     ),
     Ban("owe|owes|owed|debt|debts", "pending", ("runtime", "transport/layers")),
     Ban("gift|gifts", "transfer", ("transport/layers",)),
@@ -78,7 +76,7 @@ BANS = (
             "CHANGELOG.md",
             "orcalike/launcher/witness.py",
             "orcalike/session/launcher_link.py",
-            "orcalike/simulator",
+            "orcalike/simulator/fault_families.py",
             "runtime",
             "transport",
             "tests",

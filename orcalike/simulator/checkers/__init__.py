@@ -43,6 +43,6 @@ CHECKERS: tuple[type[Checker], ...] = (
     ExactlyOnce,
     Liveness,
 )
-"""In the order in which they are told: what is more particular comes first."""
+"""In the order in which they are called: what is more particular comes first."""
 
 __all__ = ["CHECKERS"]

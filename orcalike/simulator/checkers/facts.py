@@ -1,4 +1,4 @@
-"""What checkers are told of a group, and what they all may look up.
+"""What checkers get of a group, and what they all may look up.
 
 Members are named by their incarnation. A cast is named by its sender and the sender's own count of
 its casts, from 1 on; its body says both, so that nothing else can pass for it.
@@ -145,7 +145,7 @@ class Facts:
         ]
 
     def served_by(self, live: list[int], blocked: bool) -> Iterator[tuple[int, Seen, Installed]]:
-        """The live members with replicas, and what they have seen; none where the group is blocked."""
+        """The live members with replicas, and what they have seen; none if the group is blocked."""
         for member in [] if blocked else live:
             seen = self.seen[member]
             if seen.view is not None and member not in seen.view.witnesses:

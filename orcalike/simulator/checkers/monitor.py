@@ -19,21 +19,21 @@ from orcalike.simulator.checkers.facts import (
 
 
 class Monitor:
-    """All checkers over one group. Each call raises Violation where a promise is broken."""
+    """All checkers over one group. Each call raises Violation if a promise is broken."""
 
     def __init__(self, least: int = 0, checkers: Iterable[type[Checker]] = CHECKERS) -> None:
         self.facts = Facts(least=least)
         self.checkers: list[Checker] = [cls(self.facts) for cls in checkers]
         self.delivered = 0
-        self.told: Callable[[int, object], None] | None = None
-        """Told of what members see, before it is judged."""
-        self._cast = self._that_heed("cast")
-        self._deliver = self._that_heed("deliver")
-        self._view = self._that_heed("view")
-        self._state = self._that_heed("state")
-        self._gauge = self._that_heed("gauge")
+        self.observer: Callable[[int, object], None] | None = None
+        """Called with what members see, before it is checked."""
+        self._cast = self._with_call("cast")
+        self._deliver = self._with_call("deliver")
+        self._view = self._with_call("view")
+        self._state = self._with_call("state")
+        self._gauge = self._with_call("gauge")
 
-    def _that_heed(self, call: str) -> list[Checker]:
+    def _with_call(self, call: str) -> list[Checker]:
         """The checkers that do something about that."""
         return [
             each
@@ -72,8 +72,8 @@ class Monitor:
     ) -> None:
         """`body` of `source` is delivered at `member`; so many members hold it."""
         self.delivered += 1
-        if self.told is not None:
-            self.told(member, (source, body, key))
+        if self.observer is not None:
+            self.observer(member, (source, body, key))
         facts, seen = self.facts, self.seen(member)
         name: Name = source, self.number(member, source, body)
         for checker in self._deliver:
@@ -96,8 +96,8 @@ class Monitor:
         self, member: int, view: Installed, start: int | None = None, held: int | None = None
     ) -> None:
         """`view` is installed at `member`."""
-        if self.told is not None:
-            self.told(member, view)
+        if self.observer is not None:
+            self.observer(member, view)
         for checker in self._view:
             checker.view(member, view, start, held)
         facts, seen = self.facts, self.seen(member)
@@ -137,8 +137,8 @@ class Monitor:
 
     def exit(self, member: int, why: str) -> None:
         """`member` is out of the group."""
-        if self.told is not None:
-            self.told(member, f"is out: {why}")
+        if self.observer is not None:
+            self.observer(member, f"is out: {why}")
         for checker in self.checkers:
             checker.exit(member, why)
         self.seen(member).exited = why
