@@ -313,7 +313,7 @@ class Group:
 
     def _lower_degrees(self, timeout: float | None) -> None:
         """Say that the members that are there are enough for every degree."""
-        self._session.pump.call(lambda now: self._runtime.manager.lower_degrees())
+        self._session.pump.call(lambda now: self._runtime.degrees.lower())
         self._runtime.invoke_group(Code.AVAILABLE, (), "reset", degree=0).result(timeout)
 
     @property

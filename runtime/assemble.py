@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
+from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, Unreadable
@@ -14,6 +15,7 @@ from orcalike.runtime.giving import Donor
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
+from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.taking import Taker
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.driver import clock, watch_collections
@@ -96,7 +98,9 @@ def make_runtime(
         from orcalike.runtime.history import Recorder  # not at the top: few runs keep one
 
         runtime.history = Recorder(*history, incarnation, runtime.codec, time)
-    runtime.manager = Manager(runtime, strict=strict, seed=seed)
+    runtime.table = ObjectTable(runtime, strict=strict)
+    runtime.degrees = Degrees(runtime)
+    runtime.manager = Manager(runtime, seed)
     if shadow:
         from orcalike.runtime.shadow import Shadow  # not at the top: few programs ask for it
 
@@ -130,7 +134,7 @@ def _codec(runtime: Runtime) -> Codec:
         replicas = runtime.replicas
         replica = replicas[number] if 0 < number < len(replicas) else None
         if replica is None:
-            ended: object = runtime.manager.ended_object(number) if number > 0 else None
+            ended: object = runtime.table.ended_object(number) if number > 0 else None
             if ended is None:
                 raise ObjectDropped(f"a reference to object {number}, which does not exist here")
             return ended
@@ -150,4 +154,4 @@ def _start_thread(function: Callable[[], None]) -> None:
 
 def follow_declarations(runtime: Any, call: Callable[..., None]) -> Callable[[], None]:
     """Bring objects to life when their class is declared; `call` runs one input of the driver."""
-    return classes.on_declared(lambda info: call(lambda now: runtime.manager.declared(info)))
+    return classes.on_declared(lambda info: call(lambda now: runtime.table.declared(info)))

@@ -15,7 +15,7 @@ from libc.stdint cimport uint64_t
 from orcalike.runtime import extension_types
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.state import plain_state, what
-from orcalike.runtime.stream import encode_nothing
+from orcalike.runtime.stream_encoder import encode_nothing
 
 from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.operation cimport Operation

@@ -22,6 +22,8 @@ cdef class Caller(Invoker):
     cdef public Driver driver
     cdef readonly Codec codec
     cdef public object manager          # what the group itself does, `manager.Manager`
+    cdef public object table            # the objects by name and number, `object_table.ObjectTable`
+    cdef public object degrees          # what their degrees come to, `degrees.Degrees`
     cdef public object long_waits       # `long_waits.LongWaits`
     cdef public object events           # told of views, problems and the end
     cdef public bint patient            # a call that the view is too small for waits, or raises

@@ -1,10 +1,12 @@
 from typing import Any
 
 from orcalike.runtime.assemble import Events
+from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.invocation import Invocation, Invoker
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
+from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.operation import Atomic
 from orcalike.runtime.receipts import Receipts
 from orcalike.transport.drivers.driver import Driver
@@ -16,6 +18,8 @@ class Caller(Invoker):
 
     driver: Driver
     manager: Manager
+    table: ObjectTable
+    degrees: Degrees
     events: Events
     long_waits: LongWaits
     watching: bool

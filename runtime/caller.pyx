@@ -31,6 +31,7 @@ from orcalike.transport.degree import NUMBER_MAX
 from orcalike.transport.errors import NotEnoughMembers, StackError
 from orcalike.transport.view import resets_of
 
+from orcalike.runtime.call cimport Call
 from orcalike.runtime.invocation cimport (
     GRACE,
     UNDER_WAY,
@@ -43,8 +44,8 @@ from orcalike.runtime.invocation cimport (
     tell,
 )
 from orcalike.runtime.left cimport read_last_state
-from orcalike.runtime.marshal cimport put
 from orcalike.runtime.operation cimport READ, Operation
+from orcalike.runtime.plain cimport put
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
     CLOSED,
@@ -57,7 +58,7 @@ from orcalike.runtime.replica cimport (
     Replica,
     thread_slot,
 )
-from orcalike.runtime.task cimport Call, hand_on, submit
+from orcalike.runtime.task cimport hand_on, submit
 from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver, Waitable
 from orcalike.transport.layers.base cimport NEVER
@@ -290,7 +291,7 @@ cdef class Caller(Invoker):
 
     def too_few(self):
         """Why writes of a degree in use wait for more members; None where none has to."""
-        cdef int degree = 0 if self.single else self.manager.largest_degree()
+        cdef int degree = 0 if self.single else self.degrees.largest()
         return self.say_too_few(degree) if self.is_too_small(degree) else None
 
     def say_too_few(self, int degree):

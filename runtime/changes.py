@@ -10,11 +10,12 @@ import logging
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
+from orcalike.runtime.call import Call
 from orcalike.runtime.errors import InvocationCancelled, InvocationTimeout, ObjectDropped
 from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.replica import Replica
-from orcalike.runtime.task import Call, Task
+from orcalike.runtime.task import Task
 from orcalike.transport.view import Member
 
 OVER = 0
@@ -96,7 +97,7 @@ class Drop(Change):
         for call in waiting:
             take_out(call, error)
         replica.fail_reads(error)
-        self.runtime.manager.bury(replica)
+        self.runtime.table.bury(replica)
         if self.invocation is not None:
             self.invocation.set_result(None)
 

@@ -28,13 +28,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from orcalike.runtime.audit import values_of
+from orcalike.runtime.call import Call
 from orcalike.runtime.changes import Hook
 from orcalike.runtime.codes import Code, Ran
 from orcalike.runtime.errors import ReplicaDivergence
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import plain_state
 from orcalike.runtime.state_digest import Look
-from orcalike.runtime.task import Call, Task
+from orcalike.runtime.task import Task
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 
@@ -141,7 +142,7 @@ class Digests:
         for replica in runtime.replicas:
             if replica is not None:
                 replica.ran = 1 << Ran.ENDED
-        for number in sorted(runtime.manager.names.values()):
+        for number in sorted(runtime.table.names.values()):
             replica = runtime.replicas[number]
             if replica is not None:
                 replica.ran = 0

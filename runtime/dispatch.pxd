@@ -3,11 +3,12 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 
+from orcalike.runtime.call cimport Call
 from orcalike.runtime.caller cimport Caller
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport Replica
-from orcalike.runtime.task cimport Call, Task
+from orcalike.runtime.task cimport Task
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:

@@ -4,6 +4,7 @@ from random import Random
 from typing import Any
 
 from orcalike.runtime.budget import Budget
+from orcalike.runtime.call import Call
 from orcalike.runtime.caller import Caller
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.giving import Donor
@@ -12,7 +13,7 @@ from orcalike.runtime.marshal import Codec
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.shadow import Shadow
 from orcalike.runtime.taking import Taker
-from orcalike.runtime.task import Call, Task
+from orcalike.runtime.task import Task
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message

@@ -31,11 +31,12 @@ from orcalike.transport.drivers.pump import Relieved
 from orcalike.transport.errors import ProtocolError
 
 from orcalike.runtime.audit cimport refusal
+from orcalike.runtime.call cimport Call, is_fault
 from orcalike.runtime.caller cimport WINDOW, Caller
 from orcalike.runtime.invocation cimport Invocation, refuse_loop
 from orcalike.runtime.left cimport Left
-from orcalike.runtime.marshal cimport get
 from orcalike.runtime.operation cimport Operation, caught
+from orcalike.runtime.plain cimport get
 from orcalike.runtime.replica cimport (
     APPLYING,
     DROPPED,
@@ -47,7 +48,7 @@ from orcalike.runtime.replica cimport (
     find,
     thread_slot,
 )
-from orcalike.runtime.task cimport Call, Task, finish, is_fault, submit
+from orcalike.runtime.task cimport Task, finish, submit
 from orcalike.transport.layers.base cimport NEVER, Layer
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
@@ -130,7 +131,7 @@ cdef class Runtime(Caller):
         if self.history is not None:
             self.history.delivered(self.view, (message.seqno, message.index), sender,
                                    message.ticket, message.body, self.replicas,
-                                   self.manager.names, self.chain)
+                                   self.table.names, self.chain)
         return 0
 
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
@@ -466,7 +467,7 @@ cdef class Runtime(Caller):
         the queue gets shorter whatever the others do. An object without a class is another matter.
         """
         if (<Replica>replica).flags & UNDECLARED:
-            self.manager.give_up(replica)
+            self.table.give_up(replica)
             return 0
         self.full_queues += 1
         self.proceed_with(self)
@@ -543,7 +544,7 @@ cdef class Runtime(Caller):
         for replica in self.replicas:
             if replica is not None:
                 replica.let_go(left)
-        for replica, _ in self.manager.remains():
+        for replica, _ in self.table.remains():
             replica.let_go(left)
 
     def bar(self, error):
@@ -590,7 +591,7 @@ cdef class Runtime(Caller):
         self.dispatched = 0
         self.chain = None if self.chain is None else b""
         self.donor.forget()
-        self.taker.keep_objects([*self.replicas, *self.manager.remains()])
+        self.taker.keep_objects([*self.replicas, *self.table.remains()])
         self.replicas = [None]
         self.waiting = {}
         self.least = self.least_told = 0

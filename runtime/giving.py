@@ -26,13 +26,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
+from orcalike.runtime.call import Call
 from orcalike.runtime.changes import Change
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.operation import Atomic
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import plain_state, what
-from orcalike.runtime.stream import Encoder
-from orcalike.runtime.task import Call, Task
+from orcalike.runtime.stream_encoder import Encoder
+from orcalike.runtime.task import Task
 
 OVER, KEPT = 0, 1
 LOCKED, QUEUED, UNPACKED, UNDECLARED = 1, 2, 16, 64
@@ -325,7 +326,7 @@ class Donor:
         history = (runtime.dispatched, runtime.chain)
         head = self.encode((history, len(runtime.replicas), manager.snapshot()))
         ended = self._ended()
-        named = set(manager.names.values())
+        named = set(runtime.table.names.values())
         entries = [(replica, replica.number in named) for replica in self.replicas()]
         return self._parts_of_head(head, ended, entries)
 
@@ -343,16 +344,16 @@ class Donor:
 
     def _ended(self) -> bytes:
         """(classes, runs of numbers with the same class) of the objects that were ended."""
-        manager = self.runtime.manager
-        runs = [(kind, len(list(run))) for kind, run in groupby(manager.ended_objects)]
+        table = self.runtime.table
+        runs = [(kind, len(list(run))) for kind, run in groupby(table.ended_objects)]
         packed = b"".join(struct.pack(">HI", kind, count) for kind, count in runs)
-        return self.encode((list(manager.ended_classes), packed))
+        return self.encode((list(table.ended_classes), packed))
 
     def parts_of(self, replica: Replica) -> Iterator[Part]:
         """Of one object; what it is now, where it waits for its class, else what it is when asked."""
-        if replica.number in self.runtime.manager.lost:
+        if replica.number in self.runtime.table.lost:
             return self._parts_of_lost(replica.number)
-        if replica.has(UNDECLARED) or replica.number in self.runtime.manager.unmade:
+        if replica.has(UNDECLARED) or replica.number in self.runtime.table.unmade:
             tasks = [(False, *self._task(task)) for task in replica.queued()]
             waits = [(True, *self._task(call)) for call in replica.waits()]
             return self._parts_of_undeclared(
@@ -362,7 +363,7 @@ class Donor:
 
     def _parts_of_lost(self, number: int) -> Iterator[Part]:
         """This member gave the object up, so it cannot give the state."""
-        raise NotSerializable(self.runtime.manager.lost[number])
+        raise NotSerializable(self.runtime.table.lost[number])
         yield  # a generator: it raises when it is asked
 
     def _parts_of_undeclared(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from orcalike.runtime.call import Call
 from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import (
     InvocationCancelled,
@@ -30,7 +31,6 @@ from orcalike.runtime.errors import (
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.replica import Replica
-from orcalike.runtime.task import Call
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member, View

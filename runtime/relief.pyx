@@ -11,10 +11,11 @@ not in an object's `__init__`, in a hook at a change of view, and in what a with
 
 from libc.stdint cimport int64_t, uint64_t
 
+from orcalike.runtime.call cimport Call
 from orcalike.runtime.caller cimport WINDOW
 from orcalike.runtime.dispatch cimport Runtime
 from orcalike.runtime.replica cimport APPLYING, LOCKED, Replica
-from orcalike.runtime.task cimport Call, Task, owe, pay
+from orcalike.runtime.task cimport Task, owe, pay
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.pump cimport Pump
 from orcalike.transport.wire.message cimport Message

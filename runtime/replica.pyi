@@ -2,10 +2,11 @@ from random import Random
 from typing import Any
 
 from orcalike.runtime.budget import Account
+from orcalike.runtime.call import Call
 from orcalike.runtime.classes import ClassInfo
 from orcalike.runtime.invocation import Invocation, Invoker
 from orcalike.runtime.operation import Operation
-from orcalike.runtime.task import Call, Task
+from orcalike.runtime.task import Task
 
 class Replica:
     """What a member knows of one shared object."""

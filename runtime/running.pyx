@@ -1,9 +1,10 @@
 """What the operation that a thread runs may ask of its surroundings: `orcalike.now` and the like."""
 
+from orcalike.runtime.call cimport Call
 from orcalike.runtime.left cimport Left
 from orcalike.runtime.dispatch cimport Runtime
 from orcalike.runtime.replica cimport Replica, thread_slot
-from orcalike.runtime.task cimport Call, Task
+from orcalike.runtime.task cimport Task
 
 
 def running_place():

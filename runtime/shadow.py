@@ -22,7 +22,8 @@ from orcalike.runtime.marshal import Codec
 from orcalike.runtime.operation import Atomic, Operation
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import plain_state_of, set_plain_state_of
-from orcalike.runtime.stream import decode_whole, encode_whole
+from orcalike.runtime.stream_decoder import decode_whole
+from orcalike.runtime.stream_encoder import encode_whole
 from orcalike.transport.errors import OrcalikeError
 
 SHOWN_MAX = 60

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from orcalike.runtime.stream import Decoder, decode_whole, encode_whole
+from orcalike.runtime.stream_decoder import Decoder, decode_whole
+from orcalike.runtime.stream_encoder import encode_whole
 
 if TYPE_CHECKING:
     from orcalike.runtime.classes import ClassInfo

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orcalike.runtime import classes
+from orcalike.runtime.call import Call
 from orcalike.runtime.changes import unpack_change
 from orcalike.runtime.errors import ReplicaDivergence, Unreadable
 from orcalike.runtime.giving import (
@@ -29,8 +30,8 @@ from orcalike.runtime.giving import (
 )
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import set_plain_state, what
-from orcalike.runtime.stream import Decoder
-from orcalike.runtime.task import Call, Task, go_on
+from orcalike.runtime.stream_decoder import Decoder
+from orcalike.runtime.task import Task, go_on
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
 OVER = 0
@@ -184,13 +185,13 @@ class Taker:
         runtime.manager.restore(manager)
 
     def _take_ended(self, named: list[tuple[str, bytes]], runs: bytes) -> None:
-        manager = self.runtime.manager
-        manager.ended_classes = {tuple(pair): place for place, pair in enumerate(named, 1)}
-        manager.ended_objects = array("H")
+        table = self.runtime.table
+        table.ended_classes = {tuple(pair): place for place, pair in enumerate(named, 1)}
+        table.ended_objects = array("H")
         for kind, count in struct.iter_unpack(">HI", runs):
-            if kind > len(named) or len(manager.ended_objects) + count > self._size:
+            if kind > len(named) or len(table.ended_objects) + count > self._size:
                 raise ProtocolError("objects that were ended, and cannot have been")
-            manager.ended_objects.extend(array("H", [kind]) * count)
+            table.ended_objects.extend(array("H", [kind]) * count)
 
     def _take_entry(self, number: int, name: str, *entry: Any) -> None:
         *fields, named = entry
@@ -202,7 +203,7 @@ class Taker:
         replica = self._kept_as(number, name, *fields) or self._made(number, name, *fields)
         runtime.replicas[number] = replica
         if named:
-            runtime.manager.names[name] = number
+            runtime.table.names[name] = number
         self._coming[number] = _Coming(replica)
 
     def _made(
@@ -211,11 +212,11 @@ class Taker:
         runtime = self.runtime
         replica = Replica(runtime, number, name, class_name, digest, None, made_with, least)
         replica.hold(0)  # until all is there
-        info = runtime.manager.lookup(class_name)
+        info = runtime.table.lookup(class_name)
         if info is None or info.digest != digest:
             replica.hold(UNDECLARED)
         else:  # before any state, since states refer to objects
-            runtime.manager.attach(replica, info.blank(), info)
+            runtime.table.attach(replica, info.blank(), info)
         return replica
 
     def _kept_as(
@@ -309,16 +310,16 @@ class Taker:
             runtime.digests.begin()
 
     def _enliven(self, coming: _Coming) -> None:
-        replica, manager = coming.replica, self.runtime.manager
+        replica, table = coming.replica, self.runtime.table
         if replica.in_use and coming.has_state and not replica.has(UNDECLARED):
             _Renewal(lambda: self._renew(coming)).submit_for([replica])
             return
         if replica.has(UNDECLARED):
             replica.pending = coming.pieces if coming.has_state else coming.pending
             self._take_tasks(coming)
-            info = manager.lookup(replica.class_name)
+            info = table.lookup(replica.class_name)
             if info is not None and info.digest == replica.digest:  # it was declared meanwhile
-                manager.come_to_life(replica, info)
+                table.come_to_life(replica, info)
         elif coming.has_state:
             self._take_tasks(coming)
             go_on(replica)
@@ -326,7 +327,7 @@ class Taker:
             replica.hold(0)
             replica.pending = coming.pending
             self._take_tasks(coming)
-            manager.come_to_life(replica, manager.lookup(replica.class_name))
+            table.come_to_life(replica, table.lookup(replica.class_name))
 
     def _renew(self, coming: _Coming) -> None:
         self._set_state(coming)

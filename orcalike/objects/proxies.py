@@ -52,7 +52,7 @@ class Membership:
     def __init__(self, group: Group) -> None:
         self.group = group
         self.objects: dict[str, Any] = {}
-        group._runtime.manager.expect_other_seeds()
+        group._runtime.table.expect_other_seeds()
         group._session.tells_loss = False  # the maker orders, and so has all that was ordered
         atexit.unregister(group.close)  # with those of `multiprocessing`, in its children, too
         self._end = multiprocessing.util.Finalize(self, _leave, args=(group,), exitpriority=-1)

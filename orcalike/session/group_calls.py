@@ -57,14 +57,14 @@ class Share:
     ) -> Invocation[T]:
         """The same, without waiting."""
         info = _info_of(cls)
-        self._runtime.manager.note_single(info)
+        self._runtime.degrees.note_single(info)
         show_objects_of(info.cls)
         if not isinstance(name, str) or not name:
             raise TypeError(f"the name of a shared object is a string, not {name!r}")
         placed, named = constructor_arguments(info, args, kwargs)
         arguments = self._runtime.codec.encode((*placed, named), f"share of {name!r}")
         what = (name, info.name, info.digest, arguments, hash(info.name), info.least)
-        degree = self._runtime.manager.degree_of_change(info.least)
+        degree = self._runtime.degrees.of_change(info.least)
         invocation: Invocation[T] = self._runtime.invoke_group(
             Code.CREATE, what, f"share {name!r}", degree=degree
         )
@@ -129,7 +129,7 @@ class Drop:
             Code.DROP,
             (replica.number,),
             f"drop {replica.name!r}",
-            degree=self._runtime.manager.degree_of_change(replica.least),
+            degree=self._runtime.degrees.of_change(replica.least),
         )
         return invocation
 

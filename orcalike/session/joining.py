@@ -111,4 +111,4 @@ def _announce(group: Group) -> None:
         resilience_of(runtime.effective_degree),
     )
     if runtime.single and runtime.group_degree:
-        runtime.manager.note_single(None)
+        runtime.degrees.note_single(None)

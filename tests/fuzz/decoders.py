@@ -9,8 +9,10 @@ import msgpack
 
 from orcalike.errors import NotSerializable, ReplicaDivergence
 from orcalike.runtime.errors import Unreadable
-from orcalike.runtime.marshal import Codec, get_value, put_bytes
-from orcalike.runtime.stream import Decoder, Encoder, decode_whole
+from orcalike.runtime.marshal import Codec
+from orcalike.runtime.plain import get_value, put_bytes
+from orcalike.runtime.stream_decoder import Decoder, decode_whole
+from orcalike.runtime.stream_encoder import Encoder
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.wire.control import unpack
 from orcalike.transport.wire.message import Message

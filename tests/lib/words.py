@@ -35,7 +35,6 @@ BANS = (
         (
             *("runtime/caller.pxd", "runtime/caller.pyx", "runtime/changes.py", "runtime/waits.py"),
             *("runtime/dispatch.pxd", "runtime/dispatch.pyx", "runtime/history.py"),
-            *("runtime/manager.py", "runtime/task.pyx"),
             *("transport/drivers/pump.pxd", "transport/drivers/pump.pyx"),
             *("transport/layers/pack.pyx", "transport/layers/stable.pyx"),
             *("transport/layers/total.pxd", "transport/layers/total.pyx"),

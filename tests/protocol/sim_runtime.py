@@ -63,7 +63,7 @@ class Participant:
         self.stack.above = spy
         self.runtime.stand_on(spy)
         self.ignorant = number in scene.late
-        self.runtime.manager.lookup = self._lookup
+        self.runtime.table.lookup = self._lookup
         self.position = -1
         """Of the next event in the canonical history; -1 before the first."""
         self.view: View | None = None
@@ -163,7 +163,7 @@ class Participant:
             self.ignorant = False
             info = classes.lookup_class(Late)
             assert info is not None
-            self.node.call(lambda now: self.runtime.manager.declared(info))
+            self.node.call(lambda now: self.runtime.table.declared(info))
 
     def keep(self, name: str, invocation: orca.Invocation[Any]) -> None:
         self.objects[name] = invocation

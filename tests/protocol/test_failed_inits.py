@@ -7,7 +7,7 @@ import pytest
 import orcalike as orca
 from orcalike.runtime import classes
 from orcalike.runtime.codes import Code
-from orcalike.runtime.manager import Manager
+from orcalike.runtime.object_table import ObjectTable
 from orcalike.session.group_calls import Share
 from tests.lib.shared_classes import Counter
 from tests.protocol.sim_runtime import Participant
@@ -34,13 +34,13 @@ def learn(participant: Participant) -> None:
     participant.ignorant = False
     info = classes.lookup_class(Late)
     assert info is not None
-    participant.node.call(lambda now: participant.runtime.manager.declared(info))
+    participant.node.call(lambda now: participant.runtime.table.declared(info))
 
 
 def table(participant: Participant) -> tuple[dict[str, int], list[str | None]]:
     """The names of the objects, and what has each number."""
     replicas = participant.runtime.replicas
-    return participant.runtime.manager.names, [None if r is None else r.name for r in replicas]
+    return participant.runtime.table.names, [None if r is None else r.name for r in replicas]
 
 
 def test_a_member_without_the_class_has_the_same_numbers() -> None:
@@ -98,7 +98,7 @@ def test_a_joiner_in_the_moment_between_has_the_same_numbers(
     first, second, joiner = stage.participants
     stage.admit(1)
     with monkeypatch.context() as patch:
-        patch.setattr(Manager, "_end_in_order", lambda self, replica: None)
+        patch.setattr(ObjectTable, "_end_in_order", lambda self, replica: None)
         Share(first.runtime).nowait(Late, "late", -1)
         stage.settle()
         stage.admit(2, through=1)

@@ -235,7 +235,7 @@ def test_objects_that_were_ended_leave_nothing_but_their_class() -> None:
     first.objects.clear()
     stage.settle()
     assert not any(first.runtime.replicas)
-    assert not list(first.runtime.manager.remains())
+    assert not list(first.runtime.table.remains())
     stage.admit(1)
     pieces = list(first.runtime.donor.give())
     assert sum(map(len, pieces)) < 500

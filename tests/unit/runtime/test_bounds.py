@@ -267,7 +267,7 @@ def test_calls_of_an_undeclared_class_are_kept_up_to_a_bound(
 ) -> None:
     members = Members()
     ignorant = members.nodes[2]
-    ignorant.runtime.manager.lookup = lambda name: None  # as if it had not imported the module
+    ignorant.runtime.table.lookup = lambda name: None  # as if it had not imported the module
     made = Share(members.nodes[0].runtime).nowait(Gate, "gate")
     members.move()
     gate = made.result()

@@ -29,7 +29,8 @@ from hypothesis import strategies as st
 from orcalike.runtime import extension_types
 from orcalike.runtime.errors import DeclarationError, NotSerializable, Unreadable
 from orcalike.runtime.extension_types import import_name, register
-from orcalike.runtime.marshal import Codec, get_value, put_bytes
+from orcalike.runtime.marshal import Codec
+from orcalike.runtime.plain import get_value, put_bytes
 from orcalike.transport.errors import ProtocolError
 
 

@@ -14,8 +14,9 @@ from hypothesis import given
 
 from orcalike.runtime.errors import Unreadable
 from orcalike.runtime.extension_types import register
-from orcalike.runtime.marshal import get_value, put_bytes
-from orcalike.runtime.stream import decode_whole, encode_whole
+from orcalike.runtime.plain import get_value, put_bytes
+from orcalike.runtime.stream_decoder import decode_whole
+from orcalike.runtime.stream_encoder import encode_whole
 from orcalike.transport.errors import ProtocolError
 from tests.unit.runtime.test_marshal import Job, codec, same, travelled, values
 

@@ -15,7 +15,8 @@ import pytest
 
 from orcalike.errors import NotSerializable, ReplicaDivergence
 from orcalike.runtime.marshal import Codec
-from orcalike.runtime.stream import Decoder, Encoder, decode_whole, encode_whole
+from orcalike.runtime.stream_decoder import Decoder, decode_whole
+from orcalike.runtime.stream_encoder import Encoder, encode_whole
 from orcalike.transport.errors import ProtocolError
 
 MiB = 1 << 20

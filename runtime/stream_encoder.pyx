@@ -1,47 +1,22 @@
-"""A value of any size as a stream: encoded and decoded piece by piece, in bounded extra memory.
+"""A value of any size as a stream: encoded piece by piece, in bounded extra memory.
 
 The bytes are those of `marshal`, with its depth limit, and no limit on the whole. What one piece
 needs is made for that piece: a long text, byte string or array is cut where it lies, and no
 container is flattened first. A value must not change while its encoder is in use.
-
-The decoder keeps what has come, and makes nothing on the word of a length: a container grows as its
-elements arrive, a byte string doubles as its bytes do, and a NumPy array is address space until they
-are there. So what a false count makes it build is bounded by the bytes that were received.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING as bytes_of
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from orcalike.runtime import extension_types
-from orcalike.runtime.errors import NotSerializable, ReplicaDivergence, Unreadable
+from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.marshal import Misfit
-from orcalike.transport.errors import OrcalikeError, ProtocolError
 
-from orcalike.runtime.marshal cimport (
-    Codec,
-    Py_DECREF,
-    PyUnicode_AsUTF8AndSize,
-    fits,
-    get_simple,
-    load,
-    path,
-    put_simple,
-    put_number,
-    require,
-    shown,
-)
+from orcalike.runtime.marshal cimport Codec, fits, path, require, shown
+from orcalike.runtime.plain cimport PyUnicode_AsUTF8AndSize, put_number, put_simple
 
-cdef extern from "Python.h":
-    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char*, Py_ssize_t) except NULL
-    int resize "_PyBytes_Resize"(PyObject**, Py_ssize_t) except -1
-    char* start_of "PyBytes_AS_STRING"(PyObject*)
-
-cdef int LAST_LEAF = extension_types.LAST_LEAF
-cdef int FIRST_TAG = extension_types.FIRST_TAG
-cdef int LAST_TAG = extension_types.LAST_TAG
 cdef int REFERENCE = extension_types.Code.REFERENCE
 cdef int LIST_TAG = extension_types.Code.LIST
 cdef int SET_TAG = extension_types.Code.SET
@@ -50,15 +25,12 @@ cdef int BIG_INT = extension_types.Code.BIG_INT
 cdef int BYTEARRAY = extension_types.Code.BYTEARRAY
 cdef int NUMPY_ARRAY = extension_types.Code.NUMPY_ARRAY
 cdef object take_apart = extension_types.take_apart
-cdef object rebuild = extension_types.rebuild
 cdef object place = extension_types.place
 cdef object parts_of_array = extension_types.parts_of_array
-cdef object ArraySink = extension_types.ArraySink
 
 cdef enum:
     HEADROOM = 32           # what a header of any kind fits into
     LONG = 16384            # characters of a text that is encoded in parts
-    FIRST_ROOM = 65536      # bytes that are taken on the word of a length
 
 cdef uint64_t LENGTH_MAX = 0xFFFFFFFFu
 
@@ -68,17 +40,15 @@ cdef enum Kind:
     LIST
     SET
     DICT
-    TAGGED                  # while it is decoded: a tuple of what `rebuild` takes
 
 
-cdef class Frame:
+cdef class EncoderFrame:
     """A container that is under way."""
 
     cdef Kind kind
-    cdef int code           # of its tag
     cdef uint64_t left      # elements that are still to come
     cdef uint64_t index     # of the element that is under way
-    cdef object items       # encoding: an iterator; decoding: what it is made in
+    cdef object items       # an iterator
     cdef object key         # of a dict: its key, while the value is under way
     cdef bint has_key       # the key is done
     cdef bint pending       # the value is not begun
@@ -142,7 +112,7 @@ cdef class Encoder:
         return piece
 
     cdef int fail(self, str reason) except -1:
-        steps = [(<Frame>frame).step() for frame in reversed(self.frames)]
+        steps = [(<EncoderFrame>frame).step() for frame in reversed(self.frames)]
         raise NotSerializable(f"{self.what}{path(steps)}: {reason}") from None
 
     cdef bint advance(self) except -1:
@@ -166,7 +136,7 @@ cdef class Encoder:
         return self.next_element()
 
     cdef bint next_element(self) except -1:
-        cdef Frame frame
+        cdef EncoderFrame frame
         if not self.frames:
             return False
         frame = self.frames[len(self.frames) - 1]
@@ -206,7 +176,7 @@ cdef class Encoder:
 
     cdef int close_value(self) except -1:
         """A container is complete: so is the element that it was."""
-        cdef Frame frame
+        cdef EncoderFrame frame
         if not self.frames:
             return 0
         frame = self.frames[len(self.frames) - 1]
@@ -341,7 +311,7 @@ cdef class Encoder:
 
     cdef int push(self, Kind kind, int code, uint64_t count, object items, object owner) except -1:
         """The header of a container; its elements come next."""
-        cdef Frame frame = Frame.__new__(Frame)
+        cdef EncoderFrame frame = EncoderFrame.__new__(EncoderFrame)
         cdef unsigned char* p = self.data + self.used
         cdef unsigned char* end = self.data + self.size
         cdef uint64_t size = count + (code != 0)
@@ -379,276 +349,6 @@ def encoded(str value):
         yield value[start:start + LONG].encode()
 
 
-cdef class Decoder:
-    """Decodes one value from pieces; `what` names it in errors. `result` gives it at the end."""
-
-    cdef Codec codec
-    cdef str what
-    cdef list frames
-    cdef bytes tail         # a header that is not all there
-    cdef bint over
-    cdef object value
-    cdef Py_ssize_t came    # bytes
-    # A payload that is under way: of an extension type, of bytes or of a text.
-    cdef bint filling
-    cdef int tag
-    cdef int code
-    cdef Py_ssize_t length, got, room
-    cdef PyObject* payload  # bytes, owned
-    cdef object sink
-
-    def __init__(self, Codec codec not None, str what not None):
-        self.codec = codec
-        self.what = what
-        self.frames = []
-        self.tail = b""
-
-    def __dealloc__(self):
-        if self.payload is not NULL:
-            Py_DECREF(self.payload)
-
-    def feed(self, const unsigned char[::1] data):
-        """Decode what has come. Raises ProtocolError for what is malformed.
-
-        What is this process's own matter is a fault of it: ReplicaDivergence where it lacks a
-        class, a module or a zone; MemoryError; RecursionError.
-        """
-        cdef bytes joined
-        cdef const unsigned char* p
-        if data.shape[0] == 0:
-            return
-        self.came += data.shape[0]
-        if self.tail:
-            joined = self.tail + bytes(data)
-            self.tail = b""
-            p = <const unsigned char*>bytes_of(joined)
-            self.parse(p, p + len(joined))
-        else:
-            self.parse(&data[0], &data[0] + data.shape[0])
-
-    def result(self):
-        """The value. Raises ProtocolError where it is not whole."""
-        if not self.over:
-            self.refuse("is cut short")
-        return self.value
-
-    cdef int refuse(self, str why) except -1:
-        raise ProtocolError(f"{self.what} {why}, at byte {self.came} or before")
-
-    cdef int parse(self, const unsigned char* p, const unsigned char* end) except -1:
-        cdef const unsigned char* after
-        cdef PyObject* simple
-        while p < end:
-            if self.filling:
-                p = self.fill(p, end)
-                continue
-            if self.over:
-                self.refuse("has more bytes than it may")
-            after = get_simple(p, end, &simple)
-            if after is not NULL:
-                value = <object>simple
-                Py_DECREF(simple)
-                self.add(value)
-                p = after
-                continue
-            after = self.header(p, end)
-            if after is NULL:
-                self.tail = p[:end - p]
-                return 0
-            p = after
-        return 0
-
-    cdef const unsigned char* header(self, const unsigned char* p, const unsigned char* end) except? NULL:
-        """What is no small value: begin with it; NULL where the header is not all there."""
-        cdef int tag = p[0]
-        cdef int width = 0
-        cdef uint64_t size
-        p += 1
-        if tag & 0xF0 == 0x80:
-            self.push(DICT, 2 * <uint64_t>(tag & 0x0F))
-            return p
-        if tag & 0xF0 == 0x90:
-            self.push(TUPLE, tag & 0x0F)
-            return p
-        if tag & 0xE0 == 0xA0:
-            self.begin_payload(0xD9, 0, tag & 0x1F)
-            return p
-        if 0xC4 <= tag <= 0xC6:
-            width = 1 << (tag - 0xC4)
-        elif 0xC7 <= tag <= 0xC9:
-            width = 1 << (tag - 0xC7)
-        elif 0xD9 <= tag <= 0xDB:
-            width = 1 << (tag - 0xD9)
-        elif 0xDC <= tag <= 0xDF:
-            width = 4 if tag & 1 else 2
-        elif 0xCB <= tag <= 0xD3:
-            return NULL                 # a number that is cut: `get` reads it when it is there
-        elif not 0xD4 <= tag <= 0xD8:
-            self.refuse("has a type that is not known")
-        if end - p < width:
-            return NULL
-        size = load(p, width) if width else 1 << (tag - 0xD4)
-        p += width
-        if tag >= 0xDC:
-            self.push(DICT if tag >= 0xDE else TUPLE, 2 * size if tag >= 0xDE else size)
-        elif 0xC7 <= tag <= 0xC9 or 0xD4 <= tag <= 0xD8:
-            if p >= end:
-                return NULL
-            self.begin_extension(p[0], size)
-            p += 1
-        else:
-            self.begin_payload(0xC4 if tag <= 0xC6 else 0xD9, 0, size)
-        return p
-
-    cdef int push(self, Kind kind, uint64_t count) except -1:
-        cdef Frame frame
-        if <Py_ssize_t>len(self.frames) >= self.codec.max_depth:
-            self.refuse("is nested too deep")
-        if count == 0:
-            return self.add({} if kind == DICT else ())
-        frame = Frame.__new__(Frame)
-        frame.kind, frame.left = kind, count
-        frame.items = {} if kind == DICT else []
-        self.frames.append(frame)
-        return 0
-
-    cdef int begin_extension(self, int code, uint64_t size) except -1:
-        cdef Frame frame
-        if FIRST_TAG <= code <= LAST_TAG:
-            frame = self.frames[len(self.frames) - 1] if self.frames else None
-            if size or frame is None or frame.kind != TUPLE or frame.items:
-                self.refuse("has a tag where none may be")
-            frame.code = code
-            frame.kind = LIST if code == LIST_TAG else SET if code == SET_TAG else TAGGED
-            if frame.kind == SET:
-                frame.items = set()
-            frame.left -= 1
-            return self.close_full()
-        if not 1 <= code <= LAST_LEAF:
-            self.refuse("has a type that is not known")
-        return self.begin_payload(0xC7, code, size)
-
-    cdef int begin_payload(self, int tag, int code, uint64_t size) except -1:
-        self.filling = True
-        self.tag, self.code = tag, code
-        self.length, self.got = <Py_ssize_t>size, 0
-        if code == BYTEARRAY and size > FIRST_ROOM:
-            self.sink = bytearray()
-        elif code == NUMPY_ARRAY and size > FIRST_ROOM:
-            self.sink = ArraySink(size)
-        else:
-            self.room = min(self.length, FIRST_ROOM)
-            self.payload = new_bytes(NULL, self.room)
-        return self.end_payload() if size == 0 else 0
-
-    cdef const unsigned char* fill(self, const unsigned char* p, const unsigned char* end) except NULL:
-        """Take bytes of a payload."""
-        cdef Py_ssize_t count = min(end - p, self.length - self.got)
-        if self.sink is None:
-            if self.got + count > self.room:
-                self.room = min(self.length, max(2 * self.room, self.got + count))
-                resize(&self.payload, self.room)
-            memcpy(start_of(self.payload) + self.got, p, count)
-        elif self.code == BYTEARRAY:
-            (<bytearray>self.sink).extend(p[:count])
-        else:
-            self.put_array(p, count)
-        self.got += count
-        if self.got == self.length:
-            self.end_payload()
-        return p + count
-
-    cdef int put_array(self, const unsigned char* p, Py_ssize_t count) except -1:
-        try:
-            self.sink.write(p[:count])
-        except Unreadable as error:
-            raise ReplicaDivergence(f"{self.what} cannot be read here: {error}") from None
-        except (OrcalikeError, MemoryError):
-            raise
-        except Exception as error:
-            self.refuse(f"has an array that cannot be: {error}")
-        return 0
-
-    cdef int end_payload(self) except -1:
-        """All of a payload is there: what does it stand for?"""
-        cdef object value
-        self.filling = False
-        sink, self.sink = self.sink, None
-        if sink is None:
-            data = <bytes>self.payload
-            Py_DECREF(self.payload)
-            self.payload = NULL
-        try:
-            if sink is not None:
-                value = sink if self.code == BYTEARRAY else sink.close()
-            elif self.tag == 0xC4:
-                value = data
-            elif self.tag == 0xD9:
-                value = data.decode()
-            else:
-                value = self.codec._extension(self.code, data)
-        except Unreadable as error:
-            raise ReplicaDivergence(f"{self.what} cannot be read here: {error}") from None
-        except (OrcalikeError, MemoryError, RecursionError):
-            raise
-        except Exception as error:
-            self.refuse(f"has a part that cannot be: {type(error).__name__}: {error}")
-        return self.add(value)
-
-    cdef int add(self, object value) except -1:
-        """A value is complete: it is an element of the container on top, or all there is."""
-        cdef Frame frame
-        if not self.frames:
-            self.value = value
-            self.over = True
-            return 0
-        frame = self.frames[len(self.frames) - 1]
-        try:
-            if frame.kind == DICT:
-                if frame.has_key:
-                    (<dict>frame.items)[frame.key] = value
-                    frame.index += 1
-                    frame.key = None
-                else:
-                    frame.key = value
-                frame.has_key = not frame.has_key
-            elif frame.kind == SET:
-                (<set>frame.items).add(value)
-            else:
-                (<list>frame.items).append(value)
-        except TypeError as error:
-            self.refuse(f"has a key that cannot be: {error}")
-        frame.left -= 1
-        return self.close_full()
-
-    cdef int close_full(self) except -1:
-        """Close the container on top where nothing of it is to come."""
-        cdef Frame frame = self.frames[len(self.frames) - 1]
-        cdef object value
-        if frame.left:
-            return 0
-        self.frames.pop()
-        value = frame.items
-        if frame.kind == DICT:
-            if <uint64_t>len(<dict>value) != frame.index:
-                self.refuse("has two keys that are the same once they have travelled")
-        elif frame.kind == TUPLE:
-            value = tuple(<list>value)
-        elif frame.kind == TAGGED:
-            value = self.rebuilt(frame.code, tuple(<list>value))
-        return self.add(value)
-
-    cdef object rebuilt(self, int code, tuple items):
-        try:
-            return rebuild(code, items)
-        except Unreadable as error:
-            raise ReplicaDivergence(f"{self.what} cannot be read here: {error}") from None
-        except (OrcalikeError, MemoryError, RecursionError):
-            raise
-        except Exception as error:
-            self.refuse(f"has a part that cannot be: {type(error).__name__}: {error}")
-
-
 def encode_whole(Codec codec, value, str what):
     """The encoding of a value of any size, in one. Raises NotSerializable."""
     encoder = Encoder(codec, value, what, 65536)
@@ -660,10 +360,3 @@ def encode_nothing(Codec codec, value, str what):
     encoder = Encoder(codec, value, what, 65536)
     while encoder.next_piece() is not None:
         pass
-
-
-def decode_whole(Codec codec, const unsigned char[::1] data, str what):
-    """The value that `encode_whole` gave the encoding of. Raises as `Decoder.feed` does."""
-    decoder = Decoder(codec, what)
-    decoder.feed(data)
-    return decoder.result()

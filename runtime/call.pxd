@@ -1,0 +1,34 @@
+"""Calls: operations and atomic functions at their places in the order, as tasks."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from orcalike.runtime.invocation cimport Invocation
+from orcalike.runtime.task cimport Task
+
+
+cdef class Call(Task):
+    cdef readonly object function   # an Operation or an Atomic; None until the class is known
+    cdef readonly uint32_t code     # of an operation: its index, twice, plus 1 where names follow
+    cdef readonly object raw        # the arguments as they came; None once they are decoded
+    cdef readonly tuple args
+    cdef readonly dict named
+    cdef readonly object sender     # the member that called; None for a hook, or a local read
+    cdef readonly object source     # its incarnation, 0 for a hook; None for a local read
+    cdef readonly uint64_t ticket
+    cdef readonly Invocation invocation     # where the caller is here and wants to know
+    cdef readonly object runtime
+    cdef bint brief                 # its thread has a time limit, or an event loop: it runs no other task
+    cdef bint waited                # its guard was false once
+    cdef public bint departed       # its caller had left before it was delivered: it cannot wait
+    cdef bint binds                 # it may wait for its guard at several objects
+    cdef int64_t began              # when it began, where another thread took over
+
+    cdef bint pops_up(self) except -1
+    cdef int let_wait(self) except -1
+    cdef bint finds_room(self) except -1
+    cdef int bind_together(self, int more) except -1
+    cdef int over(self, object result, object error) except -1
+    cdef object look_at_state(self)
+
+
+cpdef bint is_fault(object error)
