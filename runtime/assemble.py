@@ -110,7 +110,7 @@ def make_runtime(
     runtime.look_always = mode == ALL
     runtime.donor = Donor(runtime)
     runtime.taker = Taker(runtime)
-    runtime.budget = Budget(time)
+    runtime.budget.accounts = Budget(time)
     watch_collections()
     runtime.events = events
     runtime.long_waits = LongWaits(runtime)

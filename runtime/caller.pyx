@@ -93,7 +93,6 @@ cdef class Caller(Invoker):
     def __init__(self, Stack stack):
         super().__init__(stack)
         self.stack = stack
-        self.pack = stack.pack
         self.driver = Driver()
         self.room_futures = []
         self.room_limits = {}

@@ -5,14 +5,14 @@ from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.runtime.call cimport Call
 from orcalike.runtime.caller cimport Caller
+from orcalike.runtime.group_clock cimport GroupClock
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport Replica
 from orcalike.runtime.task cimport Task
+from orcalike.runtime.time_budget cimport TimeBudget
+from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
-
-cdef enum:
-    BATCH_MAX = 5000000     # ns: the bound on an inline operation (D07)
 
 
 cdef class Runtime(Caller):
@@ -28,31 +28,20 @@ cdef class Runtime(Caller):
     cdef public object donor            # gives state, `giving.Donor`
     cdef public object taker            # takes it, `taking.Taker`
     cdef public object shadow           # runs writes twice, `shadow.Shadow`; None where nobody asks
-    cdef public object budget           # told of operations that took too long
+    cdef readonly TimeBudget budget     # how long operations hold up the thread that receives
+    cdef readonly GroupClock clock      # the sequencer's
     cdef public object digests          # compares states, `digests.Digests`; None where nobody asks
     cdef public uint64_t look_at        # the stamp of the next packet at which to look at states
     cdef readonly object dirty          # replicas written since they were looked at, as keys, in order
     cdef public bint look_always        # before each message
     cdef public bytes chain             # digest over all deliveries; None where nobody asks
     cdef readonly bint barred           # `failure` ends with the next view
-    cdef int64_t ahead                  # of this process's clock: the sequencer's, at the least
-    cdef bint ahead_is_old              # it is from the view before
-    cdef uint64_t shown                 # the latest time that a read has seen
     cdef object dice                    # what reads draw from
     cdef unsigned int recent, recent_code   # object and operation of the message before
-    cdef bint in_batch                  # packets of this input were dispatched
-    cdef uint64_t batch_first           # the first message of this packet
-    cdef int64_t batch_began
-    cdef int64_t sampled_at, sampled    # when the processor time was looked at last, and what it was
-    cdef void** sampled_by              # the slot of the thread that did it
-    cdef int64_t sample_at              # when to look again
-    cdef int64_t watched_until          # it is looked at before each packet until then
-    cdef int64_t timed_until            # operations are timed one by one until then
-    cdef int64_t began_working, began_sleeping, began_preempted     # of the operation timed now
-
     cdef int full_queues                # objects whose lock queue has reached its bound
     cdef bint credit_told               # what the stack was told of that
 
+    cdef int attach(self, Stack stack) except -1
     cdef int note(self, Message message) except -1
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
                    const unsigned char* stop, unsigned int code) except -1
@@ -71,8 +60,5 @@ cdef class Runtime(Caller):
     cdef int end_calls(self, object error) except -1
     cdef int start_batch(self) except -1
     cdef int written(self, Replica replica) except -1
-    cdef int sample(self, int64_t now) except -1
     cdef int slow_batch(self, int64_t now, bint alone) except -1
-    cdef int begin_timing(self, int64_t until) except -1
-    cdef int start_timing(self) except -1
     cdef int stop_timing(self, Replica replica, unsigned int code) except -1

@@ -3,17 +3,18 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from orcalike.runtime.budget import Budget
 from orcalike.runtime.call import Call
 from orcalike.runtime.caller import Caller
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.giving import Donor
+from orcalike.runtime.group_clock import GroupClock
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.shadow import Shadow
 from orcalike.runtime.taking import Taker
 from orcalike.runtime.task import Task
+from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
@@ -31,7 +32,10 @@ class Runtime(Caller):
     def dirty(self) -> OrderedDict[Replica, None]: ...
     def note_ran(self, replica: Replica, bit: int) -> None: ...
     look_always: bool
-    budget: Budget
+    @property
+    def budget(self) -> TimeBudget: ...
+    @property
+    def clock(self) -> GroupClock: ...
     chain: bytes | None
     def __init__(
         self, stack: Stack, codec_of: Callable[[Runtime], Codec], incarnation: int

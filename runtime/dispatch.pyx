@@ -6,12 +6,6 @@ straight from the receive buffer, on the thread that received it, its arguments 
 array; whatever else can be the case makes a `Call` of it (`task`).
 
 The caller's own replica is where its outcome comes from (`caller`).
-
-The bound on handlers (D07) is watched by packets: one clock reading before and one after. If a packet
-took too long, the thread's processor time, without that of collections, says how much of it the
-operations have used: it is looked at once in a millisecond at the most, and before each packet for a
-minute after one that took too long. If the packet had several operations, those of the next second
-are timed one by one; after a pause in which nothing worked, those of the next ten seconds are.
 """
 
 import logging
@@ -29,10 +23,12 @@ from orcalike.runtime.raising import forget, own
 from orcalike.runtime.state import plain_state, set_state, state_of
 from orcalike.transport.drivers.pump import Relieved
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.stacks import check_above
 
 from orcalike.runtime.audit cimport refusal
 from orcalike.runtime.call cimport Call, is_fault
 from orcalike.runtime.caller cimport WINDOW, Caller
+from orcalike.runtime.group_clock cimport GroupClock
 from orcalike.runtime.invocation cimport Invocation, refuse_loop
 from orcalike.runtime.left cimport Left
 from orcalike.runtime.operation cimport Operation, caught
@@ -49,7 +45,9 @@ from orcalike.runtime.replica cimport (
     thread_slot,
 )
 from orcalike.runtime.task cimport Task, finish, submit
+from orcalike.runtime.time_budget cimport BATCH_MAX, PAUSED, TimeBudget
 from orcalike.transport.layers.base cimport NEVER, Layer
+from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
 from orcalike.transport.wire.message cimport Message
@@ -58,11 +56,6 @@ cdef enum:
     DIGESTS = 12            # as `codes.Code` has it
     OTHER_BIT = 59          # as `codes.Ran` has it
     ARGS_MAX = 8            # arguments that are decoded into the array
-    SAMPLED = 1000000       # ns between looks at the processor time
-    WATCHED = 60000000000   # ns for which it is looked at before each packet
-    TIMED = 1000000000      # ns for which operations are timed one by one
-    SUSPECTED = 10000000000 # ns for which they are after a pause
-    PAUSED = 250000000      # ns without work, of this thread or another, that an operation may not take
 
 _log = logging.getLogger("orcalike")
 
@@ -83,7 +76,16 @@ cdef class Runtime(Caller):
         self.look_at = UINT64_MAX
         self.dirty = OrderedDict()
         self.codec = codec_of(self)
+        self.budget = TimeBudget()
+        self.clock = GroupClock()
+        self.attach(stack)
+
+    cdef int attach(self, Stack stack) except -1:
+        """Stand on a stack that gives what this needs; raises StackError for any other."""
+        check_above(stack.layers, Runtime)
         stack.above = self
+        self.pack = <Pack?>self.below       # what gives PACKED: invocations are marshalled there in place
+        return 0
 
     # Receiving.
 
@@ -168,8 +170,8 @@ cdef class Runtime(Caller):
         if replica.ran == 0:
             self.written(replica)
         replica.ran |= bit_of(code >> 1)
-        if self.timed_until:
-            self.start_timing()
+        if self.budget.timed_until:
+            self.budget.start_timing(self.driver)
         slot = thread_slot()
         replica.flags = LOCKED | APPLYING
         replica.owner = slot
@@ -186,7 +188,7 @@ cdef class Runtime(Caller):
             self.complete(message, replica, operation, result, refused)
         else:
             Py_DECREF(<object>result)
-        if self.timed_until:
+        if self.budget.timed_until:
             self.stop_timing(replica, code)
         if replica.flags:
             self.let_through(replica)
@@ -271,10 +273,10 @@ cdef class Runtime(Caller):
         if replica.ran == 0:
             self.written(replica)
         replica.ran |= bit_of(code >> 1)
-        if self.timed_until:
-            self.start_timing()
+        if self.budget.timed_until:
+            self.budget.start_timing(self.driver)
         self.submit_dispatched(call)
-        if self.timed_until:
+        if self.budget.timed_until:
             self.stop_timing(replica, code)
         return 0
 
@@ -328,85 +330,43 @@ cdef class Runtime(Caller):
         if self.credit_told != (self.full_queues == 0):
             self.credit_told = not self.credit_told
             self.below.credit(self.credit_told)
-        if self.in_batch:
-            self.in_batch = False
-            if now - self.batch_began >= BATCH_MAX:
-                self.slow_batch(now, self.dispatched == self.batch_first)
+        if self.budget.in_batch:
+            self.budget.in_batch = False
+            if now - self.budget.batch_began >= BATCH_MAX:
+                self.slow_batch(now, self.dispatched == self.budget.batch_first)
 
     cdef int start_batch(self) except -1:
         """The first message of a packet has come."""
         cdef int64_t now = self.driver.clock()
-        if self.in_batch and now - self.batch_began >= BATCH_MAX:
-            self.slow_batch(now, self.dispatched == self.batch_first + 1)
-        if <int64_t>self.message.stamp - now > self.ahead or self.ahead_is_old:
-            self.ahead = <int64_t>self.message.stamp - now
-            self.ahead_is_old = False
-        self.in_batch = True
-        self.batch_began = now
-        self.batch_first = self.dispatched
+        cdef TimeBudget budget = self.budget
+        if budget.in_batch and now - budget.batch_began >= BATCH_MAX:
+            self.slow_batch(now, self.dispatched == budget.batch_first + 1)
+        self.clock.note(self.message.stamp, now)
+        budget.begin(self.driver, now, self.dispatched)
         if self.receipts is not None:
             self.receipts.note(self.message.seqno)
-        if now >= self.sample_at:
-            self.sample(now)
         if self.message.stamp >= self.look_at:
             self.digests.due()
-            self.batch_began = self.driver.clock()      # a look is no operation's fault
-        return 0
-
-    cdef int sample(self, int64_t now) except -1:
-        """Look at this thread's processor time, which costs more than the clock does."""
-        self.sampled_at = now
-        self.sampled = self.driver.worked()
-        self.sampled_by = thread_slot()
-        self.sample_at = now if now < self.watched_until else now + SAMPLED
+            budget.batch_began = self.driver.clock()        # a look is no operation's fault
         return 0
 
     cdef int slow_batch(self, int64_t now, bint alone) except -1:
-        """A packet took too long on the wall clock: find out whether its operations did.
-
-        `alone`: it had one message. Between the last look at the processor time and the packet
-        the thread may have worked all the time, so what is left was used in the packet for certain.
-        """
-        cdef int64_t took = 0
+        """A packet took too long on the wall clock; `alone`: it had one message."""
+        cdef int64_t took = self.budget.check(self.driver, now, alone)
         cdef Replica replica
-        if self.sampled_by is thread_slot():
-            took = self.driver.worked() - self.sampled - (self.batch_began - self.sampled_at)
-        self.watched_until = now + WATCHED
-        self.sample_at = now
-        if took < BATCH_MAX:
-            if now - self.batch_began >= PAUSED:
-                self.begin_timing(now + SUSPECTED)
-        elif not alone:
-            self.begin_timing(now + TIMED)
-        elif not self.timed_until:      # else it has been reported
+        if took:
             replica = self.replicas[self.recent] if self.recent < len(self.replicas) else None
             if replica is not None and replica.operations is not None:
-                self.budget.exceeded(replica, replica.operations[self.recent_code >> 1], took)
-        return 0
-
-    cdef int begin_timing(self, int64_t until) except -1:
-        """Time operations one by one until then."""
-        self.timed_until = max(self.timed_until, until)
-        return 0
-
-    cdef int start_timing(self) except -1:
-        """Note what has been used before an operation."""
-        self.began_preempted = self.driver.preempted()
-        self.began_sleeping = self.driver.slept()
-        self.began_working = self.driver.worked()
+                self.budget.accounts.exceeded(replica, replica.operations[self.recent_code >> 1], took)
         return 0
 
     cdef int stop_timing(self, Replica replica, unsigned int code) except -1:
         """Report an operation that took longer than it may."""
-        cdef int64_t took = self.driver.worked() - self.began_working
-        if took < BATCH_MAX:            # or it waited, and nothing else in this process worked
-            took = self.driver.slept() - self.began_sleeping
-            if took < PAUSED or self.driver.preempted() != self.began_preempted:
-                took = 0
+        cdef int64_t took = self.budget.stop_timing(self.driver)
         if took and replica.operations is not None:
-            self.budget.exceeded(replica, replica.operations[code >> 1], took)
-        if self.driver.clock() > self.timed_until:
-            self.timed_until = 0
+            self.budget.accounts.exceeded(replica, replica.operations[code >> 1], took)
+        if self.driver.clock() > self.budget.timed_until:
+            self.budget.timed_until = 0
         return 0
 
     # Digests of states.
@@ -442,7 +402,7 @@ cdef class Runtime(Caller):
         began, worked = before
         within = (self.driver.worked() - worked < BATCH_MAX
                   and self.driver.clock() - began < PAUSED)
-        self.budget.ran(call.replicas[0], call.function, within)
+        self.budget.accounts.ran(call.replicas[0], call.function, within)
 
     cdef int come_back(self, Call call, Replica replica, Operation operation,
                        PyObject* result) except -1:
@@ -455,7 +415,7 @@ cdef class Runtime(Caller):
         replica.owner = NULL
         call.over(value, error)
         finish(call)
-        self.budget.exceeded(replica, operation, self.driver.clock() - call.began)
+        self.budget.accounts.exceeded(replica, operation, self.driver.clock() - call.began)
         raise Relieved
 
     # What tasks ask for.
@@ -583,7 +543,6 @@ cdef class Runtime(Caller):
         """
         self.core.forget_todo()         # the old stack may have been about to go on with this one
         self.core = self.stack = stack
-        self.pack = stack.pack
         self.attach_receipts()
         self.incarnation = stack.me.incarnation
         self.view = self.message = None
@@ -599,7 +558,7 @@ cdef class Runtime(Caller):
         self.credit_told = True
         self.manager.forget()
         self.barred = True
-        stack.above = self
+        self.attach(stack)
 
     cpdef up_view(self, object view, bytes cut):
         before = self.view
@@ -609,7 +568,7 @@ cdef class Runtime(Caller):
             if self.receipts is not None:
                 self.core.again(self.receipts)
         self.view = view
-        self.ahead_is_old = True            # another member may order
+        self.clock.ahead_is_old = True      # another member may order
         self.place = view.place(self.incarnation)
         if self.history is not None:
             self.history.viewed(view, self.place,
@@ -704,18 +663,8 @@ cdef class Runtime(Caller):
         return replica, -1, 0, self.group_clock()
 
     cpdef uint64_t group_clock(self) except? 0:
-        """The sequencer's clock in this moment, as far as it is known here.
-
-        A packet's stamp is its time there, and is older when the packet is here: so that clock is
-        ahead of this process's own by as much as the newest of packets has shown, or more.
-        """
-        cdef uint64_t stamp = self.place_of()[2]
-        cdef int64_t now = self.driver.clock() + self.ahead
-        if stamp > self.shown:
-            self.shown = stamp
-        if self.ahead and now > <int64_t>self.shown:
-            self.shown = now
-        return self.shown
+        """The sequencer's clock in this moment, as far as it is known here."""
+        return self.clock.read(self.place_of()[2], self.driver.clock())
 
     def dice_of_reads(self):
         """A generator for the reads of this process, from the group's seed."""

@@ -26,7 +26,7 @@ def watch_running(Runtime runtime not None, Heartbeat heartbeat not None, int wa
     if wakeup < 0:
         heartbeat.watch_running(NULL, NULL, -1)
     else:
-        heartbeat.watch_running(&runtime.in_batch, &runtime.batch_began, wakeup)
+        heartbeat.watch_running(&runtime.budget.in_batch, &runtime.budget.batch_began, wakeup)
 
 
 def running(Runtime runtime not None):
@@ -36,8 +36,8 @@ def running(Runtime runtime not None):
     """
     cdef Task task = runtime.submitted
     cdef Replica replica
-    cdef int64_t took = runtime.driver.clock() - runtime.batch_began
-    if not runtime.in_batch:
+    cdef int64_t took = runtime.driver.clock() - runtime.budget.batch_began
+    if not runtime.budget.in_batch:
         return None
     if isinstance(task, Call) and task.replicas:
         replica = task.replicas[0]
@@ -64,7 +64,7 @@ def relieve(Runtime runtime not None, Pump pump not None):
     cdef Replica replica = None
     cdef Call call = None
     cdef object gone = None
-    if not runtime.in_batch or message is None or pump.stopped or runtime.driver is not pump:
+    if not runtime.budget.in_batch or message is None or pump.stopped or runtime.driver is not pump:
         return False
     if task is None:
         if not 0 < runtime.recent < <unsigned int>len(runtime.replicas):
@@ -80,7 +80,7 @@ def relieve(Runtime runtime not None, Pump pump not None):
     if not task.applied and task.held:
         owe(task)
     # All this may have let the other thread run. From here on nothing does.
-    if runtime.dispatched != dispatched or not runtime.in_batch or (
+    if runtime.dispatched != dispatched or not runtime.budget.in_batch or (
             runtime.submitted is not task if call is None
             else runtime.submitted is not None or not replica.flags & APPLYING):
         pay(task)
@@ -93,8 +93,8 @@ def relieve(Runtime runtime not None, Pump pump not None):
     task.relieved = True
     runtime.submitted = None
     runtime.recent = 0
-    runtime.timed_until = 0
-    runtime.batch_began = runtime.driver.clock()
+    runtime.budget.timed_until = 0
+    runtime.budget.batch_began = runtime.driver.clock()
     pump.take_place()
     if gone is not None:
         try:
@@ -111,5 +111,5 @@ cdef Call call_of(Runtime runtime, Replica replica, Message message):
     call.of(runtime.sender(message.source), message.ticket, runtime.issued_by(message))
     call.at(message.seqno, message.index, message.stamp)
     call.replicas = call.held = [replica]
-    call.began = runtime.batch_began
+    call.began = runtime.budget.batch_began
     return call

@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t
 
 from orcalike.transport.layers.base cimport Core, End, Layer
 from orcalike.transport.layers.com cimport Com
-from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.wire.message cimport Message
 
 
@@ -13,7 +12,6 @@ cdef class Stack(Core):
     cdef readonly Layer top
     cdef readonly Com bottom
     cdef End end                    # above the top, and below the bottom
-    cdef readonly Pack pack         # the top layer, where it is PACK
     cdef readonly Layer members     # the layer that knows the members; None without one
     cdef readonly object config
     cdef int64_t epoch              # ns between `now` and the wall clock

@@ -3,7 +3,6 @@ from collections.abc import Iterable
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.com import Com
-from orcalike.transport.layers.pack import Pack
 from orcalike.transport.stacks import LayerSpec
 from orcalike.transport.view import Member
 from orcalike.transport.wire.message import Message
@@ -12,7 +11,6 @@ class Stack(Core):
     layers: tuple[Layer, ...]
     top: Layer
     bottom: Com
-    pack: Pack | None
     config: StackConfig
     above: Layer
     beats: tuple[Member, ...]

@@ -15,7 +15,6 @@ from orcalike.transport.errors import ProtocolError, StackError
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.layers.base cimport NEVER, Core, End, Layer
-from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.wire.message cimport Message
 
 cdef class Stack(Core):
@@ -42,7 +41,6 @@ cdef class Stack(Core):
         self.depth = len(self.layers)
         self.top = self.layers[0]
         self.bottom = self.layers[len(self.layers) - 1]
-        self.pack = self.top if isinstance(self.top, Pack) else None
         self.members = self.top.focus("MBRSHIP")
         for layer in reversed(self.layers):
             layer.start()
@@ -222,10 +220,9 @@ cdef class Stack(Core):
         self.settle()
 
     cpdef flush_packets(self, int64_t now):
-        """Cast what the application has put into PACK by itself."""
+        """Cast what stands above has marshalled in place."""
         self.enter(now)
-        if self.pack is not None:
-            self.pack.cast_packets()
+        self.top.cast_packets()
         if self.handing is not None or self.todo is not None:
             self.settle()
 

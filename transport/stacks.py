@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -183,6 +184,14 @@ def _try(cls: type[Layer], params: dict[str, Any], item: str) -> Layer:
     if layer.core is not core:
         raise StackError(f"{item}: its constructor must call super().__init__(core)")
     return layer
+
+
+def check_above(layers: Sequence[Layer], above: type[Layer]) -> None:
+    """Raise StackError if `above` lacks what it needs from a stack of these layers, top first.
+
+    `parse_stack` says so of a string; what is put on a stack that is there asks here.
+    """
+    _check_needs([LayerSpec(type(layer), takes=layer.takes) for layer in layers], above)
 
 
 def _check_needs(specs: list[LayerSpec], above: type[Layer] | None) -> None:

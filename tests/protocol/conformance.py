@@ -23,6 +23,7 @@ DOWNCALLS: dict[str, tuple[Any, ...]] = {
     "join": ("sim:peer",),
     "view": (VIEW,),
     "cast": (Message(b"cast"),),
+    "cast_packets": (),
     "send": (Message(b"send"), (1,)),
     "contact": (Message(b"contact"), "sim:peer"),
     "ack": (Message(b"ack"),),

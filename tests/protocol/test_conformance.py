@@ -24,7 +24,7 @@ FLUSH = {
 }
 
 CHANGES: dict[type[Layer], set[str]] = {
-    Pack: {"cast", "up_cast", "up_view", "up_give_state", "up_take_state"},
+    Pack: {"cast", "cast_packets", "up_cast", "up_view", "up_give_state", "up_take_state"},
     Stable: {*TRAFFIC, "unsent", "ack", "up_view", "up_give_state", "up_take_state", "view"}
     | {"up_begin_state"},
     # Views come from below XFER and TOTAL, so no `view` comes down through them.

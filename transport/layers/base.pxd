@@ -67,6 +67,7 @@ cdef class Layer:
     cpdef join(self, str address)
     cpdef view(self, object view)
     cpdef cast(self, Message message)
+    cpdef cast_packets(self)
     cpdef send(self, Message message, tuple members)
     cpdef contact(self, Message message, str address)
     cpdef ack(self, Message message)

@@ -169,6 +169,10 @@ cdef class Layer:
         """Multicast to the view."""
         self.below.cast(message)
 
+    cpdef cast_packets(self):
+        """Send what was marshalled in place here, past `cast`; where nothing can be, it does nothing."""
+        self.below.cast_packets()
+
     cpdef send(self, Message message, tuple members):
         """Send to a subset of the view, given by their places in it."""
         self.below.send(message, members)
@@ -395,6 +399,9 @@ cdef class End(Layer):
 
     cpdef cast(self, Message message):
         self.unanswered("cast")
+
+    cpdef cast_packets(self):
+        pass
 
     cpdef send(self, Message message, tuple members):
         self.unanswered("send")

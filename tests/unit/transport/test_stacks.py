@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.marshal import Codec
 from orcalike.session.message_inbox import Inbox
 from orcalike.transport import stacks
 from orcalike.transport.config import StackConfig
@@ -220,6 +223,13 @@ def test_what_stands_on_top_is_checked_as_a_layer_is(text: str) -> None:
     with pytest.raises(StackError) as caught:
         parse_stack(text, Runtime)
     assert OBJECTS.format(needs, remedy) in str(caught.value) or "PACK needs" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [text for text in UPPERS if "lose" not in text])
+def test_a_runtime_checks_the_stack_that_it_is_put_on(text: str) -> None:
+    stack = Stack(parse_stack(text), StackConfig("group"), Member("sim:a", 1), 1)
+    with pytest.raises(StackError, match=re.escape(OBJECTS.format(*UPPERS[text]))):
+        Runtime(stack, lambda runtime: Codec(lambda value: None, lambda number: None), 1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,12 @@
+"""The sequencer's clock, as far as it is known at this member."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+
+cdef class GroupClock:
+    cdef int64_t ahead                  # of this process's clock: the sequencer's, at the least
+    cdef bint ahead_is_old              # it is from the view before
+    cdef uint64_t shown                 # the latest time that a read has seen
+
+    cdef int note(self, uint64_t stamp, int64_t now) except -1
+    cdef uint64_t read(self, uint64_t stamp, int64_t now) except? 0

@@ -1,0 +1,2 @@
+class GroupClock:
+    """What reads take for the time; it never goes back."""

@@ -1,0 +1,29 @@
+"""The bound on operations that run where messages are received (D07)."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.transport.drivers.driver cimport Driver
+
+cdef enum:
+    BATCH_MAX = 5000000     # ns: the bound on an inline operation
+    PAUSED = 250000000      # ns without work, of this thread or another, that an operation may not take
+
+
+cdef class TimeBudget:
+    cdef public object accounts         # of operations that took too long, `budget.Budget`
+    cdef bint in_batch                  # packets of this input were dispatched
+    cdef uint64_t batch_first           # the first message of this packet
+    cdef int64_t batch_began
+    cdef int64_t sampled_at, sampled    # when the processor time was looked at last, and what it was
+    cdef void** sampled_by              # the slot of the thread that did it
+    cdef int64_t sample_at              # when to look again
+    cdef int64_t watched_until          # it is looked at before each packet until then
+    cdef int64_t timed_until            # operations are timed one by one until then
+    cdef int64_t began_working, began_sleeping, began_preempted     # of the operation timed now
+
+    cdef int begin(self, Driver driver, int64_t now, uint64_t first) except -1
+    cdef int64_t check(self, Driver driver, int64_t now, bint alone) except -1
+    cdef int sample(self, Driver driver, int64_t now) except -1
+    cdef int begin_timing(self, int64_t until) except -1
+    cdef int start_timing(self, Driver driver) except -1
+    cdef int64_t stop_timing(self, Driver driver) except -1

@@ -1,0 +1,82 @@
+"""The bound on operations that run where messages are received (D07), watched by packets.
+
+One clock reading before a packet and one after. If a packet took too long, the thread's processor
+time, without that of collections, says how much of it the operations have used: it is looked at once
+in a millisecond at the most, and before each packet for a minute after one that took too long. If
+the packet had several operations, those of the next second are timed one by one; after a pause in
+which nothing worked, those of the next ten seconds are.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.runtime.replica cimport thread_slot
+from orcalike.transport.drivers.driver cimport Driver
+
+cdef enum:
+    SAMPLED = 1000000       # ns between looks at the processor time
+    WATCHED = 60000000000   # ns for which it is looked at before each packet
+    TIMED = 1000000000      # ns for which operations are timed one by one
+    SUSPECTED = 10000000000 # ns for which they are after a pause
+
+
+cdef class TimeBudget:
+    """How long packets and operations have taken on the thread that receives."""
+
+    cdef int begin(self, Driver driver, int64_t now, uint64_t first) except -1:
+        """A packet begins, with the message `first`."""
+        self.in_batch = True
+        self.batch_began = now
+        self.batch_first = first
+        if now >= self.sample_at:
+            self.sample(driver, now)
+        return 0
+
+    cdef int sample(self, Driver driver, int64_t now) except -1:
+        """Look at this thread's processor time, which costs more than the clock does."""
+        self.sampled_at = now
+        self.sampled = driver.worked()
+        self.sampled_by = thread_slot()
+        self.sample_at = now if now < self.watched_until else now + SAMPLED
+        return 0
+
+    cdef int64_t check(self, Driver driver, int64_t now, bint alone) except -1:
+        """A packet took too long on the wall clock: find out whether its operations did.
+
+        Returns what its one operation took, in ns, if that is too long and not reported yet; else 0.
+        `alone`: it had one message. Between the last look at the processor time and the packet
+        the thread may have worked all the time, so what is left was used in the packet for certain.
+        """
+        cdef int64_t took = 0
+        if self.sampled_by is thread_slot():
+            took = driver.worked() - self.sampled - (self.batch_began - self.sampled_at)
+        self.watched_until = now + WATCHED
+        self.sample_at = now
+        if took < BATCH_MAX:
+            if now - self.batch_began >= PAUSED:
+                self.begin_timing(now + SUSPECTED)
+        elif not alone:
+            self.begin_timing(now + TIMED)
+        elif not self.timed_until:      # else it has been reported
+            return took
+        return 0
+
+    cdef int begin_timing(self, int64_t until) except -1:
+        """Time operations one by one until then."""
+        self.timed_until = max(self.timed_until, until)
+        return 0
+
+    cdef int start_timing(self, Driver driver) except -1:
+        """Note what has been used before an operation."""
+        self.began_preempted = driver.preempted()
+        self.began_sleeping = driver.slept()
+        self.began_working = driver.worked()
+        return 0
+
+    cdef int64_t stop_timing(self, Driver driver) except -1:
+        """An operation is over: what it took, in ns, if that is longer than it may; else 0."""
+        cdef int64_t took = driver.worked() - self.began_working
+        if took < BATCH_MAX:            # or it waited, and nothing else in this process worked
+            took = driver.slept() - self.began_sleeping
+            if took < PAUSED or driver.preempted() != self.began_preempted:
+                took = 0
+        return took
