@@ -338,16 +338,15 @@ cdef class Runtime(Caller):
     cdef int start_batch(self) except -1:
         """The first message of a packet has come."""
         cdef int64_t now = self.driver.clock()
-        cdef TimeBudget budget = self.budget
-        if budget.in_batch and now - budget.batch_began >= BATCH_MAX:
-            self.slow_batch(now, self.dispatched == budget.batch_first + 1)
+        if self.budget.in_batch and now - self.budget.batch_began >= BATCH_MAX:
+            self.slow_batch(now, self.dispatched == self.budget.batch_first + 1)
         self.clock.note(self.message.stamp, now)
-        budget.begin(self.driver, now, self.dispatched)
+        self.budget.begin(self.driver, now, self.dispatched)
         if self.receipts is not None:
             self.receipts.note(self.message.seqno)
         if self.message.stamp >= self.look_at:
             self.digests.due()
-            budget.batch_began = self.driver.clock()        # a look is no operation's fault
+            self.budget.batch_began = self.driver.clock()   # a look is no operation's fault
         return 0
 
     cdef int slow_batch(self, int64_t now, bint alone) except -1:

@@ -8,5 +8,10 @@ cdef class GroupClock:
     cdef bint ahead_is_old              # it is from the view before
     cdef uint64_t shown                 # the latest time that a read has seen
 
-    cdef int note(self, uint64_t stamp, int64_t now) except -1
+    cdef inline void note(self, uint64_t stamp, int64_t now) noexcept:
+        """A packet with this stamp has come."""
+        if <int64_t>stamp - now > self.ahead or self.ahead_is_old:
+            self.ahead = <int64_t>stamp - now
+            self.ahead_is_old = False
+
     cdef uint64_t read(self, uint64_t stamp, int64_t now) except? 0

@@ -10,13 +10,6 @@ from libc.stdint cimport int64_t, uint64_t
 cdef class GroupClock:
     """What reads take for the time; it never goes back."""
 
-    cdef int note(self, uint64_t stamp, int64_t now) except -1:
-        """A packet with this stamp has come."""
-        if <int64_t>stamp - now > self.ahead or self.ahead_is_old:
-            self.ahead = <int64_t>stamp - now
-            self.ahead_is_old = False
-        return 0
-
     cdef uint64_t read(self, uint64_t stamp, int64_t now) except? 0:
         """The clock in this moment; `stamp` is that of the newest packet."""
         if stamp > self.shown:

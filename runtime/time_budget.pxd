@@ -21,7 +21,13 @@ cdef class TimeBudget:
     cdef int64_t timed_until            # operations are timed one by one until then
     cdef int64_t began_working, began_sleeping, began_preempted     # of the operation timed now
 
-    cdef int begin(self, Driver driver, int64_t now, uint64_t first) except -1
+    cdef inline int begin(self, Driver driver, int64_t now, uint64_t first) except -1:
+        """A packet begins, with the message `first`."""
+        self.in_batch = True
+        self.batch_began = now
+        self.batch_first = first
+        return self.sample(driver, now) if now >= self.sample_at else 0
+
     cdef int64_t check(self, Driver driver, int64_t now, bint alone) except -1
     cdef int sample(self, Driver driver, int64_t now) except -1
     cdef int begin_timing(self, int64_t until) except -1

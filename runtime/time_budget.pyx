@@ -22,15 +22,6 @@ cdef enum:
 cdef class TimeBudget:
     """How long packets and operations have taken on the thread that receives."""
 
-    cdef int begin(self, Driver driver, int64_t now, uint64_t first) except -1:
-        """A packet begins, with the message `first`."""
-        self.in_batch = True
-        self.batch_began = now
-        self.batch_first = first
-        if now >= self.sample_at:
-            self.sample(driver, now)
-        return 0
-
     cdef int sample(self, Driver driver, int64_t now) except -1:
         """Look at this thread's processor time, which costs more than the clock does."""
         self.sampled_at = now
