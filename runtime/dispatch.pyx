@@ -52,6 +52,9 @@ from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
 from orcalike.transport.wire.message cimport Message
 
+cdef extern from "Python.h":
+    Py_ssize_t PyList_GET_SIZE(PyObject*) noexcept
+
 cdef enum:
     DIGESTS = 12            # as `codes.Code` has it
     OTHER_BIT = 59          # as `codes.Ran` has it
@@ -113,7 +116,7 @@ cdef class Runtime(Caller):
                 self.dispatched -= 1
             self.manager.dispatch(message.source, message.ticket, code >> 1,
                                   p[:stop - p], self.taken(message))
-        elif number >= <uint32_t>len(self.replicas):
+        elif number >= <uint32_t>PyList_GET_SIZE(<PyObject*>self.replicas):
             self.stranger(message, f"there is no object {number}")
         else:
             replica = <Replica>self.replicas[number]
@@ -150,7 +153,7 @@ cdef class Runtime(Caller):
         cdef bint mine = message.source == self.place
         if replica.flags or code & 1:
             return self.apply_slowly(replica, message, code, p[:stop - p])
-        if code >> 1 >= <unsigned int>len(replica.operations):
+        if code >> 1 >= <unsigned int>PyList_GET_SIZE(<PyObject*>replica.operations):
             return self.stranger(message, f"{replica.name!r} has no operation {code >> 1}")
         operation = <Operation>replica.operations[code >> 1]
         if operation.traits:
