@@ -23,7 +23,8 @@ COPY = ROOT / "build" / "asan"
 SHARE = 0.75
 """Of the time, for inputs that are drawn."""
 TESTS = (
-    *("runtime/test_stream", "runtime/test_marshal", "transport/wire/test_message"),
+    *("runtime/test_stream", "runtime/test_marshal", "runtime/test_marshal_refusals"),
+    *("runtime/test_marshal_arrays", "transport/wire/test_message"),
     *("runtime/test_arguments", "runtime/test_invoking", "transport/drivers/test_half_open"),
     *("transport/drivers/test_heartbeat", "transport/drivers/test_full_queues"),
     *("runtime/test_window", "runtime/test_threads", "runtime/test_atomic", "runtime/test_bounds"),

@@ -18,7 +18,7 @@ from orcalike.runtime.plain import get_value, put_bytes
 from orcalike.runtime.stream_decoder import decode_whole
 from orcalike.runtime.stream_encoder import encode_whole
 from orcalike.transport.errors import ProtocolError
-from tests.unit.runtime.test_marshal import Job, codec, same, travelled, values
+from tests.lib.marshal_values import Job, codec, same, travelled, values
 
 
 class Spot(NamedTuple):
