@@ -1,23 +1,28 @@
 """The scripts in testdata/agreement: each step of the agreement on views, and the effects that follow.
 
 Verbs: `group a b c d [held=c:3] [degree=1] [state=a:NONE]`, `suspect ab of=c,d` (nothing after `of=`:
-they are well), `died a of=b [vouched=no]`, `join a new=x [rank=N]`, `leave a of=b`, `proceed a`,
-`deliver a [to=b] [count=N]`, `lose a [count=N]`, `settle`, `again a of=b`, `ask a`, `overdue a`, `unsettle a`,
-`reset a least=N`, `leased a of=b`, `leases a`, `state a`. Below each stand all effects, in their order.
+they are well), `crash c d`, `died a of=b [vouched=no]`, `join a new=x [rank=N] [through=N]`,
+`leave a of=b`, `expel a of=b`, `proceed a`, `deliver a [to=b] [count=N]`, `lose a [count=N]`, `settle`,
+`again a of=b`, `has a state=WHOLE`, `ask a`, `overdue a`, `unsettle a`, `reset a least=N`,
+`lie a to=b ballot=N [kind=PROPOSE]`, `leased a of=b`, `leases a`. Below each stand all effects, in order.
 """
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orcalike.simulator.transcript import describe_effect
+from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership import events
+from orcalike.transport.membership.messages import ControlMessage, Promised, Propose, Value
 from orcalike.transport.membership.quorum import State
 from orcalike.transport.membership.state import COORDINATOR, PARTICIPANT
 from orcalike.transport.view import Member
-from tests.lib.agreement import Group
+from tests.lib.agreement import FIRST, Group, flush
 from tests.protocol import datadriven
 from tests.protocol.datadriven import Command
 
@@ -118,6 +123,19 @@ class Script:
 
     def do_reset(self, words: list[str], options: dict[str, str]) -> None:
         self.group[words[0]].reset(int(options["least"]))
+
+    def do_lie(self, words: list[str], options: dict[str, str]) -> None:
+        """A message that no member's agreement would send."""
+        ballot, (liar,) = int(options["ballot"]), words
+        position = self.group.view.place(member(liar).incarnation)
+        after = replace(self.group.view, number=2, ballot=ballot, follows=FIRST)
+        made: dict[str, ControlMessage] = {
+            "FLUSH": flush(ballot),
+            "PROPOSE": Propose(ballot, Value(after, b"\x01")),
+            "PROMISED": Promised(ballot),
+        }
+        with contextlib.suppress(ProtocolError):  # its link would be closed
+            self.group[options["to"]].receive(position, made[options.get("kind", "FLUSH")])
 
     def do_leased(self, words: list[str], options: dict[str, str]) -> None:
         self.group[words[0]].leased = {member(name).incarnation: 5_000 for name in options["of"]}
