@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.lib.leftovers import no_process_left, pytest_runtest_teardown, started_processes
+
+# How fast a machine is decides nothing, however busy it is.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
