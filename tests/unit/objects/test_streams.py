@@ -186,14 +186,14 @@ async def test_a_cancelled_get_takes_nothing(lab: Lab, kind: type[Queue[int]], b
     group._session.pump.call(lambda now: waits.append(getting.send(None)))  # it is under way
     while not waits[0].done():
         await asyncio.sleep(0)
-    assert jobs.qsize() == 2
+    assert await jobs.qsize.aio() == 2
     with pytest.raises(asyncio.CancelledError):
         getting.throw(asyncio.CancelledError())
     order = [3, 2, 1] if kind is LifoQueue else [1, 2, 3]
     assert [await jobs.get.aio(timeout=DEADLINE) for _ in order] == order
     for _ in order:
         await jobs.task_done.aio()
-    assert (jobs.qsize(), jobs.unfinished_tasks) == (0, 0)
+    assert (await jobs.qsize.aio(), jobs.unfinished_tasks) == (0, 0)
 
 
 def test_an_interrupted_get_takes_nothing(lab: Lab) -> None:
