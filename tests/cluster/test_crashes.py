@@ -239,7 +239,7 @@ def test_a_member_that_stood_still_is_out_until_it_joins_again(
     standing.process.pause()
     until(lambda: [other.size for other in others] == [2, 2], "they go on")
     standing.process.resume()
-    until(lambda: standing.errors, "it is told")
+    until(lambda: standing.errors, "it gets the error")
     (error,) = standing.errors
     assert error["error"] == "Expelled"
     assert "rejoin" in error["text"]
@@ -289,7 +289,7 @@ def test_reset_goes_on_with_fewer(processes: Processes) -> None:
     assert (done["done"], done["size"]) == ("reset", 2)
     assert done["lineage"] > 1
     for writer in (first, second):
-        check_told_of_loss(processes, writer)
+        check_reported_loss(processes, writer)
     processes.go_on()
     assert [len(writer.errors) for writer in processes.left] == [1, 1]
     assert {end["lineage"] for end in processes.end(lost=True)} == {done["lineage"]}
@@ -299,9 +299,9 @@ def _says(writer: Writer, text: str) -> bool:
     return text in writer.process.stderr()
 
 
-def check_told_of_loss(processes: Processes, writer: Writer) -> None:
+def check_reported_loss(processes: Processes, writer: Writer) -> None:
     """Its next call raises, once, and is not sent."""
-    until(lambda: writer.errors, "it is told that data may be lost")
+    until(lambda: writer.errors, "it gets the error that data may be lost")
     assert [error["error"] for error in writer.errors] == ["DataLossPossible"]
     assert "what only others held is lost" in writer.process.stderr()
     processes.order(writer, "go on")
@@ -317,11 +317,11 @@ def test_a_member_that_a_reset_left_behind_is_expelled(processes: Processes) -> 
     until(lambda: "is blocked" in first.process.stderr(), "it is blocked")
     assert "error" not in processes.order(first, "reset", "2")
     for writer in (first, second):
-        check_told_of_loss(processes, writer)
+        check_reported_loss(processes, writer)
     processes.go_on(first, second)
     for other in others:
         other.process.resume()
-        until(partial(getattr, other, "errors"), "it is told")
+        until(partial(getattr, other, "errors"), "it gets the error")
         assert [error["error"] for error in other.errors] == ["Expelled"]
         assert "error" not in processes.order(other, "rejoin")
     processes.go_on()
