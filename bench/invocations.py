@@ -2,7 +2,7 @@
 
 Every figure stands beside a limit that is measured in the same run, in interleaved rounds: the same method of
 a plain class, a ping-pong in C or on uvloop by the same way, the plain Python call of the operation.
-What waits is pinned to one core, as are its limits; what does not wait has all cores.
+Calls that wait are pinned to one core, as are their limits; others have all cores.
 docs/performance.md says what each figure means.
 """
 

@@ -2,7 +2,7 @@
 
 The degrees are measured in interleaved rounds, each beside r = 0. With `--before` the fast path of r = 0 is measured
 beside that of another checkout, built in place: both run the same programs of this folder.
-What waits is pinned to one core; what does not wait has all cores.
+Calls that wait are pinned to one core; others have all cores.
 docs/resilience.md has the figures.
 """
 

@@ -59,7 +59,7 @@ cdef class Call(Task):
     def for_reader(self, Invocation invocation, bint brief):
         """Say that it is a read of this process; returns the call.
 
-        `brief`: what waits for the object meanwhile is run by another thread.
+        `brief`: another thread runs the calls that come for the object meanwhile.
         """
         self.source, self.invocation, self.changes_nothing = None, invocation, True
         self.brief = brief
@@ -155,7 +155,7 @@ cdef class Call(Task):
     cdef bint finds_room(self) except -1:
         """Whether it may wait; else it is over, at each replica alike.
 
-        What waits is the same everywhere at this place in the order. To make the caller wait for
+        The waiting calls are the same everywhere at this position in the order. To make the caller wait for
         room instead would not do: it may be the one that lets the others run.
         """
         cdef Replica replica

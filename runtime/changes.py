@@ -73,7 +73,7 @@ class Withdrawal(Change):
 
 
 class Drop(Change):
-    """An object comes to its end: what waits there never runs."""
+    """An object comes to its end: calls that wait there never run."""
 
     kind = "drop"
     invocation: Invocation[None] | None = None

@@ -1,8 +1,8 @@
 """The state of a group, given to joiners (A44, H76).
 
 A snapshot is the state at one place in the order, and leaves in pieces while the others go on. It has
-parts: the head, the table of objects, then of each object its creation or its state, and what waits
-there. Each is made when the joiner is about to take it, so nothing is held twice.
+parts: the head, the table of objects, then of each object its creation or its state, and the calls
+that wait there. Each is made when the joiner is about to take it, so nothing is held twice.
 
 A write that is about to touch an object of which something is still to be given packs that first,
 within KEPT_MAX bytes for each joiner. Where these do not do, the object is held, and the write waits in

@@ -36,7 +36,7 @@ cdef class Invocation(Waitable):
 cdef class InvocationCoroutine:
     cdef Invocation invocation      # None from when it is awaited on
     cdef object seconds             # its time limit; None for none
-    cdef object steps               # what waits, if a task has begun to run it
+    cdef object steps               # its iterator, if a task has begun to run it
 
     cdef object begin(self)
 

@@ -36,7 +36,7 @@ _log = logging.getLogger("orcalike")
 
 
 class LongWaits:
-    """What waits long in one group, in this process."""
+    """Calls that wait long in one group, in this process."""
 
     def __init__(self, runtime: Any) -> None:
         self._runtime = runtime
@@ -89,7 +89,7 @@ class LongWaits:
         loop.call_later(LOOK_AGAIN, self._look, loop)
 
     def _look(self, loop: Any) -> None:
-        """What waits now, and did at the last two looks?"""
+        """Which calls wait now, and did at the last two looks?"""
         awaited: list[Invocation[Any]] = self._runtime.awaited()
         before = {id(each) for each in self._looks[0]} & {id(each) for each in self._looks[1]}
         for invocation in awaited:

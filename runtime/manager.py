@@ -119,7 +119,7 @@ class Manager:
         if invocation is not None:
             invocation.set_result(None)
 
-    # What waits long.
+    # Calls that wait long.
 
     def _digests(
         self,

@@ -1,4 +1,4 @@
-"""Receipts: what was applied here, and what waits until others have applied it."""
+"""Receipts: what was applied here, and the calls that wait until others have applied it."""
 
 from libc.stdint cimport uint64_t
 

@@ -1,10 +1,10 @@
-"""Receipts: what was applied here, and what waits until others have applied it (Horus 4.4: H66, H68).
+"""Receipts: what was applied here, and the calls that wait until others have applied it (Horus 4.4: H66, H68).
 
 Only where STABLE is in the stack. The application's meaning of "seen" is *applied*: a packet is
 acked when all its invocations have run here, those in lock queues and pop-up threads too. A debt
 stands for the tasks that were delivered at one place and are not applied yet; nothing is acked from
-the oldest debt on. What waits for its guard is part of the objects' state, and counts as applied;
-so does what waits for a class that is not declared here.
+the oldest debt on. A call that waits for its guard is part of the objects' state, and counts as applied;
+so does a task that waits for a class that is not declared here.
 
 `options(stable=k)`: an invocation that has run here is held back until k members have acked the
 packet that it came in. One that had waited for its guard ran at some later place: a mark is put
@@ -96,7 +96,7 @@ cdef class Receipts(Layer):
             self.acked = self.receipt.seqno = level
             (<Layer>self.runtime).below.ack(self.receipt)
 
-    # What waits until others have applied it.
+    # Calls that wait until others have applied them.
 
     cdef int check(self, object operation, unsigned int members) except -1:
         """Raise if so few are in the view that no member can say when it would be applied."""

@@ -327,7 +327,7 @@ cdef class Replica:
         """The group was left: the object's life is the program's business from here on.
 
         `left` answers in the runtime's place. An object that the program keeps does not keep the
-        runtime, and with it the member: what waits here never runs, and goes.
+        runtime, and with it the member: the calls that wait here never run, and go.
         """
         self.invoker = left
         self.waiting, self.readers, self.bonds = {}, {}, {}

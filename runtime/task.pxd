@@ -1,4 +1,4 @@
-"""Tasks: what waits for objects' mutexes, and runs when it heads all their lock queues."""
+"""Tasks: they wait for objects' mutexes, and run when they head all their lock queues."""
 
 from libc.stdint cimport uint32_t, uint64_t
 

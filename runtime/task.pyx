@@ -1,4 +1,4 @@
-"""Tasks: what waits for objects' mutexes, and runs when it heads all their lock queues (D04, D05).
+"""Tasks: they wait for objects' mutexes, and run when they head all their lock queues (D04, D05).
 
 An invocation of a free object runs straight from the receive buffer, in `dispatch`. Everything else
 is a task, mostly a `call.Call`: it needs the mutex of one object, or of several (`@atomic`), and stands in the lock queue
@@ -30,7 +30,7 @@ cdef class Task:
         return OVER
 
     cdef int attempt(self) except -1:
-        """Runs if it can now; what waits for its guard is tried so (WAITS: it cannot)."""
+        """Run if the guard allows it now; else WAITS."""
         return self.run()
 
     cdef int refuse(self, object error) except -1:
@@ -146,7 +146,7 @@ def number_of(Replica replica):
 
 
 cdef int finish(Task task) except -1:
-    """The task is over: try what waits, let its mutexes go, and run what waited for them."""
+    """The task is over: try the waiting calls, unlock its mutexes, and run the tasks that waited for them."""
     cdef Replica replica
     cdef int progress = wake(task)
     pay(task)
@@ -187,7 +187,7 @@ def go_on(Replica replica):
 
 
 cdef int wake(Task task) except -1:
-    """After a write: try what waits for its guard, oldest first (KEPT: one keeps the mutexes)."""
+    """After a write: try the calls that wait for their guards, oldest first (KEPT: one keeps the mutexes)."""
     cdef Replica replica
     cdef Task call
     cdef int progress = OVER
@@ -259,7 +259,7 @@ cdef int try_waiting(Task task, list calls) except -1:
 
 
 cdef Py_ssize_t changed_among(list replicas) except -1:
-    """How many of these objects have changed since what waits there was tried."""
+    """How many of these objects have changed since the calls that wait there were tried."""
     cdef Replica replica
     cdef Py_ssize_t found = 0
     for replica in replicas:
@@ -268,7 +268,7 @@ cdef Py_ssize_t changed_among(list replicas) except -1:
 
 
 cdef list waiting_at(list replicas):
-    """What waits for its guard at those of the objects that have changed, oldest first."""
+    """The calls that wait for their guards at those of the objects that have changed, oldest first."""
     cdef Replica replica
     cdef dict found = None
     cdef bint mixed = False

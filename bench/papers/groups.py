@@ -26,7 +26,7 @@ class Effort:
     """How much is measured; each round is short, since the machine's speed changes all the time."""
 
     rounds: int
-    """Of what takes long; what waits in small groups gets `many_rounds`."""
+    """Of what takes long; waiting calls in small groups get `many_rounds`."""
     calls: int
     """Of one member, one after the other, in one round."""
     posts: int

@@ -2,7 +2,7 @@
 
 Each is set up for speed, as its documentation says, with 3 members; what is not installed is skipped,
 and said. Every figure is taken in interleaved rounds with orcalike's, and every ratio says how many times faster
-orcalike is. What waits is pinned to one core, on both sides; what does not wait has all cores.
+orcalike is. Calls that wait are pinned to one core, on both sides; others have all cores.
 """
 
 from __future__ import annotations

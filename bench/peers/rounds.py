@@ -1,6 +1,6 @@
 """Each peer in interleaved rounds with orcalike: a write that waits, writes that do not, a read.
 
-What waits is pinned to one core, with the servers; writes that do not wait have all cores. A ratio
+Calls that wait are pinned to one core, with the servers; writes that do not wait have all cores. A ratio
 says how many times faster orcalike is.
 """
 

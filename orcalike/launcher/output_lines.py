@@ -71,7 +71,7 @@ class Destination:
             self._unfinished = None
 
     def clear(self) -> None:
-        """Drop what waits to be written."""
+        """Drop output that is not written yet."""
         self._queue.clear()
 
     def drain(self) -> None:

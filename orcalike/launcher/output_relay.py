@@ -1,6 +1,6 @@
 """Moving output from the processes' pipes to the launcher's stdout and stderr.
 
-It reads only while what waits to be written is short, so a slow reader of the launcher slows
+It reads only while little is left to write, so a slow reader of the launcher slows
 the ranks down, and nothing is lost or piled up.
 """
 

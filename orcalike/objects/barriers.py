@@ -93,7 +93,7 @@ class Barrier:
 
     @orca.write
     def reset(self) -> None:
-        """Make it as new; what waits gets BrokenBarrierError."""
+        """Make it as new; callers that wait get BrokenBarrierError."""
         if self._arrived:
             self._reset_rounds = [*self._reset_rounds[-15:], self._round]
             self._round += 1
@@ -102,7 +102,7 @@ class Barrier:
 
     @orca.write
     def abort(self) -> None:
-        """Break it; what waits, and what calls `wait` later, gets BrokenBarrierError."""
+        """Break it; callers that wait, or call `wait` later, get BrokenBarrierError."""
         self._broken = True
         self._arrived = []
 

@@ -1,4 +1,4 @@
-"""A mutex and what waits with it: the state of `Condition`, kept with the lock that it has.
+"""A mutex and the callers that wait with it: the state of `Condition`, kept with the lock that it has.
 
 To release the lock and to begin to wait is one write; so is to be notified and to have the lock again.
 """

@@ -14,7 +14,7 @@ SAY_EVERY = 10.0
 
 
 class Waiting:
-    """What waits until something holds; `notify` has all of it look again.
+    """Callers that wait until something holds; `notify` has all of them look again.
 
     `attend(waitable, seconds)` has a thread wait, and says whether it is done. `say(what)` is called
     each 10 s while something is waited for.

@@ -274,7 +274,7 @@ class Run:
     def _settles(self, meanwhile: Callable[[], None] = lambda: None) -> bool:
         """Let time pass until the group has recovered, for 10 D and what delays add to that.
 
-        A small window makes each packet a round trip of its own, so what waits counts too.
+        A small window makes each packet a round trip of its own, so pending calls count too.
         `meanwhile` is called each D/4.
         """
         scenario, world, delays = self.scenario, self.world, self.scenario.delays

@@ -1,4 +1,4 @@
-"""A time limit for a test: it fails, and shows all stacks and what waits, instead of hanging."""
+"""A time limit for a test: it fails, and shows all stacks and waiting calls, instead of hanging."""
 
 from __future__ import annotations
 

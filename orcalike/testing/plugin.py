@@ -3,7 +3,7 @@
 It is installed with orcalike, and pytest finds it by itself. `orcalike_group(3)` gives members in
 this process, `orcalike_processes(3)` real ones. A test that uses either never hangs: when it goes
 on for longer than `orcalike_timeout` (an option of pytest's configuration, or a mark of the test)
-after its last group was made, it fails, and shows all stacks and what waits for what.
+after its last group was made, it fails, and shows all stacks and the waiting calls with what they wait for.
 """
 
 from __future__ import annotations

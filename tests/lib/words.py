@@ -82,6 +82,7 @@ BANS = (
         ),
     ),
     Ban("(?:in|by|take|takes|taking) turns", "interleaved rounds", ("tests",)),
+    Ban("what waits", "pending calls; the calls, threads or messages that wait"),
     Ban("bell|bells", "the event that wakes a thread"),
 )
 

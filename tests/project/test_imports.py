@@ -1,4 +1,4 @@
-"""What `import orcalike` imports, and what waits until it is needed: a start is quick."""
+"""What `import orcalike` imports, and what it leaves until it is needed: a start is quick."""
 
 from __future__ import annotations
 

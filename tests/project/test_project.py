@@ -23,7 +23,17 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("orcalike", "runtime", "transport")
 FOLDERS = (*PACKAGES, "examples", "bench", "tests")
 PYTHON, CYTHON, C = (".py", ".pyi"), (".pyx", ".pxd"), (".c", ".h")
-LINES_MAX = 800
+LINES_MAX = 600
+#: Files that are longer still, and by how much at the most: this list can only shrink.
+LONGER = {
+    "runtime/caller.pyx": 764,
+    "runtime/dispatch.pyx": 741,
+    "transport/drivers/heartbeat.pyx": 742,
+    "transport/drivers/links.pyx": 739,
+    "transport/layers/mbrship.pyx": 790,
+    "transport/layers/pack.pyx": 635,
+    "transport/layers/total.pyx": 760,
+}
 
 #: What `orcalike/__init__.py` makes `join` of, and exports no more than that.
 NOT_EXPORTED = {"Joining", "make_plan"}
@@ -242,7 +252,8 @@ def test_files_can_be_read_in_one_go() -> None:
         for path in files(*FOLDERS, suffixes=PYTHON + CYTHON + C)
         if (count := len(path.read_text().splitlines())) > LINES_MAX
     }
-    assert long == {}
+    assert long.keys() == LONGER.keys()
+    assert all(count <= LONGER[name] for name, count in long.items()), long
 
 
 @cache

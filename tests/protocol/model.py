@@ -1,7 +1,7 @@
 """The reference model: what a group's history means, interpreted by one thread, one step at a time.
 
 It knows no mutexes, queues, members or messages under way: an invocation runs at its place in the
-order or waits there for its guard; after each change what waits is tried, oldest first. It decides
+order or waits there for its guard; after each change the waiting calls are tried, oldest first. It decides
 what state each object has and how each invocation ends (I18, I19, I25).
 """
 
@@ -267,7 +267,7 @@ class Model:
             self._now = None
 
     def _wake(self, changed: set[Thing]) -> None:
-        """Try what waits for what has changed, from the oldest, and again after each that ran."""
+        """Try the calls that wait for what has changed, from the oldest, and again after each that ran."""
         progress = True
         while progress:
             progress = False

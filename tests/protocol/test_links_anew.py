@@ -181,7 +181,7 @@ def test_a_joiner_that_lost_its_link_to_the_donor_gets_the_state(frames: int) ->
     assert network["d"].history == network["a"].history
 
 
-def test_what_waits_for_an_address_is_for_the_endpoint_that_is_there() -> None:
+def test_messages_to_an_address_are_for_the_endpoint_that_is_there() -> None:
     """d joins from the address of a member that died; the word that it is in waits for a link."""
     network = ManualNetwork()
     network.form("a b c")

@@ -1,4 +1,4 @@
-"""Members that are not reached: what waits for their links has a bound, and no other link pays for it."""
+"""Members that are not reached: the messages that wait for their links have a bound, and no other link pays for them."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def test_one_frame_in_a_thousand_takes_much_longer() -> None:
     assert 5 < late < 60
 
 
-def test_what_waits_at_a_cut_arrives_in_order_when_it_heals() -> None:
+def test_messages_held_at_a_cut_arrive_in_order_when_it_heals() -> None:
     pair = Pair()
     pair.send(b"1")
     pair.world.cut("a", "b")

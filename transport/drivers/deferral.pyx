@@ -119,7 +119,7 @@ cdef bint interrupted() except -1:
 
 
 cdef int surface() except -1:
-    """Run what waits, here: the caller is inside the core only to wait, and holds nothing."""
+    """Run the deferred handlers here: the caller is inside the core only to wait, and holds nothing."""
     global depth
     cdef int before = depth
     depth = 0
@@ -131,7 +131,7 @@ cdef int surface() except -1:
 
 
 cdef int deliver() except -1:
-    """Run what waits, one after the other; what one handler raises is raised, the others run later."""
+    """Run the deferred handlers, one after the other; what one handler raises is raised, the others run later."""
     global pending
     cdef uint64_t these
     cdef int number

@@ -103,7 +103,7 @@ cdef class Waitable:
             PyThread_free_lock(self.sleeper)
 
     def finish(self):
-        """Done: wake what waits for it; from any thread."""
+        """Done: wake the thread that waits for it; from any thread."""
         self.wake()
 
     cdef int wake(self) noexcept:

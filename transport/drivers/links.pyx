@@ -174,7 +174,7 @@ cdef class Links(Driver):
         return channel
 
     cdef accept(self, object listener, int most=ACCEPTS_MAX):
-        """Accept what waits; a greeting that is here already is read at once."""
+        """Accept the connections that wait; a greeting that is here already is read at once."""
         cdef Channel channel
         for _ in range(most):
             try:

@@ -51,12 +51,12 @@ cdef class Peer:
         self.queue = []
 
     cdef give_up(self):
-        """What waits for a link will not be sent."""
+        """Messages that wait for a link will not be sent."""
         self.missed |= bool(self.queue)
         self.queue, self.queued = [], 0
 
     cdef list take_contacts(self):
-        """What waits for whichever endpoint is at the address; it waits here no longer."""
+        """The messages to whichever endpoint is at the address; they wait here no longer."""
         cdef list contacts = [entry for entry in self.queue if entry[0] == CONTACT]
         self.queue = [entry for entry in self.queue if entry[0] != CONTACT]
         self.queued = sum([(<Message>message).size() for _, message in self.queue])
@@ -323,7 +323,7 @@ cdef class Com(Layer):
             before, peer = peer, Peer(member.address)
             if before is None or before.link < 0:
                 self.peers[member.address] = peer
-                if before is not None:          # what waits for the address is for this one now
+                if before is not None:          # messages to the address are for this one now
                     peer.queue = before.take_contacts()
                     peer.queued = sum([(<Message>message).size() for _, message in peer.queue])
                     peer.connecting, before.connecting = before.connecting, False

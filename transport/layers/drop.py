@@ -60,7 +60,7 @@ class Drop(Layer):
         if lose or repeat or reorder:
             self.takes = PROMISES
         self.lost = self.repeated = self.delayed = self.reordered = 0
-        self._line: deque[_Held] = deque()  # what waits in order
+        self._line: deque[_Held] = deque()  # held messages, in order
         self._aside: list[_Held] = []  # a heap of what others pass
         self._count = 0
         self._flushing = False  # above MBRSHIP, between FLUSH and VIEW

@@ -116,7 +116,7 @@ cdef class Total(Layer):
         return 0
 
     cdef int submit_more(self) except -1:
-        """Send what waits, in order, as far as the view can accept it (H2)."""
+        """Send the pending packets, in order, as far as the view can accept it (H2)."""
         cdef Sent sent
         for sent in self.unordered.all():
             if sent.counter > self.submitted:
@@ -259,7 +259,7 @@ cdef class Total(Layer):
                      or self.history.bytes <= self.window_bytes // 4))
 
     cdef int give_numbers(self) except -1:
-        """Number what waits, as far as the slowest member's credit goes."""
+        """Number the pending packets, as far as the slowest member's credit goes."""
         cdef uint64_t slowest = self.roster.least_expected()
         if self.floor < slowest:
             self.deadline = NEVER

@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class Early:
-    """What waits for views to come."""
+    """Messages of views that are still to come."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[Entry, int]] = []

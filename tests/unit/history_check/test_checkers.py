@@ -196,7 +196,7 @@ def zombie_delivers(scene: Scene) -> None:
 
 
 def wake_too_early(scene: Scene) -> None:
-    """What waits for an item takes it before it is there."""
+    """A caller that waits for an item takes it before it is there."""
     for member in "abc":
         put = nth(scene, member, "apply", -1, operation="Queue.put")
         swap(scene, member, put, nth(scene, member, "apply", -1, operation="Queue.take"))

@@ -1,4 +1,4 @@
-"""What waits for other members, and what becomes of it when one of them leaves."""
+"""Calls that wait for other members, and what becomes of them when a member leaves."""
 
 from __future__ import annotations
 

@@ -69,7 +69,9 @@ def test_its_guard_waits_for_any_of_the_objects(accounts: tuple[Counter, Counter
         transfer_when(alice, bob, amount=-1)
 
 
-def test_what_waits_at_each_of_its_objects_is_tried(accounts: tuple[Counter, Counter]) -> None:
+def test_calls_that_wait_at_each_of_its_objects_are_tried(
+    accounts: tuple[Counter, Counter],
+) -> None:
     alice, bob = accounts
     waiting = [bob.take.nowait(60), alice.take.nowait(60)]
     assert [invocation.done() for invocation in waiting] == [False, True]

@@ -121,7 +121,7 @@ class Members(Network):
         return [call.result() for call in made]
 
     def waiting(self, name: str) -> list[list[tuple[Any, int, int]]]:
-        """What waits for its guard at each member: caller, ticket, bytes."""
+        """The calls that wait for their guards at each member: caller, ticket, bytes."""
         found = []
         for node in self.nodes:
             (replica,) = [each for each in node.runtime.replicas if each and each.name == name]

@@ -72,7 +72,9 @@ def test_what_runs_in_a_popup_thread_is_not_applied_yet(
     assert applied(group) == before + 3
 
 
-def test_what_waits_for_its_guard_counts_as_applied(group: orca.Group, counter: Counter) -> None:
+def test_a_call_that_waits_for_its_guard_counts_as_applied(
+    group: orca.Group, counter: Counter
+) -> None:
     before = applied(group)
     waiting = counter.take.options(stable=1).nowait(5)
     assert counter.add(1) == 1

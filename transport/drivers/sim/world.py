@@ -309,7 +309,7 @@ class World:
         self.path(source, target).cuts.begin(self.now)
 
     def heal(self, source: str, target: str) -> None:
-        """What waits goes on its way again."""
+        """Messages that were held go on their way again."""
         path = self.path(source, target)
         if path.cut:
             path.cuts.end(self.now)

@@ -169,7 +169,7 @@ def test_silent_connections_keep_no_process_out(end: End) -> None:
 
 
 def test_one_that_never_reads_is_not_answered_for_ever(end: End) -> None:
-    """Each question is answered with a view: what waits for its reader has a bound."""
+    """Each question is answered with a view: answers that are not read yet have a bound."""
     greedy = end.connect()
     greedy.sendall(hello("group", "unix:/nowhere/at/all", 77))
     end.until(lambda: end.has_answered(greedy))

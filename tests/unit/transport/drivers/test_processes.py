@@ -171,7 +171,7 @@ def test_many_late_processes_are_not_kept(end: End, tmp_path: Path) -> None:
 # Members that do not read.
 
 
-def test_what_waits_for_a_member_to_read_it_is_bounded(end: End, sender: Sender) -> None:
+def test_messages_that_a_member_does_not_read_are_bounded(end: End, sender: Sender) -> None:
     """It is stopped; with more than 128 MiB the connection ends."""
     end.until(lambda: peer_is_linked(end, sender.incarnation))
     stop(sender)
