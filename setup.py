@@ -12,6 +12,8 @@ JOBS = int(os.environ.get("ORCALIKE_BUILD_JOBS", "2"))
 
 SANITIZERS = ["-fsanitize=address,undefined"]
 COMPILE = ["-O1", "-fno-omit-frame-pointer", *SANITIZERS] if SANITIZE else ["-O2"]
+if DEBUG or SANITIZE:
+    COMPILE.append("-DORCALIKE_CHECKED")  # what compiled modules assert about themselves
 COMPILE += ["-g" if DEBUG else "-g1" if SANITIZE else "-g0", "-Wall", "-Wno-unused-function"]
 
 

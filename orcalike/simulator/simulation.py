@@ -223,7 +223,7 @@ class Run:
         kept = total.dump()["history"]
         size_max = total.window_bytes + self._largest
         self.monitor.gauge(
-            application.me, kept, 3 * total.window_packets, total.history.bytes, size_max
+            application.me, kept, 3 * total.window_packets, total.buffer.bytes, size_max
         )
 
     # The run.

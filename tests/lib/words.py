@@ -37,7 +37,7 @@ BANS = (
             *("runtime/dispatch.pxd", "runtime/dispatch.pyx", "runtime/history.py"),
             *("transport/drivers/pump.pxd", "transport/drivers/pump.pyx"),
             *("transport/layers/pack.pyx", "transport/layers/stable.pyx"),
-            *("transport/layers/total.pxd", "transport/layers/total.pyx"),
+            "transport/layers/total.pyx",
             *("transport/layers/xfer.pyx", "transport/view.py"),
         ),
     ),

@@ -31,8 +31,6 @@ LONGER = {
     "transport/drivers/heartbeat.pyx": 742,
     "transport/drivers/links.pyx": 739,
     "transport/layers/mbrship.pyx": 790,
-    "transport/layers/pack.pyx": 635,
-    "transport/layers/total.pyx": 760,
 }
 
 #: What `orcalike/__init__.py` makes `join` of, and exports no more than that.

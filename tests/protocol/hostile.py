@@ -26,11 +26,11 @@ from orcalike.runtime.errors import GroupClosed
 from orcalike.session.group_calls import Share
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.simdriver import SimDriver
-from orcalike.transport.layers.cut import Cut, Piece, Report
 from orcalike.transport.membership import early
 from orcalike.transport.membership.attribution import BELIEVED
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
+from orcalike.transport.total.flush import Cut, Piece, Report
 from orcalike.transport.view import Member, View, resets_of
 
 if TYPE_CHECKING:

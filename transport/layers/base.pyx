@@ -89,6 +89,10 @@ cdef class Core:
             self.on_mark(step)
         return 0
 
+    def pass_failpoint(self, str step):
+        """As `mark` does for compiled layers: tests strike at the step of that name."""
+        self.mark(step)
+
     cpdef uint64_t random(self):
         """The next number of this stack's own splitmix64."""
         cdef uint64_t z

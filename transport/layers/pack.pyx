@@ -31,15 +31,14 @@ belongs in the whole (4) | bytes.
 
 from collections import deque
 
-import msgpack
-
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.layers.cut import Cut
-from orcalike.transport.wire.control import unpack
+from orcalike.transport.pack.pieces import PackPieces, PiecesToCome, unpack_sizes
+from orcalike.transport.total.flush import Cut
 
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memmove, memset
 
+from orcalike.transport.degree cimport ALL, MAJORITY
 from orcalike.transport.layers.base cimport Core, Layer
 from orcalike.transport.wire.bytes cimport (
     VARINT_MAX,
@@ -57,9 +56,6 @@ cdef enum:
     HEADER = 12
     PART_HEADER = 16
     PARTS_AHEAD = 8         # parts that are under way at a time
-    STATE_PIECE = 65536     # bytes of what has come of a packet, in a piece of the state
-    MAJORITY = 254          # as in `transport.degree`
-    ALL = 255
     SIZE_MAX = 1048576
     BYTES_MAX = 67108864    # half of what TOTAL takes of one member
     MESSAGES_MAX = 65536    # the runtime's window: so many of its invocations may be under way
@@ -511,7 +507,7 @@ cdef class Pack(Layer):
         """First a list of (sender, size), then their bytes, then what is not this layer's."""
         cdef Message part
         if self.coming is None:
-            self.coming = unpack_sizes(piece)
+            self.coming = unpack_sizes(piece, MESSAGE_MAX)
             return
         if not self.coming:
             self.above.up_take_state(piece)
@@ -559,77 +555,3 @@ cdef Message message_in(Message packet, uint64_t ticket):
             return Message.view(<unsigned char*>p, size)
         i -= 1
         p += size
-
-
-class PackPieces:
-    """The pieces of what has come of large packets, then those of the layers above."""
-
-    def __init__(self, parts, others):
-        self._own = own_pieces(parts)
-        self._others = others
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        piece = next(self._own, None)
-        return next(self._others) if piece is None else piece
-
-    def close(self):
-        """No more is wanted."""
-        close = getattr(self._others, "close", None)
-        if close is not None:
-            close()
-
-
-class PiecesToCome:
-    """The pieces of the layers above, where what comes before them in the order has to run first."""
-
-    def __init__(self):
-        self._pieces = self._first = self._failure = None
-        self._closed = False
-
-    def begin(self, give):
-        """`give()` gives them now: the first is taken at once, since state is as it is then."""
-        if not self._closed:
-            try:
-                self._pieces = give()
-                self._first = next(self._pieces, None)
-            except Exception as error:      # for whatever asks for a piece
-                self._failure = error
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self._failure is not None:
-            raise self._failure
-        if self._pieces is None:
-            return b""
-        first, self._first = self._first, None
-        return next(self._pieces) if first is None else first
-
-    def close(self):
-        """No more is wanted."""
-        self._closed = True
-        close = getattr(self._pieces, "close", None)
-        if close is not None:
-            close()
-
-
-def own_pieces(parts):
-    """(sender, size) of each, then their bytes."""
-    yield msgpack.packb([(who, len(data)) for who, data in parts])
-    for _, data in parts:
-        for begin in range(0, len(data), STATE_PIECE):
-            yield data[begin:begin + STATE_PIECE]
-
-
-def unpack_sizes(bytes piece):
-    """What `own_pieces` gave first; raises ProtocolError."""
-    sizes = unpack(piece, "a state of PACK's", depth=2)
-    if isinstance(sizes, list) and all(
-            isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], int)
-            and isinstance(pair[1], int) and 0 < pair[1] <= MESSAGE_MAX for pair in sizes):
-        return sizes
-    raise ProtocolError("state that does not begin with PACK's")

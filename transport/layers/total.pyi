@@ -1,22 +1,13 @@
 from orcalike.transport.config import StackConfig
-from orcalike.transport.layers.base import Core, Layer
-from orcalike.transport.layers.history import History
+from orcalike.transport.layers.base import Core
+from orcalike.transport.total.order import Order
 from orcalike.transport.view import Member
 from orcalike.transport.wire.message import Message
 
-class Total(Layer):
+class Total(Order):
     me: Member
-    place: int
-    frozen: bool
-    next: int
-    replicas: int
     counter: int
-    stable_mark: int
-    stamp: int
-    seqno: int
-    history: History
-    window_packets: int
-    window_bytes: int
+    begins: tuple[int, int] | None
     def lacks_members(self) -> bool: ...
     def unsent(self) -> list[Message]: ...
     def __init__(

@@ -29,26 +29,30 @@ accepted is delivered before the view; the rest keeps its places, and is tentati
 members of the new view hold it (H12).
 """
 
-from orcalike.transport.degree import NUMBER_MAX, number_of
+from orcalike.transport import degree as degrees
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.layers.cut import Cut, Piece, Report
+from orcalike.transport.total.flush import Cut, Piece, Report
 from orcalike.transport.view import resets_of
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from orcalike.transport.layers.base cimport NEVER, Core, Layer
-from orcalike.transport.layers.history cimport Held, History, body_of
-from orcalike.transport.layers.roster cimport Roster, Standing
-from orcalike.transport.layers.total_header cimport (
-    ACCEPT, AVAILABLE, EXPECT, GONE, HEADER, ORDERED, OTHER, REQUEST,
-    degree_of, kind_of, store_header,
+from orcalike.transport.degree cimport ALL, AVAILABLE, MAJORITY, NO_FLAGS, NUMBER_MAX
+from orcalike.transport.layers.base cimport NEVER, Core
+from orcalike.transport.total.header cimport (
+    ACCEPT, COUNTER_AT, EXPECT, GONE, HEADER, HOLDS_AT, NUMBER_AT, ORDERED, OTHER, PLACE_AT,
+    REQUEST, STABLE_AT, STAMP_AT, STRANGER, TENTATIVE_AT, WHOLE_AT, degree_of, departed_place, kind_of,
+    store_header,
 )
+from orcalike.transport.total.order cimport CHECKED, Order
+from orcalike.transport.total.retransmit_buffer cimport Held, body_of
+from orcalike.transport.total.sequencer cimport Sequencer
 from orcalike.transport.wire.bytes cimport load16, load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
-from orcalike.transport.wire.ring cimport Ring
 
-cdef int NUMBERS = NUMBER_MAX           # degrees up to here are numbers; beyond, the view counts
+if (NUMBER_MAX, MAJORITY, ALL, AVAILABLE) != (degrees.NUMBER_MAX, degrees.MAJORITY, degrees.ALL,
+                                              degrees.AVAILABLE):
+    raise ImportError("degrees have other values in degree.py than in degree.pxd")
 
 
 @cython.no_gc                           # a message refers to nothing
@@ -57,7 +61,7 @@ cdef class Sent:
     """A packet of this member that it has not seen numbered yet."""
 
 
-cdef class Total(Layer):
+cdef class Total(Order):
     """One order through a sequencer. `TOTAL(packets=N, bytes=N)` bounds what is under way."""
 
     name = "TOTAL"
@@ -65,21 +69,13 @@ cdef class Total(Layer):
     gives = frozenset({"TOTAL_ORDER"})
 
     def __init__(self, Core core, config, me, packets=1024, bytes=16777216):
-        super().__init__(core)
         if packets < 4 or bytes < 1:
             raise ValueError("TOTAL needs a window of 4 packets and 1 byte at the least")
+        super().__init__(core, packets, bytes)
         self.me = me
-        self.place = -1
-        self.window_packets = packets
-        self.window_bytes = bytes
         self.slow = config.slow
-        self.unordered, self.queue = Ring(), Ring()
-        self.history, self.roster = History(), Roster()
+        self.sequencer = Sequencer(self, config.slow)
         self.counters = {}
-        self.lacking = frozenset()
-        self.has_credit = True
-        self.next = self.held = self.accepted = self.stable_mark = 1
-        self.acked = self.seqno = self.floor = self.announced = 1
 
     # Downcalls.
 
@@ -102,11 +98,11 @@ cdef class Total(Layer):
         cdef int degree = sent.degree | self.mode if sent.degree else 0
         self.submitted = sent.counter
         if self.place == 0:
-            self.take(0, sent.counter, degree, message)
+            self.sequencer.take(0, sent.counter, degree, message)
         else:
             store_header(message, REQUEST, degree, self.place, sent.counter, self.expected())
-            store32(message.data() + 4, self.is_whole())
-            store64(message.data() + 24, self.held)
+            store32(message.data() + WHOLE_AT, self.is_whole())
+            store64(message.data() + HOLDS_AT, self.held)
             self.owes = False
             if self.deadline == NEVER:
                 self.deadline = self.core.now + self.slow // 2
@@ -127,29 +123,21 @@ cdef class Total(Layer):
 
     cdef bint is_acceptable(self, int degree) except -1:
         """Whether this view has enough members with replicas for a degree (H2)."""
-        return (degree & 0xFF == 0 or degree & 0xFF > NUMBERS or self.replicas > degree & 0xFF
+        cdef int number = degree & NO_FLAGS
+        return (number == 0 or number > NUMBER_MAX or self.replicas > number
                 or self.was_reset or degree & AVAILABLE != 0)
-
-    cdef int needed(self, int degree) except -1:
-        """How many members beside the sequencer must hold a packet of this degree."""
-        cdef int limit = max(self.replicas - 1, 0)
-        cdef bint limited = self.was_reset or degree & AVAILABLE != 0
-        degree &= 0xFF
-        if limited and limit < degree <= NUMBERS:
-            return limit
-        return degree if degree <= NUMBERS else number_of(degree, self.roster.count)
 
     def lacks_members(self):
         """Whether what was cast waits until the view has more members with replicas (H2)."""
         known = [(<Sent>sent).degree | self.mode for sent in self.unordered.all()]
-        known += [(<Held>held).degree for held in self.history.all()
+        known += [(<Held>held).degree for held in self.buffer.all()
                   if (<Held>held).seqno >= self.accepted]
         return self.place >= 0 and not all([self.is_acceptable(degree) for degree in known])
 
     cpdef degree(self, int least):
         """`least` with AVAILABLE: what this member casts goes also where members are too few."""
         self.mode = least & AVAILABLE
-        self.least = least & 0xFF
+        self.least = least & NO_FLAGS
         self.tell_degree()
         if self.place >= 0 and not self.frozen:
             self.submit_more()
@@ -157,7 +145,7 @@ cdef class Total(Layer):
     cdef int tell_degree(self) except -1:
         """R in H1, as far as it is kept in this view."""
         cdef int least = self.least
-        if least <= NUMBERS and (self.mode or self.was_reset):
+        if least <= NUMBER_MAX and (self.mode or self.was_reset):
             least = min(least, max(self.replicas - 1, 0))
         self.below.degree(least)
         return 0
@@ -176,7 +164,7 @@ cdef class Total(Layer):
         if not self.frozen:
             self.submit_more()
             if self.place == 0:
-                self.accept_more()
+                self.sequencer.accept_more()
             else:
                 self.owes = True            # whether this member is one of them
                 self.core.again(self)
@@ -188,14 +176,14 @@ cdef class Total(Layer):
         self.replicas = 0
         for place, member in enumerate(self.view.members):
             whole = member.incarnation not in self.lacking
-            self.roster.by_place[<int>place].whole = whole
+            self.acks.by_place[<int>place].whole = whole
             self.replicas += whole and not member.witness
         self.tell_degree()
         return 0
 
     cdef bint is_whole(self) noexcept:
         """Whether this member's own state is complete."""
-        return self.place >= 0 and self.roster.by_place[self.place].whole
+        return self.place >= 0 and self.acks.by_place[self.place].whole
 
     cpdef credit(self, bint given):
         if given and not self.has_credit:
@@ -209,18 +197,20 @@ cdef class Total(Layer):
             return
         if self.place == 0:
             if self.has_credit:
-                self.roster.by_place[0].expects = self.next
-                self.give_numbers()
-            self.announce()
+                self.acks.by_place[0].expects = self.next
+                self.sequencer.give_numbers()
+            self.sequencer.announce()
         elif self.owes or self.has_credit and self.next != self.acked:
             self.report()
+        if CHECKED:
+            self.check_positions()
 
     cdef int report(self) except -1:
         cdef Message message = Message.new(0)
         self.owes = False
         store_header(message, EXPECT, 0, self.place, 0, self.expected())
-        store32(message.data() + 4, self.is_whole())
-        store64(message.data() + 24, self.held)
+        store32(message.data() + WHOLE_AT, self.is_whole())
+        store64(message.data() + HOLDS_AT, self.held)
         self.core.mark("W7")
         self.below.send(message, (0,))
         self.core.mark("W8")
@@ -233,66 +223,13 @@ cdef class Total(Layer):
             self.unacked = 0
         return self.acked
 
-    # The sequencer.
-
-    cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1:
-        """A packet to number: at once where there is credit, else in its turn."""
-        if counter <= self.roster.by_place[place].last:
-            return 0                    # numbered already
-        if self.queue.count or not self.has_room(message.size()):
-            self.roster.make_wait(place, message.size())
-            self.queue.put((place, counter, degree, message))
-            self.give_numbers()
-        else:
-            self.number(place, counter, degree, message)
-        return 0
-
-    cdef bint has_room(self, Py_ssize_t size) noexcept:
-        """Whether a packet of `size` bytes may be numbered, by the credit of the slowest member.
-
-        Members tell what they have applied after a quarter of the window: beyond that they will, up
-        to that a packet goes whatever its size.
-        """
-        return (self.seqno - self.floor < <uint64_t>self.window_packets
-                and self.history.count() < self.window_packets
-                and (self.history.bytes + size <= self.window_bytes
-                     or self.history.bytes <= self.window_bytes // 4))
-
-    cdef int give_numbers(self) except -1:
-        """Number the pending packets, as far as the slowest member's credit goes."""
-        cdef uint64_t slowest = self.roster.least_expected()
-        if self.floor < slowest:
-            self.deadline = NEVER
-            self.floor = slowest
-            self.trim(self.next if self.roster.count == 1 else self.stable_mark)
-        while self.queue.count:
-            place, counter, degree, message = self.queue.at(0)
-            if not self.has_room((<Message>message).size()):
-                break
-            self.queue.take()
-            self.roster.let_go(place, (<Message>message).size())
-            self.number(place, counter, degree, message)
-        if self.queue.count and self.deadline == NEVER:
-            self.deadline = self.core.now + self.slow
-        return 0
-
     cpdef expire(self):
-        """Somebody has held up all others for `slow_timeout`: the group goes on without it."""
-        cdef uint64_t slowest = self.roster.least_expected()
-        cdef uint64_t least = self.roster.least_held()
-        cdef Standing* standing
-        cdef list behind = []
+        """What was waited for has not come: a member is too slow, or the sequencer hangs."""
         self.deadline = NEVER
         if self.place > 0:
             self.look_for_own()
-            return
-        # Without credit it is this member itself that all wait for.
-        if self.place == 0 and self.has_credit and not self.frozen and self.queue.count:
-            for place in range(1, self.roster.count):
-                standing = &self.roster.by_place[place]
-                if standing.expects == slowest or standing.holds == least:
-                    behind.append(place)
-            self.below.flush(behind)
+        elif self.place == 0:
+            self.sequencer.expel_slowest()
 
     cdef int look_for_own(self) except -1:
         """If the same packet of this member waits for its number as last time, the sequencer may hang."""
@@ -309,146 +246,7 @@ cdef class Total(Layer):
         self.overdue = first
         return 0
 
-    cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1:
-        """Give one packet its seqno, cast it as it is, and deliver it here where it is accepted."""
-        cdef Py_ssize_t size = message.size()
-        cdef uint64_t seqno = self.seqno
-        cdef bint settled = self.accepted == seqno and (degree == 0 or self.needed(degree) == 0)
-        cdef uint64_t last = self.roster.by_place[place].last
-        if counter != last + 1:
-            if counter > last:
-                self.below.flush(())
-            return 0                    # perhaps a link broke: it sends them again in the next view
-        self.core.mark("W3")
-        self.seqno += 1
-        if self.core.wall > <int64_t>self.stamp:
-            self.stamp = self.core.wall
-        if settled:
-            self.accepted = seqno + 1
-        elif self.needed(degree) > 1 or self.lacking:
-            self.announces = True       # members cannot know it by themselves
-        self.core.mark("W4")
-        self.keep(message, size, place, degree, counter, seqno, self.stamp)
-        if self.roster.count > 1:
-            store_header(message, ORDERED, degree, place, counter, seqno)
-            store32(message.data() + 4, <uint32_t>(seqno + 1 - self.accepted))
-            store64(message.data() + 24, self.stamp)
-            store64(message.data() + 32, self.stable_mark)
-            self.announced = self.accepted
-            self.below.cast(message)
-            self.core.mark("W5")
-        if settled and self.next == seqno:      # else it comes after what is being delivered
-            # Where the headers took more than the headroom, the body lies elsewhere now.
-            self.deliver(body_of(message, size), place, seqno, self.stamp)
-            if self.has_credit:
-                self.roster.by_place[0].expects = self.next
-        return 0
-
-    cdef int heard_of(self, int place, uint64_t expect, uint64_t holds) except -1:
-        """A member says what it expects and what it holds."""
-        cdef Standing* standing = &self.roster.by_place[place]
-        cdef uint64_t held = standing.holds
-        cdef uint64_t expected = standing.expects
-        if expect > self.seqno or holds > self.seqno:
-            raise ProtocolError(f"it knows of packet {max(expect, holds)}; {self.seqno} is the next")
-        if holds > held:
-            standing.holds = holds
-            if held <= self.stable_mark:    # it may have been the only one so far behind
-                self.trim(self.roster.least_held())
-        if expect > expected:
-            standing.expects = expect
-        if self.queue.count or expect > expected and expected <= self.floor:
-            self.give_numbers()
-        if holds > held and self.accepted < self.held:
-            self.accept_more()
-        return 0
-
-    cdef int accept_more(self) except -1:
-        """Accept, in order, what has enough holders now; any members will do (H2)."""
-        cdef Held held
-        cdef uint64_t before = self.accepted
-        while self.accepted < self.held:
-            held = self.history.at(self.accepted)
-            if self.roster.holders(held.seqno) < self.needed(held.degree):
-                break
-            self.accepted += 1
-        if self.accepted > before:
-            self.core.mark("W9")
-            if self.announces:
-                self.core.again(self)
-            self.deliver_accepted()
-            self.trim(self.stable_mark)
-            if self.has_credit:
-                self.roster.by_place[0].expects = self.next
-                self.give_numbers()
-        return 0
-
-    cdef int announce(self) except -1:
-        """Say what is accepted, where nothing else has said it and somebody waits for it."""
-        cdef Message message
-        if self.announces and self.accepted > self.announced:
-            self.announced = self.accepted
-            self.announces = self.accepted < self.held or bool(self.lacking)
-            message = Message.new(0)
-            store_header(message, ACCEPT, 0, 0, 0, self.accepted)
-            store64(message.data() + 32, self.stable_mark)
-            self.below.cast(message)
-            self.core.mark("W10")
-        return 0
-
-    # Every member.
-
-    cdef int keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
-                  uint64_t seqno, uint64_t stamp) except -1:
-        """A packet is held from here on, until it is stable."""
-        self.held = seqno + 1
-        if stamp > self.stamp:
-            self.stamp = stamp
-        if place >= 0 and counter > self.roster.by_place[place].last:
-            self.roster.by_place[place].last = counter
-            if place == self.place and self.unordered.count:
-                self.unordered.take()
-        # In a group of one nobody will ask for it; then it only counts what is not applied yet.
-        if (self.roster.count > 1 or self.accepted < seqno or not self.has_credit
-                or self.history.count()):   # it has no gaps
-            self.history.put(message, size, place, degree, counter, seqno, stamp)
-        return 0
-
-    cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1:
-        """Hand a packet up, in its final order."""
-        self.core.mark("W11")
-        self.next = seqno + 1
-        self.unacked += message.size()
-        if (self.next - self.acked >= <uint64_t>self.window_packets // 4
-                or self.unacked >= self.window_bytes // 4):
-            self.core.again(self)
-        message.source = place
-        message.seqno = seqno
-        message.stamp = stamp
-        self.above.up_cast(message)
-        self.core.mark("W12")
-        return 0
-
-    cdef int deliver_accepted(self) except -1:
-        """Hand up what is accepted and was waiting for that."""
-        cdef Held held
-        while self.next < self.accepted and self.next < self.held:
-            held = self.history.at(self.next)
-            self.deliver(held.body(), held.place, held.seqno, held.stamp)
-        return 0
-
-    cdef int trim(self, uint64_t stable) except -1:
-        """All members hold what is below `stable`: it is kept no longer, once it is applied here.
-
-        The sequencer keeps it until it is applied everywhere, and so counts what is under way.
-        """
-        cdef uint64_t floor
-        if stable > self.stable_mark:
-            self.stable_mark = stable
-        floor = min(self.stable_mark, self.next)
-        if self.place == 0:
-            floor = min(floor, self.floor)
-        return self.history.trim(floor)
+    # What arrives.
 
     cpdef up_cast(self, Message message):
         """ORDERED or ACCEPT, from the sequencer."""
@@ -458,23 +256,25 @@ cdef class Total(Layer):
             raise ProtocolError("a cast that is not the sequencer's")
         elif kind_of(header) == ORDERED:
             self.arrived(message, header)
-        elif load64(header + 16) > self.held:
+        elif load64(header + NUMBER_AT) > self.held:
             self.below.flush(())        # a link broke, and what was cast meanwhile is lost
         else:
-            self.accepted = max(self.accepted, load64(header + 16))
+            self.accepted = max(self.accepted, load64(header + NUMBER_AT))
             if not self.frozen:
                 self.deliver_accepted()
-                self.trim(load64(header + 32))
+                self.trim(load64(header + STABLE_AT))
+        if CHECKED:
+            self.check_positions()
 
     cdef int arrived(self, Message message, const unsigned char* header) except -1:
         """A packet with its number."""
-        cdef int place = load16(header + 2)
+        cdef int place = load16(header + PLACE_AT)
         cdef int degree = degree_of(header)
-        cdef uint64_t counter = load64(header + 8)
-        cdef uint64_t seqno = load64(header + 16)
-        cdef uint64_t known = seqno + 1 - load32(header + 4)
-        cdef uint64_t stamp = load64(header + 24)
-        cdef uint64_t stable = load64(header + 32)
+        cdef uint64_t counter = load64(header + COUNTER_AT)
+        cdef uint64_t seqno = load64(header + NUMBER_AT)
+        cdef uint64_t known = seqno + 1 - load32(header + TENTATIVE_AT)
+        cdef uint64_t stamp = load64(header + STAMP_AT)
+        cdef uint64_t stable = load64(header + STABLE_AT)
         cdef bint direct = not self.frozen and self.next == seqno
         cdef Sent sent
         cdef Message kept
@@ -486,7 +286,7 @@ cdef class Total(Layer):
         if place == GONE:
             place = self.place_of_departed(counter)
             counter = 0                 # it is counted nowhere any more; that was its sender
-            why = "a packet of a stranger" if place == -1 else None
+            why = "a packet of a stranger" if place == STRANGER else None
         else:
             why = self.wrong(place, counter)
         if why is not None or known > seqno + 1:
@@ -518,11 +318,11 @@ cdef class Total(Layer):
     cdef str wrong(self, int place, uint64_t counter):
         """What cannot be right about a packet with its number; None where nothing is."""
         cdef uint64_t last
-        if place >= self.roster.count:
+        if place >= self.acks.count:
             return f"a packet of member {place}, who is not in the view"
         if self.held < self.begun:
             return None                 # from before the view, and so counted already
-        last = self.roster.by_place[place].last
+        last = self.acks.by_place[place].last
         if counter != last + 1:
             return f"packet {counter} of member {place} after {last}"
         if place == self.place and (self.unordered.count == 0
@@ -542,15 +342,18 @@ cdef class Total(Layer):
         if header is not NULL and kind_of(header) == ORDERED and source == 0:
             self.arrived(message, header)
         elif (header is NULL or kind_of(header) not in (REQUEST, EXPECT) or self.place != 0
-                or not 0 <= source < self.roster.count):
+                or not 0 <= source < self.acks.count):
             raise ProtocolError("a message that only the sequencer gets, or none at all")
         elif not self.frozen:           # else its sender repeats it in the next view
-            if not self.roster.by_place[source].whole and load32(header + 4) == 1:
-                self.roster.by_place[source].whole = True   # its own word comes before its place in the order
-                self.accept_more()
-            self.heard_of(source, load64(header + 16), load64(header + 24))
+            if not self.acks.by_place[source].whole and load32(header + WHOLE_AT) == 1:
+                self.acks.by_place[source].whole = True   # its own word comes before its place in the order
+                self.sequencer.accept_more()
+            self.sequencer.acknowledged(source, load64(header + NUMBER_AT), load64(header + HOLDS_AT))
             if kind_of(header) == REQUEST:
-                self.take(source, load64(header + 8), degree_of(header), message.copy())
+                self.sequencer.take(source, load64(header + COUNTER_AT), degree_of(header),
+                                    message.copy())
+        if CHECKED:
+            self.check_positions()
 
     cpdef send(self, Message message, tuple members):
         if self.after is None:          # else it is lost, as all that is under way at a change of view
@@ -571,7 +374,7 @@ cdef class Total(Layer):
         """Freeze, and report what is held."""
         self.frozen = True
         self.deadline = NEVER
-        self.queue.clear()
+        self.sequencer.queue.clear()
         self.below.flush_ok(self.up_held())
 
     cpdef bytes up_held(self):
@@ -582,7 +385,7 @@ cdef class Total(Layer):
         cdef uint64_t theirs = Report.unpack(report).held
         cdef Held held
         pieces = []
-        for held in self.history.all():
+        for held in self.buffer.all():
             if held.seqno >= theirs and (not before or held.seqno < self.begun):
                 pieces.append(Piece(held.seqno, self.sender_of(held).incarnation, held.counter,
                                     held.degree, held.stamp, held.body().body).pack())
@@ -596,14 +399,14 @@ cdef class Total(Layer):
 
     def sender_of(self, Held held):
         """The member that cast a packet."""
-        return self.history.sender(held, self.view, self.core.departed)
+        return self.buffer.sender(held, self.view, self.core.departed)
 
     def place_of_departed(self, incarnation):
-        """Where in `core.departed` a sender stands, as a place; -1 where it does not."""
+        """Where in `core.departed` a sender stands, as a place; STRANGER if it does not."""
         for i, member in enumerate(self.core.departed):
             if member.incarnation == incarnation:
-                return -2 - i
-        return -1
+                return departed_place(<int>i)
+        return STRANGER
 
     cpdef up_supply(self, bytes piece):
         """A packet that was missing here."""
@@ -614,7 +417,7 @@ cdef class Total(Layer):
         place = self.view.place(it.sender)
         if place < 0:
             place = self.place_of_departed(it.sender)
-            if place == -1:
+            if place == STRANGER:
                 raise ProtocolError("a packet of a stranger was sent along")
         elif (why := self.wrong(place, it.counter)) is not None:
             raise ProtocolError(why)
@@ -635,7 +438,7 @@ cdef class Total(Layer):
         if ends:
             last = mark
         self.note_counters()
-        senders = [self.sender_of(held) for held in self.history.all()
+        senders = [self.sender_of(held) for held in self.buffer.all()
                    if mark <= (<Held>held).seqno < last]
         return Cut(last, mark, self.stamp, self.counters, tuple(senders)).pack()
 
@@ -655,7 +458,7 @@ cdef class Total(Layer):
         """The duplicate table, by incarnation (H5)."""
         if self.view is not None:
             for place, member in enumerate(self.view.members):
-                self.counters[member.incarnation] = self.roster.by_place[<int>place].last
+                self.counters[member.incarnation] = self.acks.by_place[<int>place].last
 
     cpdef up_view(self, object view, bytes cut):
         """Deliver the rest of the old view, begin the new one, and repeat what is unordered."""
@@ -683,37 +486,39 @@ cdef class Total(Layer):
         self.settle_in(before, view)
         self.above.up_view(view, cut)
         self.resume(before)
+        if CHECKED:
+            self.check_positions()
 
     cdef int fall_back_to(self, uint64_t last) except -1:
         """What is held beyond the cut has no place in the order: its senders send it again."""
         cdef Held held
         cdef Sent sent
-        while self.held > last and self.history.count():
-            held = self.history.take_last()
+        while self.held > last and self.buffer.count():
+            held = self.buffer.take_last()
             self.held = held.seqno
             if held.place == self.place:
                 sent = Sent.__new__(Sent)
                 sent.message, sent.size = held.message, held.size
-                sent.counter, sent.degree = held.counter, held.degree & 0xFF
+                sent.counter, sent.degree = held.counter, held.degree & NO_FLAGS
                 self.unordered.put_first(sent)
         return 0
 
     cdef int settle_in(self, object before, object view) except -1:
         """Begin a view: nobody has said anything in it yet."""
         if before is not None:
-            self.core.departed = self.history.move(before, view, self.core.departed)
+            self.core.departed = self.buffer.move(before, view, self.core.departed)
         self.counters = {member.incarnation: self.counters.get(member.incarnation, 0)
                          for member in view.members}
-        self.roster.begin(list(self.counters.values()), self.next)
-        self.submitted = self.roster.by_place[self.place].last
+        self.acks.begin(list(self.counters.values()), self.next)
+        self.submitted = self.acks.by_place[self.place].last
         while self.unordered.count and (<Sent>self.unordered.at(0)).counter <= self.submitted:
             self.unordered.take()
         self.seqno = self.held
         self.floor = self.acked = self.next
         self.announced = self.accepted
-        self.announces = self.accepted < self.held
+        self.sequencer.announces = self.accepted < self.held
         self.unacked = self.cut = 0
-        if self.roster.count == 1:
+        if self.acks.count == 1:
             self.trim(self.next)
         self.lacking = frozenset()
         self.count_whole()
@@ -730,13 +535,13 @@ cdef class Total(Layer):
         if self.place == 0:
             new = tuple([place for place, member in enumerate(self.view.members)
                          if place and (before is None or before.place(member.incarnation) < 0)])
-            for held in self.history.all():
+            for held in self.buffer.all():
                 if held.seqno >= self.next and new:
                     message = held.body().copy()
                     self.store_ordered(message, held)
                     self.below.send(message, new)
-            if self.roster.count == 1:
-                self.accept_more()
+            if self.acks.count == 1:
+                self.sequencer.accept_more()
                 self.trim(self.next)    # nobody else will say that it holds that
         self.submit_more()
         return 0
@@ -748,13 +553,13 @@ cdef class Total(Layer):
                          held.seqno)
         else:
             store_header(message, ORDERED, held.degree, held.place, held.counter, held.seqno)
-        store32(message.data() + 4, <uint32_t>(held.seqno + 1 - self.accepted))
-        store64(message.data() + 24, held.stamp)
-        store64(message.data() + 32, self.stable_mark)
+        store32(message.data() + TENTATIVE_AT, <uint32_t>(held.seqno + 1 - self.accepted))
+        store64(message.data() + STAMP_AT, held.stamp)
+        store64(message.data() + STABLE_AT, self.stable_mark)
         return 0
 
     cpdef dict dump(self):
         return {"next": self.next, "held": self.held, "accepted": self.accepted,
                 "stable": self.stable_mark, "unordered": self.unordered.count,
-                "history": self.history.count(), "queue": self.queue.count,
-                "kept": self.history.bytes}
+                "history": self.buffer.count(), "queue": self.sequencer.queue.count,
+                "kept": self.buffer.bytes}

@@ -1,4 +1,4 @@
-"""The history: the packets that have their number and are not stable (A30, H63).
+"""The retransmission buffer, or history: the packets that have their number and are not stable (A30, H63).
 
 Each member keeps what it holds until all members hold it, so that any of them can pass on what
 another one lacks when the view changes. There are no gaps between the first and the last.
@@ -8,6 +8,7 @@ from libc.stdint cimport uint64_t
 
 cimport cython
 
+from orcalike.transport.total.header cimport departed_place
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
@@ -23,7 +24,7 @@ cdef class Held:
 
 
 @cython.final
-cdef class History:
+cdef class RetransmitBuffer:
     """The packets in the order of their numbers."""
 
     def __cinit__(self):
@@ -66,7 +67,7 @@ cdef class History:
 
     def sender(self, Held held, view, tuple departed):
         """The member that cast a packet: of this view, or of those that have left."""
-        return departed[-2 - held.place] if held.place < 0 else view.members[held.place]
+        return departed[departed_place(held.place)] if held.place < 0 else view.members[held.place]
 
     def move(self, before, after, tuple departed):
         """Senders have other places in the next view; returns those that have left by then."""
@@ -78,7 +79,7 @@ cdef class History:
             if held.place < 0:
                 if sender not in gone:
                     gone.append(sender)
-                held.place = -2 - gone.index(sender)
+                held.place = departed_place(gone.index(sender))
         return tuple(gone)
 
 

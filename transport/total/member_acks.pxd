@@ -1,4 +1,4 @@
-"""The roster: what the sequencer knows of each member of a view."""
+"""What the sequencer knows of each member of a view."""
 
 from libc.stdint cimport uint64_t
 
@@ -12,7 +12,7 @@ cdef struct Standing:
     bint whole                  # its word counts for resilience: its state is complete
 
 
-cdef class Roster:
+cdef class MemberAcks:
     cdef Standing* by_place
     cdef int count
     cdef int begin(self, list counters, uint64_t expects) except -1

@@ -1,4 +1,4 @@
-"""The roster: what each member of a view has sent, expects and holds, by its place.
+"""What each member of a view has sent, expects and holds, by its place.
 
 All members keep `last`, since any of them may have to order the next packet; what the others
 expect and hold only the sequencer is told, and counts (Amoeba 3.1: A22; H2).
@@ -19,7 +19,7 @@ cdef enum:
 
 @cython.final
 @cython.no_gc
-cdef class Roster:
+cdef class MemberAcks:
     """The members of a view; there are none until `begin`."""
 
     def __dealloc__(self):

@@ -6,7 +6,7 @@ class Held:
     """A packet with its seqno, kept until it is stable."""
 
 @final
-class History:
+class RetransmitBuffer:
     """The packets in the order of their numbers."""
 
     @property

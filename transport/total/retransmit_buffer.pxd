@@ -1,4 +1,4 @@
-"""The history: the packets that have their number and are not stable."""
+"""The retransmission buffer: the packets that have their number and are not stable."""
 
 from libc.stdint cimport uint64_t
 
@@ -10,14 +10,14 @@ cdef class Held:
     """A packet with its seqno, kept until it is stable."""
     cdef Message message
     cdef Py_ssize_t size            # of its body, which ends where the message ends
-    cdef int place                  # of its sender; -2 - i for the i-th of those that have left
+    cdef int place                  # of its sender; `departed_place` if it has left
     cdef int degree
     cdef uint64_t counter, seqno, stamp
 
     cdef Message body(self)
 
 
-cdef class History:
+cdef class RetransmitBuffer:
     cdef Ring packets
     cdef readonly Py_ssize_t bytes  # of all bodies
 

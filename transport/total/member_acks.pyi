@@ -1,5 +1,5 @@
 from typing import final
 
 @final
-class Roster:
+class MemberAcks:
     """The members of a view; there are none until `begin`."""

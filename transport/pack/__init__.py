@@ -1,0 +1,1 @@
+"""The parts of PACK, the layer that packs messages (`transport/layers/pack.pyx`)."""

@@ -1,0 +1,1 @@
+"""The parts of TOTAL, the layer of the total order (`transport/layers/total.pyx`)."""

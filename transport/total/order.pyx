@@ -1,0 +1,114 @@
+# cython: allow_none_for_extension_args=False
+"""What each member does with numbered packets: keep them, deliver them in order, let them go.
+
+TOTAL is an `Order` that takes part in changes of view; its `Sequencer` works on the same positions
+(`order.pxd` says what each is, and how they stand to each other).
+"""
+
+from orcalike.transport.degree import number_of
+
+from libc.stdint cimport uint64_t
+
+from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX
+from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.total.member_acks cimport MemberAcks
+from orcalike.transport.total.retransmit_buffer cimport Held, RetransmitBuffer
+from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
+
+
+cdef class Order(Layer):
+    """A layer that keeps numbered packets and hands them up in their order."""
+
+    def __init__(self, Core core, Py_ssize_t packets, Py_ssize_t size):
+        super().__init__(core)
+        self.place = -1
+        self.window_packets, self.window_bytes = packets, size
+        self.buffer, self.acks, self.unordered = RetransmitBuffer(), MemberAcks(), Ring()
+        self.lacking = frozenset()
+        self.has_credit = True
+        self.next = self.held = self.accepted = self.stable_mark = 1
+        self.acked = self.seqno = self.floor = self.announced = 1
+
+    cdef int needed(self, int degree) except -1:
+        """How many members beside the sequencer must hold a packet of this degree."""
+        cdef int limit = max(self.replicas - 1, 0)
+        cdef bint limited = self.was_reset or degree & AVAILABLE != 0
+        degree &= NO_FLAGS
+        if limited and limit < degree <= NUMBER_MAX:
+            return limit
+        return degree if degree <= NUMBER_MAX else number_of(degree, self.acks.count)
+
+    cdef int keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+                  uint64_t seqno, uint64_t stamp) except -1:
+        """A packet is held from here on, until it is stable."""
+        self.held = seqno + 1
+        if stamp > self.stamp:
+            self.stamp = stamp
+        if place >= 0 and counter > self.acks.by_place[place].last:
+            self.acks.by_place[place].last = counter
+            if place == self.place and self.unordered.count:
+                self.unordered.take()
+        # In a group of one no member will ask for it; then it only counts what is not applied yet.
+        if (self.acks.count > 1 or self.accepted < seqno or not self.has_credit
+                or self.buffer.count()):    # it has no gaps
+            self.buffer.put(message, size, place, degree, counter, seqno, stamp)
+        return 0
+
+    cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1:
+        """Hand a packet up, in its final order."""
+        self.core.mark("W11")
+        self.next = seqno + 1
+        self.unacked += message.size()
+        if (self.next - self.acked >= <uint64_t>self.window_packets // 4
+                or self.unacked >= self.window_bytes // 4):
+            self.core.again(self)
+        message.source = place
+        message.seqno = seqno
+        message.stamp = stamp
+        self.above.up_cast(message)
+        self.core.mark("W12")
+        return 0
+
+    cdef int deliver_accepted(self) except -1:
+        """Hand up what is accepted and was waiting for that."""
+        cdef Held held
+        while self.next < self.accepted and self.next < self.held:
+            held = self.buffer.at(self.next)
+            self.deliver(held.body(), held.place, held.seqno, held.stamp)
+        return 0
+
+    cdef int trim(self, uint64_t stable) except -1:
+        """All members hold what is below `stable`: it is kept no longer, once it is applied here.
+
+        The sequencer keeps it until it is applied everywhere, and so counts what is under way.
+        """
+        cdef uint64_t floor
+        if stable > self.stable_mark:
+            self.stable_mark = stable
+        floor = min(self.stable_mark, self.next)
+        if self.place == 0:
+            floor = min(floor, self.floor)
+        return self.buffer.trim(floor)
+
+    cdef int check_positions(self) except -1:
+        """Raise AssertionError unless the positions stand as `order.pxd` says."""
+        cdef uint64_t first = self.held
+        if self.buffer.count():
+            first = (<Held>self.buffer.packets.at(0)).seqno
+        positions = {name: getattr(self, name) for name in ("next", "held", "accepted", "seqno")}
+        positions |= {"acked": self.acked, "floor": self.floor, "announced": self.announced,
+                      "first": first, "place": self.place, "frozen": self.frozen}
+        if self.place < 0:
+            return 0
+        if not (self.acked <= self.next <= self.accepted <= self.held):
+            raise AssertionError(f"acked <= next <= accepted <= held: {positions}")
+        if not (self.seqno <= self.held and self.floor <= self.next):
+            raise AssertionError(f"seqno <= held, floor <= next: {positions}")
+        if self.announced > self.accepted:
+            raise AssertionError(f"announced <= accepted: {positions}")
+        if self.place == 0 and not self.frozen and self.seqno != self.held:
+            raise AssertionError(f"seqno is held at the sequencer: {positions}")
+        if first + <uint64_t>self.buffer.count() != self.held or first > self.next:
+            raise AssertionError(f"the buffer is from next on, without gaps: {positions}")
+        return 0

@@ -1,0 +1,23 @@
+"""The sequencer: the role of the first member of a view."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.transport.total.order cimport Order
+from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
+
+
+cdef class Sequencer:
+    cdef Order order
+    cdef Ring queue                 # requests that wait for credit
+    cdef bint announces             # some members cannot know by themselves what is accepted
+    cdef int64_t slow
+
+    cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1
+    cdef bint has_room(self, Py_ssize_t size) noexcept
+    cdef int give_numbers(self) except -1
+    cdef int expel_slowest(self) except -1
+    cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1
+    cdef int acknowledged(self, int place, uint64_t expect, uint64_t holds) except -1
+    cdef int accept_more(self) except -1
+    cdef int announce(self) except -1

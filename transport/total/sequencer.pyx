@@ -1,0 +1,184 @@
+# cython: allow_none_for_extension_args=False
+"""The sequencer: it numbers packets, counts their holders, and says what is accepted (A20, A23, A31).
+
+Each member has one; only that of the first member of the view is asked. It gives no more numbers
+than a window ahead of the slowest member; a member that stays behind for `slow_timeout` is expelled
+(F17).
+"""
+
+from orcalike.transport.errors import ProtocolError
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+cimport cython
+
+from orcalike.transport.layers.base cimport NEVER
+from orcalike.transport.total.header cimport (
+    ACCEPT, ORDERED, STABLE_AT, STAMP_AT, TENTATIVE_AT, store_header,
+)
+from orcalike.transport.total.member_acks cimport Standing
+from orcalike.transport.total.order cimport Order
+from orcalike.transport.total.retransmit_buffer cimport Held, body_of
+from orcalike.transport.wire.bytes cimport store32, store64
+from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
+
+
+@cython.final
+cdef class Sequencer:
+    """Numbers the packets of a view."""
+
+    def __init__(self, Order order not None, slow):
+        self.order = order
+        self.slow = slow
+        self.queue = Ring()
+
+    cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1:
+        """A packet to number: at once where there is credit, else in its turn."""
+        if counter <= self.order.acks.by_place[place].last:
+            return 0                    # numbered already
+        if self.queue.count or not self.has_room(message.size()):
+            self.order.acks.make_wait(place, message.size())
+            self.queue.put((place, counter, degree, message))
+            self.give_numbers()
+        else:
+            self.number(place, counter, degree, message)
+        return 0
+
+    cdef bint has_room(self, Py_ssize_t size) noexcept:
+        """Whether a packet of `size` bytes may be numbered, by the credit of the slowest member.
+
+        Members tell what they have applied after a quarter of the window: beyond that they will, up
+        to that a packet goes whatever its size.
+        """
+        cdef Order order = self.order
+        return (order.seqno - order.floor < <uint64_t>order.window_packets
+                and order.buffer.count() < order.window_packets
+                and (order.buffer.bytes + size <= order.window_bytes
+                     or order.buffer.bytes <= order.window_bytes // 4))
+
+    cdef int give_numbers(self) except -1:
+        """Number the pending packets, as far as the slowest member's credit goes."""
+        cdef Order order = self.order
+        cdef uint64_t slowest = order.acks.least_expected()
+        if order.floor < slowest:
+            order.deadline = NEVER
+            order.floor = slowest
+            order.trim(order.next if order.acks.count == 1 else order.stable_mark)
+        while self.queue.count:
+            place, counter, degree, message = self.queue.at(0)
+            if not self.has_room((<Message>message).size()):
+                break
+            self.queue.take()
+            order.acks.let_go(place, (<Message>message).size())
+            self.number(place, counter, degree, message)
+        if self.queue.count and order.deadline == NEVER:
+            order.deadline = order.core.now + self.slow
+        return 0
+
+    cdef int expel_slowest(self) except -1:
+        """Members have held up all others for `slow_timeout`: the group goes on without them."""
+        cdef Order order = self.order
+        cdef uint64_t slowest = order.acks.least_expected()
+        cdef uint64_t least = order.acks.least_held()
+        cdef Standing* standing
+        cdef list behind = []
+        # Without credit it is this member itself that all wait for.
+        if order.has_credit and not order.frozen and self.queue.count:
+            for place in range(1, order.acks.count):
+                standing = &order.acks.by_place[place]
+                if standing.expects == slowest or standing.holds == least:
+                    behind.append(place)
+            order.below.flush(behind)
+        return 0
+
+    cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1:
+        """Give one packet its seqno, cast it as it is, and deliver it here where it is accepted."""
+        cdef Order order = self.order
+        cdef Py_ssize_t size = message.size()
+        cdef uint64_t seqno = order.seqno
+        cdef bint settled = order.accepted == seqno and (degree == 0 or order.needed(degree) == 0)
+        cdef uint64_t last = order.acks.by_place[place].last
+        if counter != last + 1:
+            if counter > last:
+                order.below.flush(())
+            return 0                    # perhaps a link broke: it sends them again in the next view
+        order.core.mark("W3")
+        order.seqno += 1
+        if order.core.wall > <int64_t>order.stamp:
+            order.stamp = order.core.wall
+        if settled:
+            order.accepted = seqno + 1
+        elif order.needed(degree) > 1 or order.lacking:
+            self.announces = True       # members cannot know it by themselves
+        order.core.mark("W4")
+        order.keep(message, size, place, degree, counter, seqno, order.stamp)
+        if order.acks.count > 1:
+            store_header(message, ORDERED, degree, place, counter, seqno)
+            store32(message.data() + TENTATIVE_AT, <uint32_t>(seqno + 1 - order.accepted))
+            store64(message.data() + STAMP_AT, order.stamp)
+            store64(message.data() + STABLE_AT, order.stable_mark)
+            order.announced = order.accepted
+            order.below.cast(message)
+            order.core.mark("W5")
+        if settled and order.next == seqno:     # else it comes after what is being delivered
+            # Where the headers took more than the headroom, the body lies elsewhere now.
+            order.deliver(body_of(message, size), place, seqno, order.stamp)
+            if order.has_credit:
+                order.acks.by_place[0].expects = order.next
+        return 0
+
+    cdef int acknowledged(self, int place, uint64_t expect, uint64_t holds) except -1:
+        """A member says what it expects and what it holds."""
+        cdef Order order = self.order
+        cdef Standing* standing = &order.acks.by_place[place]
+        cdef uint64_t held = standing.holds
+        cdef uint64_t expected = standing.expects
+        if expect > order.seqno or holds > order.seqno:
+            raise ProtocolError(f"it knows of packet {max(expect, holds)}; {order.seqno} is the next")
+        if holds > held:
+            standing.holds = holds
+            if held <= order.stable_mark:   # it may have been the only one so far behind
+                order.trim(order.acks.least_held())
+        if expect > expected:
+            standing.expects = expect
+        if self.queue.count or expect > expected and expected <= order.floor:
+            self.give_numbers()
+        if holds > held and order.accepted < order.held:
+            self.accept_more()
+        return 0
+
+    cdef int accept_more(self) except -1:
+        """Accept, in order, what has enough holders now; any members will do (H2)."""
+        cdef Order order = self.order
+        cdef Held held
+        cdef uint64_t before = order.accepted
+        while order.accepted < order.held:
+            held = order.buffer.at(order.accepted)
+            if order.acks.holders(held.seqno) < order.needed(held.degree):
+                break
+            order.accepted += 1
+        if order.accepted > before:
+            order.core.mark("W9")
+            if self.announces:
+                order.core.again(order)
+            order.deliver_accepted()
+            order.trim(order.stable_mark)
+            if order.has_credit:
+                order.acks.by_place[0].expects = order.next
+                self.give_numbers()
+        return 0
+
+    cdef int announce(self) except -1:
+        """Say what is accepted, where nothing else has said it and a member waits for it."""
+        cdef Order order = self.order
+        cdef Message message
+        if self.announces and order.accepted > order.announced:
+            order.announced = order.accepted
+            self.announces = order.accepted < order.held or bool(order.lacking)
+            message = Message.new(0)
+            store_header(message, ACCEPT, 0, 0, 0, order.accepted)
+            store64(message.data() + STABLE_AT, order.stable_mark)
+            order.below.cast(message)
+            order.core.mark("W10")
+        return 0
