@@ -56,11 +56,7 @@ BANS = (
     ),
     Ban("owe|owes|owed|debt|debts", "pending", ("runtime", "transport/layers")),
     Ban("gift|gifts", "transfer", ("transport/layers",)),
-    Ban(
-        "seat|seats",
-        "endpoint",
-        ("transport/drivers/heartbeat.pyx",),
-    ),
+    Ban("seat|seats", "endpoint"),
     Ban("crew|crews", "processes, process table"),
     Ban("zoo|zoos", "shared classes"),
     Ban(

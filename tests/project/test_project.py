@@ -28,7 +28,6 @@ LINES_MAX = 600
 LONGER = {
     "runtime/caller.pyx": 764,
     "runtime/dispatch.pyx": 741,
-    "transport/drivers/heartbeat.pyx": 742,
     "transport/drivers/links.pyx": 739,
     "transport/layers/mbrship.pyx": 790,
 }

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-cdef struct Table
+from orcalike.transport.drivers.heartbeat_table cimport Table
 
 
 cdef class Heartbeat:

@@ -2,7 +2,7 @@
 
 They come from a native thread that needs no interpreter lock: a program that computes for long
 without letting the lock go is slow, not dead, and to suspect it would be wrong. The thread
-touches nothing but the table here, under its mutex; it sleeps until the next beat is due, and for
+touches nothing but a table (`heartbeat_table.pyx`), under its mutex; it sleeps until the next beat is due, and for
 good if there is no member to beat to.
 
 A beat is 56 bytes, little-endian:
@@ -41,11 +41,10 @@ In a group of one there are no beats: it looks once a thread has to wait for ano
 In a child after fork() there is no thread, and its mutex may be held for ever: there every method
 leaves the table alone.
 """
-
-from libc.errno cimport EAGAIN, EINTR, ENOBUFS, errno
+from libc.errno cimport errno
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 import os
 from hashlib import blake2b
@@ -55,12 +54,14 @@ from orcalike.transport.drivers import sockets
 from orcalike.transport.errors import OrcalikeError
 
 from orcalike.transport.drivers.driver cimport monotonic
-from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
+from orcalike.transport.drivers.heartbeat_table cimport (
+    ENDPOINTS_MAX, LONG, SOCKETS_MAX, Contact, EndpointSlot, Table, contact_of, lateness, place,
+    pthread_mutex_t, pthread_t, slot_of, socklen_t, take_slot,
+)
+from orcalike.transport.drivers.heartbeat_thread cimport run, wake_thread
+from orcalike.transport.wire.bytes cimport load64
 
 cdef extern from "<pthread.h>" nogil:
-    ctypedef unsigned long pthread_t
-    ctypedef struct pthread_mutex_t:
-        pass
     int pthread_create(pthread_t* thread, const void* attributes,
                        void* (*function)(void*) noexcept nogil, void* argument)
     int pthread_join(pthread_t thread, void** result)
@@ -77,30 +78,6 @@ cdef extern from "<signal.h>" nogil:
     enum:
         SIG_SETMASK
 
-cdef extern from "<sys/socket.h>" nogil:
-    ctypedef unsigned int socklen_t
-    struct sockaddr:
-        unsigned short sa_family
-    struct sockaddr_storage:
-        unsigned short ss_family
-    ssize_t recvfrom(int fd, void* buffer, size_t size, int flags, sockaddr* source,
-                     socklen_t* length)
-    ssize_t sendto(int fd, const void* buffer, size_t size, int flags, const sockaddr* target,
-                   socklen_t length)
-    enum:
-        MSG_DONTWAIT
-        MSG_NOSIGNAL
-
-cdef extern from "<poll.h>" nogil:
-    struct pollfd:
-        int fd
-        short events
-        short revents
-    int poll(pollfd* fds, unsigned long count, int timeout)
-    enum:
-        POLLIN
-        POLLNVAL
-
 cdef extern from "<sys/eventfd.h>" nogil:
     int eventfd(unsigned int value, int flags)
     enum:
@@ -110,84 +87,8 @@ cdef extern from "<sys/eventfd.h>" nogil:
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
     int getpid()
-    ssize_t read(int fd, void* buffer, size_t size)
-    ssize_t write(int fd, const void* buffer, size_t size)
-
-cdef enum:
-    MAGIC = 0x62636F4F          # "Oocb" on the wire
-    VERSION = 2
-    BEAT = 1                    # kinds
-    ANSWER = 2
-    BEAT_SIZE = 56
-    SOCKETS_MAX = 4
-    SEATS_MAX = 256
-    TAKEN_AT_ONCE = 64          # datagrams, before the thread looks at what is due
-    TRIES = 3                   # to reach a full socket again, an eighth of the period apart
-
-cdef int64_t LONG = 500000000       # ns: what has been dispatched for so long is told of
-cdef int64_t IDLE = 3600000000000   # ns: how often one wakes that beats to no members
-
-cdef enum:                      # what is counted
-    SENT
-    UNSENT
-    TAKEN
-    ANSWERED
-    WRONG_SIZE
-    WRONG_HEADER
-    NOT_FOR_US
-    STALE
-    REASONS
 
 COUNTED = ("sent", "unsent", "taken", "answered", "size", "header", "target", "stale")
-
-
-cdef struct Contact:            # a member that is beaten to
-    uint64_t incarnation
-    sockaddr_storage address
-    socklen_t length            # 0: it takes no datagrams
-    bint blocked                # its socket was full
-    bint cut                    # cut off on purpose: no beats go there, and none count
-    bint unleased               # it learns of no death for certain, and so needs no lease
-    uint64_t latest             # what its latest beat gave as `sent`
-    int64_t known               # contact in both directions was known then; 0 for never
-    int64_t since               # when it was first to be beaten to
-    int64_t late                # the seat's `late` at the time `known`, or `since`
-    int64_t granted             # when it got its last lease; 0 for never
-    uint64_t lease              # key of the last lease that it gave
-    int64_t leased              # the echo that came with that
-
-cdef struct Seat:               # a stack that beats
-    uint64_t group
-    uint64_t incarnation
-    int64_t period
-    uint64_t lease              # what its beats grant, or 0
-    int64_t window              # how old contact may be for that, ns
-    int64_t due                 # when all are beaten to again
-    int64_t wake                # when that is, or when those are tried again whose sockets were full
-    int64_t late                # how late the thread was for the beats so far, in all
-    int tries
-    Contact* contacts
-    int count
-
-cdef struct Table:
-    pthread_mutex_t mutex
-    pthread_t thread
-    int owner                   # the process that made it
-    bint running
-    bint stopping
-    int wakeup                  # an eventfd that wakes the thread
-    int fds[SOCKETS_MAX]
-    unsigned short families[SOCKETS_MAX]
-    int fd_count
-    Seat seats[SEATS_MAX]
-    int seat_count
-    uint64_t dice
-    uint64_t counts[REASONS]
-    const bint* busy            # whether packets are being dispatched; NULL: not watched
-    const int64_t* began        # since when
-    int64_t told                # the `began` that was told of last
-    int64_t look_at             # when to look what runs, although no beat is due then; 0: with the beats
-    int long_wakeup             # an eventfd that is written to for what runs for long
 
 
 cdef class Heartbeat:
@@ -200,7 +101,7 @@ cdef class Heartbeat:
             raise MemoryError
         pthread_mutex_init(&self.table.mutex, NULL)
         self.table.owner = getpid()
-        self.table.dice = <uint64_t>monotonic() ^ <uint64_t>getpid() << 40 | 1
+        self.table.rng = <uint64_t>monotonic() ^ <uint64_t>getpid() << 40 | 1
         self.table.wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
         if self.table.wakeup < 0:
             raise OSError(errno, os.strerror(errno))
@@ -214,8 +115,8 @@ cdef class Heartbeat:
             close(self.table.wakeup)
         if self.is_mine():
             pthread_mutex_destroy(&self.table.mutex)
-        for i in range(self.table.seat_count):
-            free(self.table.seats[i].contacts)
+        for i in range(self.table.slot_count):
+            free(self.table.slots[i].contacts)
         free(self.table)
 
     cdef bint is_mine(self) noexcept:
@@ -239,7 +140,7 @@ cdef class Heartbeat:
             table.families[table.fd_count] = family
             table.fd_count += 1
             pthread_mutex_unlock(&table.mutex)
-        ring(table)
+        wake_thread(table)
 
     def beat(self, incarnation, str group, int64_t period, members, uint64_t lease=0,
              int64_t window=0, cut=(), unleased=()):
@@ -248,11 +149,11 @@ cdef class Heartbeat:
         The beats grant a `lease` to each member that there was contact with within `window` ns, none
         if it is 0, and none to those that are `unleased`. From members that are `cut` off none count,
         and none go there. What is known of those that stay is kept. All are beaten to at once if there are new ones, or the lease is. With
-        no members the endpoint has no seat here. Returns (incarnation, when) of each member that was
+        no members the endpoint has no slot here. Returns (incarnation, when) of each member that was
         granted a lease, ever. Raises ValueError for too many, OrcalikeError for too many endpoints.
         """
         cdef Table* table = self.table
-        cdef Seat* seat
+        cdef EndpointSlot* slot
         cdef list granted = []
         cdef Contact* contacts = NULL
         cdef bytes address
@@ -282,18 +183,18 @@ cdef class Heartbeat:
                 pthread_mutex_lock(&table.mutex)
                 placed = place(table, me, hashed, period, &contacts, count, lease, window)
                 pthread_mutex_unlock(&table.mutex)
-            # Only beats grant, and none does that the seat does not say.
-            seat = seat_of(table, me) if placed else NULL
-            if seat is not NULL:
-                granted = [(seat.contacts[i].incarnation, seat.contacts[i].granted)
-                           for i in range(seat.count) if seat.contacts[i].granted]
+            # Only beats grant, and none does that the slot does not say.
+            slot = slot_of(table, me) if placed else NULL
+            if slot is not NULL:
+                granted = [(slot.contacts[i].incarnation, slot.contacts[i].granted)
+                           for i in range(slot.count) if slot.contacts[i].granted]
         finally:
             free(contacts)
         if not placed:
-            raise OrcalikeError(f"heartbeats of more than {SEATS_MAX} endpoints")
+            raise OrcalikeError(f"heartbeats of more than {ENDPOINTS_MAX} endpoints")
         if count:
             self.start()
-            ring(table)
+            wake_thread(table)
         return granted
 
     def leased(self, incarnation, other):
@@ -302,7 +203,7 @@ cdef class Heartbeat:
         `when`, ns, is the time of the beat of this endpoint that the lease answers.
         """
         cdef Table* table = self.table
-        cdef Seat* seat
+        cdef EndpointSlot* slot
         cdef Contact* contact = NULL
         cdef uint64_t me = incarnation, there = other, lease = 0
         cdef int64_t when = 0
@@ -310,9 +211,9 @@ cdef class Heartbeat:
             return 0, 0
         with nogil:
             pthread_mutex_lock(&table.mutex)
-            seat = seat_of(table, me)
-            if seat is not NULL:
-                contact = contact_of(seat, there)
+            slot = slot_of(table, me)
+            if slot is not NULL:
+                contact = contact_of(slot, there)
             if contact is not NULL:
                 lease, when = contact.lease, contact.leased
             pthread_mutex_unlock(&table.mutex)
@@ -332,12 +233,12 @@ cdef class Heartbeat:
             return
         with nogil:
             pthread_mutex_lock(&table.mutex)
-            placed = seat_of(table, me) is not NULL or take_seat(table, me, hashed) is not NULL
+            placed = slot_of(table, me) is not NULL or take_slot(table, me, hashed) is not NULL
             pthread_mutex_unlock(&table.mutex)
         if not placed:
-            raise OrcalikeError(f"heartbeats of more than {SEATS_MAX} endpoints")
+            raise OrcalikeError(f"heartbeats of more than {ENDPOINTS_MAX} endpoints")
         self.start()
-        ring(table)
+        wake_thread(table)
 
     def excuses(self, incarnation):
         """(incarnation, until) of each member that endpoint `incarnation` beats to.
@@ -346,7 +247,7 @@ cdef class Heartbeat:
         long as this thread was late itself since it was heard.
         """
         cdef Table* table = self.table
-        cdef Seat* seat
+        cdef EndpointSlot* slot
         cdef int64_t* found = NULL
         cdef uint64_t me = incarnation
         cdef int64_t now, late
@@ -358,15 +259,15 @@ cdef class Heartbeat:
             raise MemoryError
         with nogil:
             pthread_mutex_lock(&table.mutex)
-            seat = seat_of(table, me)
-            if seat is not NULL:
+            slot = slot_of(table, me)
+            if slot is not NULL:
                 now = monotonic()
-                late = seat.late + lateness(seat, now)
-                count = seat.count
+                late = slot.late + lateness(slot, now)
+                count = slot.count
                 for i in range(count):
-                    found[2 * i] = <int64_t>seat.contacts[i].incarnation
-                    found[2 * i + 1] = min(now, late - seat.contacts[i].late + max(
-                        seat.contacts[i].known, seat.contacts[i].since))
+                    found[2 * i] = <int64_t>slot.contacts[i].incarnation
+                    found[2 * i + 1] = min(now, late - slot.contacts[i].late + max(
+                        slot.contacts[i].known, slot.contacts[i].since))
             pthread_mutex_unlock(&table.mutex)
         try:
             return [(<uint64_t>found[2 * i], found[2 * i + 1]) for i in range(count)]
@@ -379,7 +280,7 @@ cdef class Heartbeat:
         `when` is the latest time, ns, at which contact in both directions was known.
         """
         cdef Table* table = self.table
-        cdef Seat* seat
+        cdef EndpointSlot* slot
         cdef uint64_t* found = NULL
         cdef uint64_t me = incarnation
         cdef int i, count = 0
@@ -390,12 +291,12 @@ cdef class Heartbeat:
             raise MemoryError
         with nogil:
             pthread_mutex_lock(&table.mutex)
-            seat = seat_of(table, me)
-            if seat is not NULL:
-                for i in range(seat.count):
-                    if seat.contacts[i].known:
-                        found[2 * count] = seat.contacts[i].incarnation
-                        found[2 * count + 1] = seat.contacts[i].known
+            slot = slot_of(table, me)
+            if slot is not NULL:
+                for i in range(slot.count):
+                    if slot.contacts[i].known:
+                        found[2 * count] = slot.contacts[i].incarnation
+                        found[2 * count + 1] = slot.contacts[i].known
                         count += 1
             pthread_mutex_unlock(&table.mutex)
         try:
@@ -418,13 +319,13 @@ cdef class Heartbeat:
     cdef int look_later(self) noexcept:
         """A thread of this process waits for another one: look in `LONG` what runs, if no beat does."""
         cdef Table* table = self.table
-        if table.seat_count or table.look_at or table.busy is NULL or not self.is_mine():
+        if table.slot_count or table.look_at or table.busy is NULL or not self.is_mine():
             return 0
         with nogil:
             pthread_mutex_lock(&table.mutex)
             table.look_at = monotonic() + LONG
             pthread_mutex_unlock(&table.mutex)
-        ring(table)
+        wake_thread(table)
         return 0
 
     @property
@@ -467,276 +368,7 @@ cdef class Heartbeat:
                 pthread_mutex_lock(&table.mutex)
                 table.stopping = True
                 pthread_mutex_unlock(&table.mutex)
-                ring(table)
+                wake_thread(table)
                 pthread_join(table.thread, NULL)
         table.running = False
         return 0
-
-
-# The table; the caller of these holds its mutex.
-
-cdef Seat* seat_of(Table* table, uint64_t incarnation) noexcept nogil:
-    cdef int i
-    for i in range(table.seat_count):
-        if table.seats[i].incarnation == incarnation:
-            return &table.seats[i]
-    return NULL
-
-
-cdef Contact* contact_of(Seat* seat, uint64_t incarnation) noexcept nogil:
-    cdef int i
-    for i in range(seat.count):
-        if seat.contacts[i].incarnation == incarnation:
-            return &seat.contacts[i]
-    return NULL
-
-
-cdef Seat* take_seat(Table* table, uint64_t me, uint64_t group) noexcept nogil:
-    """A free seat, for an endpoint that beats to no members yet; NULL if there is none."""
-    cdef Seat* seat = &table.seats[table.seat_count]
-    if table.seat_count == SEATS_MAX:
-        return NULL
-    table.seat_count += 1
-    memset(seat, 0, sizeof(Seat))
-    seat.incarnation, seat.group, seat.period = me, group, IDLE
-    seat.due = seat.wake = monotonic() + IDLE
-    return seat
-
-
-cdef int64_t lateness(Seat* seat, int64_t now) noexcept nogil:
-    """How late the thread is for a seat's beats at the time `now`, if that is worth a word."""
-    cdef int64_t late = now - seat.wake if seat.wake and seat.count else 0
-    return late if late > seat.period // 4 else 0
-
-
-cdef bint place(Table* table, uint64_t me, uint64_t group, int64_t period, Contact** given,
-                int count, uint64_t lease, int64_t window) noexcept nogil:
-    """Give the endpoint these contacts, and its old ones back; False where there is no room."""
-    cdef Seat* seat = seat_of(table, me)
-    cdef Contact* contacts = given[0]
-    cdef Contact* before
-    cdef bint fresh = False
-    cdef int64_t now = monotonic()
-    cdef int i
-    if seat is NULL:
-        if not count:
-            return True
-        seat = take_seat(table, me, group)
-        if seat is NULL:
-            return False
-    for i in range(count):
-        before = contact_of(seat, contacts[i].incarnation)
-        if before is NULL:
-            fresh = True
-            contacts[i].since = now
-            contacts[i].late = seat.late
-        else:
-            contacts[i].latest = before.latest
-            contacts[i].known = before.known
-            contacts[i].since = before.since
-            contacts[i].late = before.late
-            contacts[i].granted = before.granted
-            contacts[i].lease = before.lease
-            contacts[i].leased = before.leased
-    given[0] = seat.contacts
-    seat.incarnation, seat.group, seat.period = me, group, period
-    seat.contacts, seat.count = contacts, count
-    fresh |= lease != 0 and lease != seat.lease
-    seat.lease, seat.window = lease, window
-    if fresh:
-        seat.due = seat.wake = 0
-    if not count:
-        table.seat_count -= 1
-        seat[0] = table.seats[table.seat_count]
-    return True
-
-
-# The thread; no function here may touch a Python object.
-
-cdef void ring(Table* table) noexcept nogil:
-    cdef uint64_t one = 1
-    write(table.wakeup, &one, 8)
-
-
-cdef void* run(void* argument) noexcept nogil:
-    """Send what is due and take what comes, until `stopping`."""
-    cdef Table* table = <Table*>argument
-    cdef pollfd fds[1 + SOCKETS_MAX]
-    cdef int i, count, timeout
-    cdef uint64_t value
-    while True:
-        pthread_mutex_lock(&table.mutex)
-        if table.stopping:
-            pthread_mutex_unlock(&table.mutex)
-            return NULL
-        timeout = send_due(table)
-        count = 1 + table.fd_count
-        for i in range(count):
-            fds[i].fd = table.fds[i - 1] if i else table.wakeup
-            fds[i].events = POLLIN
-        pthread_mutex_unlock(&table.mutex)
-        if poll(fds, count, timeout) <= 0:
-            continue
-        if fds[0].revents:
-            read(table.wakeup, &value, 8)
-        for i in range(1, count):
-            if fds[i].revents & POLLNVAL:
-                return NULL             # the program closed it: there is nothing to sleep on
-            if fds[i].revents:
-                receive(table, fds[i].fd)
-
-
-cdef int send_due(Table* table) noexcept nogil:
-    """Send the beats that are due; returns how long, in ms, until the next are; -1 for never."""
-    cdef int64_t now = monotonic()
-    cdef int64_t least = look_what_runs(table, now)
-    cdef Seat* seat
-    cdef int i
-    for i in range(table.seat_count):
-        seat = &table.seats[i]
-        if seat.wake <= now:
-            seat.late += lateness(seat, now)
-            send_round(table, seat, now)
-        if least < 0 or seat.wake < least:
-            least = seat.wake
-    return -1 if least < 0 else <int>min((least - now + 999999) // 1000000, 1000000)
-
-
-cdef int64_t look_what_runs(Table* table, int64_t now) noexcept nogil:
-    """Report what has run for `LONG`, once; returns when to look although no beat is due, or -1."""
-    cdef uint64_t one = 1
-    cdef bint runs = table.busy is not NULL and table.busy[0] and table.began[0] != table.told
-    if runs and now - table.began[0] >= LONG:
-        table.told = table.began[0]
-        write(table.long_wakeup, &one, 8)
-        runs = False
-    if table.look_at and table.look_at <= now:
-        table.look_at = table.began[0] + LONG if runs else 0
-    return table.look_at if table.look_at else -1
-
-
-cdef void send_round(Table* table, Seat* seat, int64_t now) noexcept nogil:
-    """Beat to all, or once more to those whose sockets were full."""
-    cdef bint all = seat.due <= now
-    cdef bint blocked = False
-    cdef Contact* contact
-    cdef int i
-    if all:
-        seat.due += seat.period - <int64_t>(roll(table) % <uint64_t>(seat.period // 4 + 1))
-        if seat.due <= now:             # what was missed in a pause is not made up for
-            seat.due = now + seat.period
-        seat.tries = TRIES
-    for i in range(seat.count):
-        contact = &seat.contacts[i]
-        if contact.length and not contact.cut and (all or contact.blocked):
-            contact.blocked = not send_beat(table, seat, contact, now)
-            blocked |= contact.blocked
-    seat.wake = seat.due
-    if blocked and seat.tries:
-        seat.tries -= 1
-        seat.wake = min(seat.due, now + seat.period // 8)
-
-
-cdef uint64_t roll(Table* table) noexcept nogil:
-    """A random number (xorshift)."""
-    table.dice ^= table.dice << 13
-    table.dice ^= table.dice >> 7
-    table.dice ^= table.dice << 17
-    return table.dice
-
-
-cdef bint send_beat(Table* table, Seat* seat, Contact* contact, int64_t now) noexcept nogil:
-    """Beat to one; False where its socket is full."""
-    cdef unsigned char beat[BEAT_SIZE]
-    cdef uint64_t lease = seat.lease
-    cdef int i
-    if contact.unleased or not contact.known or now - contact.known > seat.window:
-        lease = 0
-    for i in range(table.fd_count):
-        if table.families[i] == contact.address.ss_family:
-            if lease:
-                contact.granted = now
-            write_beat(beat, BEAT, seat, contact.incarnation, now, contact.latest, lease)
-            return send(table, table.fds[i], beat, &contact.address, contact.length)
-    return True
-
-
-cdef void write_beat(unsigned char* beat, unsigned char kind, Seat* seat, uint64_t target,
-                     int64_t now, uint64_t echo, uint64_t lease) noexcept nogil:
-    store32(beat, MAGIC)
-    beat[4] = VERSION
-    beat[5] = kind
-    beat[6] = beat[7] = 0
-    store64(beat + 8, seat.group)
-    store64(beat + 16, seat.incarnation)
-    store64(beat + 24, target)
-    store64(beat + 32, <uint64_t>now)
-    store64(beat + 40, echo)
-    store64(beat + 48, lease)
-
-
-cdef bint send(Table* table, int fd, const unsigned char* beat, sockaddr_storage* target,
-               socklen_t length) noexcept nogil:
-    """Send without waiting; False where the socket is full. Other errors are silence."""
-    if sendto(fd, beat, BEAT_SIZE, MSG_DONTWAIT | MSG_NOSIGNAL, <sockaddr*>target, length) >= 0:
-        table.counts[SENT] += 1
-        return True
-    table.counts[UNSENT] += 1
-    return errno != EAGAIN and errno != ENOBUFS
-
-
-cdef void receive(Table* table, int fd) noexcept nogil:
-    """Take the datagrams that are there, within a bound."""
-    cdef unsigned char beat[BEAT_SIZE + 1]
-    cdef sockaddr_storage source
-    cdef socklen_t length
-    cdef ssize_t size
-    cdef int i
-    for i in range(TAKEN_AT_ONCE):
-        length = sizeof(source)
-        size = recvfrom(fd, beat, BEAT_SIZE + 1, MSG_DONTWAIT, <sockaddr*>&source, &length)
-        if size < 0:
-            if errno == EINTR:
-                continue
-            return
-        pthread_mutex_lock(&table.mutex)
-        table.counts[take(table, fd, beat, size, &source, length)] += 1
-        pthread_mutex_unlock(&table.mutex)
-
-
-cdef int take(Table* table, int fd, unsigned char* beat, ssize_t size, sockaddr_storage* source,
-              socklen_t length) noexcept nogil:
-    """Believe what can be believed of one datagram; returns what it counts as."""
-    cdef int64_t now = monotonic()
-    cdef uint64_t sent, echo
-    cdef Seat* seat
-    cdef Contact* contact
-    if size != BEAT_SIZE:
-        return WRONG_SIZE
-    if (load32(beat) != MAGIC or beat[4] != VERSION or (beat[5] != BEAT and beat[5] != ANSWER)
-            or beat[6] or beat[7]):
-        return WRONG_HEADER
-    seat = seat_of(table, load64(beat + 24))
-    if seat is NULL or seat.group != load64(beat + 8):
-        return NOT_FOR_US
-    sent, echo = load64(beat + 32), load64(beat + 40)
-    if echo > <uint64_t>now:
-        return STALE                    # of a beat that was never sent
-    contact = contact_of(seat, load64(beat + 16))
-    if contact is NULL:
-        if beat[5] == ANSWER:
-            return NOT_FOR_US
-        write_beat(beat, ANSWER, seat, load64(beat + 16), now, sent, 0)
-        send(table, fd, beat, source, length)
-        return ANSWERED
-    if contact.cut:
-        return NOT_FOR_US
-    if sent <= contact.latest:
-        return STALE
-    contact.latest = sent
-    if echo:
-        contact.known = max(contact.known, min(now, <int64_t>echo + seat.period))
-        contact.late = seat.late
-        if load64(beat + 48):
-            contact.lease, contact.leased = load64(beat + 48), <int64_t>echo
-    return TAKEN

@@ -1,0 +1,88 @@
+"""The table of the heartbeats: what the endpoints of a process and the thread share, under its mutex."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    ctypedef struct pthread_mutex_t:
+        pass
+
+cdef extern from "<sys/socket.h>" nogil:
+    ctypedef unsigned int socklen_t
+    struct sockaddr_storage:
+        unsigned short ss_family
+
+cdef enum:
+    SOCKETS_MAX = 4
+    ENDPOINTS_MAX = 256
+    LONG = 500000000            # ns: what has been dispatched for so long is reported
+
+cdef enum:                      # what is counted
+    SENT
+    UNSENT
+    TAKEN
+    ANSWERED
+    WRONG_SIZE
+    WRONG_HEADER
+    NOT_FOR_US
+    STALE
+    REASONS
+
+
+cdef struct Contact:            # a member that is beaten to
+    uint64_t incarnation
+    sockaddr_storage address
+    socklen_t length            # 0: it takes no datagrams
+    bint blocked                # its socket was full
+    bint cut                    # cut off on purpose: no beats go there, and none count
+    bint unleased               # it learns of no death for certain, and so needs no lease
+    uint64_t latest             # what its latest beat gave as `sent`
+    int64_t known               # contact in both directions was known then; 0 for never
+    int64_t since               # when it was first to be beaten to
+    int64_t late                # the slot's `late` at the time `known`, or `since`
+    int64_t granted             # when it got its last lease; 0 for never
+    uint64_t lease              # key of the last lease that it gave
+    int64_t leased              # the echo that came with that
+
+cdef struct EndpointSlot:       # a stack that beats
+    uint64_t group
+    uint64_t incarnation
+    int64_t period
+    uint64_t lease              # what its beats grant, or 0
+    int64_t window              # how old contact may be for that, ns
+    int64_t due                 # when all are beaten to again
+    int64_t wake                # when that is, or when those are tried again whose sockets were full
+    int64_t late                # how late the thread was for the beats so far, in all
+    int tries
+    Contact* contacts
+    int count
+
+cdef struct Table:
+    pthread_mutex_t mutex
+    pthread_t thread
+    int owner                   # the process that made it
+    bint running
+    bint stopping
+    int wakeup                  # an eventfd that wakes the thread
+    int fds[SOCKETS_MAX]
+    unsigned short families[SOCKETS_MAX]
+    int fd_count
+    EndpointSlot slots[ENDPOINTS_MAX]
+    int slot_count
+    uint64_t rng
+    uint64_t counts[REASONS]
+    const bint* busy            # whether packets are being dispatched; NULL: not watched
+    const int64_t* began        # since when
+    int64_t told                # the `began` that was told of last
+    int64_t look_at             # when to look what runs, although no beat is due then; 0: with the beats
+    int long_wakeup             # an eventfd that is written to for what runs for long
+
+
+# The caller of these holds the mutex of the table.
+
+cdef EndpointSlot* slot_of(Table* table, uint64_t incarnation) noexcept nogil
+cdef Contact* contact_of(EndpointSlot* slot, uint64_t incarnation) noexcept nogil
+cdef EndpointSlot* take_slot(Table* table, uint64_t me, uint64_t group) noexcept nogil
+cdef bint place(Table* table, uint64_t me, uint64_t group, int64_t period, Contact** given,
+                int count, uint64_t lease, int64_t window) noexcept nogil
+cdef int64_t lateness(EndpointSlot* slot, int64_t now) noexcept nogil

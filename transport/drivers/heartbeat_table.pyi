@@ -1,0 +1,1 @@
+"""The table of the heartbeats; C alone uses it."""
