@@ -14,8 +14,10 @@ from orcalike.errors import GroupClosed, OrcalikeError, StackError
 from orcalike.launch_protocol.environment import find_seed
 from orcalike.runtime.assemble import follow_declarations, make_runtime
 from orcalike.runtime.codes import Code
-from orcalike.runtime.dispatch import Runtime, refuse_inside
+from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.evidence import record_states
 from orcalike.runtime.receipts import NO_STABLE
+from orcalike.runtime.replica import refuse_inside
 from orcalike.session import failpoints
 from orcalike.session.group_calls import Drop, Find, Rejoin, Reset, Share, Whole
 from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of
@@ -66,14 +68,15 @@ class Group:
 
     def __init__(self, options: JoinOptions) -> None:
         self._session = Session(options, self._make_runtime, Runtime)
-        self._runtime.driver = self._session.pump
+        self._session.bar = self._runtime.bar
+        self._runtime.sender.driver = self._session.pump
         self._session.cast_ended = self._cast_ended
         if options.failpoints:
             failpoints.install(
                 options.failpoints,
                 self._session.stack,
                 self._session.pump,
-                self._runtime.history,
+                self._runtime.sender.history,
             )
         self._forget = follow_declarations(self._runtime, self._session.pump.call)
         self._own_calls = OwnCalls(self._runtime, self._session)
@@ -102,7 +105,7 @@ class Group:
 
     def _cast_ended(self, ranks: set[int]) -> None:
         try:
-            self._runtime.invoke_group(Code.ENDED, tuple(sorted(ranks)), "the end of a rank")
+            self._runtime.sender.invoke_group(Code.ENDED, tuple(sorted(ranks)), "the end of a rank")
         except OrcalikeError as error:
             _log.info("the group got no report that ranks %s have ended: %s", sorted(ranks), error)
 
@@ -233,7 +236,7 @@ class Group:
 
     async def drain(self) -> None:
         """Wait until this member may invoke more, after WindowFull."""
-        await self._runtime.room()
+        await self._runtime.sender.wait_for_room()
 
     def digest(self) -> tuple[int, str]:
         """How many messages were delivered so far, and a digest chained over all of them (I1).
@@ -259,8 +262,8 @@ class Group:
 
     def _record_states(self) -> None:
         """What the objects are, for the history; nothing is dispatched meanwhile."""
-        if self._runtime.history is not None:
-            self._session.pump.call(lambda now: self._runtime.record_states())
+        if self._runtime.sender.history is not None:
+            self._session.pump.call(lambda now: record_states(self._runtime))
 
     def info(self) -> GroupInfo:
         """The state of the group, as this member knows it (A06)."""
@@ -278,7 +281,7 @@ class Group:
                     address=self.address,
                     me=self.me,
                     view=self.view,
-                    resilience=resilience_of(runtime.effective_degree),
+                    resilience=resilience_of(runtime.degrees.effective),
                     blocked=None if blocked is None else Blocked(*blocked),
                     next_seqno=next_seqno_of(session.stack),
                 )
@@ -314,7 +317,7 @@ class Group:
     def _lower_degrees(self, timeout: float | None) -> None:
         """Say that the members that are there are enough for every degree."""
         self._session.pump.call(lambda now: self._runtime.degrees.lower())
-        self._runtime.invoke_group(Code.AVAILABLE, (), "reset", degree=0).result(timeout)
+        self._runtime.sender.invoke_group(Code.AVAILABLE, (), "reset", degree=0).result(timeout)
 
     @property
     def rejoin(self) -> Rejoin:
@@ -341,7 +344,7 @@ class Group:
         if self._closed:
             return
         try:
-            if orderly and self._runtime.failure is None:
+            if orderly and self._runtime.sender.failure is None:
                 self._own_calls.wait()
         except BaseException:  # a handler's, as of Ctrl-C: the member leaves all the same
             orderly = False
@@ -358,7 +361,7 @@ class Group:
         if self._closed:
             return
         try:
-            if orderly and self._runtime.failure is None:
+            if orderly and self._runtime.sender.failure is None:
                 await self._own_calls.wait_on_loop()
         except BaseException:  # a cancellation, as by Ctrl-C: the member leaves all the same
             orderly = False
@@ -385,7 +388,9 @@ class Group:
     def _abandon(self) -> None:
         """This is a forked child: the group is its parent's."""
         if not self._closed:
-            self._runtime.failure = GroupClosed("a forked child has no group: join in the child")
+            self._runtime.sender.failure = GroupClosed(
+                "a forked child has no group: join in the child"
+            )
             self._let_go()
             self._session.abandon()
 
@@ -394,7 +399,7 @@ class Group:
         for listener in list(self._session.on_view):
             listener(None)
         self._forget()
-        error = self._runtime.failure
+        error = self._runtime.sender.failure
         if not isinstance(error, GroupClosed):
             error = GroupClosed(f"the group {self.name!r} was left")
         self._runtime.let_go(error)

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget
-from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, Unreadable
@@ -16,6 +15,7 @@ from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.object_table import ObjectTable
+from orcalike.runtime.replica import replica_of
 from orcalike.runtime.taking import Taker
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.driver import clock, watch_collections
@@ -97,14 +97,13 @@ def make_runtime(
     if history is not None:
         from orcalike.runtime.history import Recorder  # not at the top: few runs keep one
 
-        runtime.history = Recorder(*history, incarnation, runtime.codec, time)
+        runtime.sender.history = Recorder(*history, incarnation, runtime.sender.codec, time)
     runtime.table = ObjectTable(runtime, strict=strict)
-    runtime.degrees = Degrees(runtime)
     runtime.manager = Manager(runtime, seed)
     if shadow:
         from orcalike.runtime.shadow import Shadow  # not at the top: few programs ask for it
 
-        runtime.shadow = Shadow(runtime.codec)
+        runtime.shadow = Shadow(runtime.sender.codec)
     mode = {"none": APART, "some": SOME, "all": ALL}[digests] if history is None else APART
     runtime.digests = Digests(runtime, mode)
     runtime.look_always = mode == ALL
@@ -114,18 +113,18 @@ def make_runtime(
     watch_collections()
     runtime.events = events
     runtime.long_waits = LongWaits(runtime)
-    runtime.patient = patient
-    runtime.group_degree = degree
-    runtime.available = available
-    runtime.single = single
+    runtime.degrees.patient = patient
+    runtime.degrees.group = degree
+    runtime.degrees.available = available
+    runtime.degrees.single = single
     runtime.start_thread = _start_thread
     return runtime
 
 
 def _codec(runtime: Runtime) -> Codec:
     def reference_of(value: object) -> int | None:
-        replica = runtime.replica_of(value)
-        if replica is None or replica.invoker is not runtime:
+        replica = replica_of(value)
+        if replica is None or replica.invoker is not runtime.sender:
             return None
         number: int = replica.number
         return number

@@ -8,9 +8,12 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from functools import partial
 
+from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ObjectDropped, ReplicaDivergence, TooManyWaiting, Unreadable
 from orcalike.runtime.invariants import check_invariants
+from orcalike.runtime.invocation import annotate, complain
 from orcalike.runtime.raising import own
+from orcalike.runtime.state import set_state, state_of
 from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport refusal
@@ -120,7 +123,7 @@ cdef class Call(Task):
             self.end_waiting()
         if progress == KEPT:            # its thread may set the owner only now
             owe(self)
-            self.runtime.pop_up(self)
+            self.runtime.start_thread(self.popped_up)
             return KEPT
         self.over(result, failure)
         return OVER
@@ -149,8 +152,8 @@ cdef class Call(Task):
                 replica.waiting_bytes += self.size
                 replica.flags |= WAITING
             self.runtime.waiting[self.source, self.ticket] = self
-        if self.runtime.failure is not None:
-            self.fail(self.runtime.failure)     # nothing is left that could wake it
+        if self.runtime.sender.failure is not None:
+            self.fail(self.runtime.sender.failure)     # nothing is left that could wake it
 
     cdef bint finds_room(self) except -1:
         """Whether it may wait; else it is over, at each replica alike.
@@ -166,7 +169,7 @@ cdef class Call(Task):
                 if self.invocation is not None:
                     self.fail(error)
                 elif self.source == self.runtime.incarnation:
-                    self.runtime.complain(self, error)
+                    self.complain(error)
                 return False
         return True
 
@@ -217,7 +220,7 @@ cdef class Call(Task):
             self.function = (<Replica>self.replicas[0]).operations[self.code >> 1]
         if self.raw is not None:
             try:
-                values = self.runtime.codec.decode(self.raw)
+                values = self.runtime.sender.codec.decode(self.raw)
             except Unreadable as error:
                 raise error.of(self.function.title, (<Replica>self.replicas[0]).name) from None
             self.named = values.pop() if self.code & 1 else {}
@@ -235,7 +238,7 @@ cdef class Call(Task):
         cdef Replica replica = self.replicas[0]
         result = failure = before = None
         if (<Operation>self.function).inline is not None:
-            before = self.runtime.start_run()
+            before = self.runtime.budget.start_run(self.runtime.sender.driver)
         replica.owner = slot
         slot[0] = <void*>replica
         try:
@@ -246,7 +249,7 @@ cdef class Call(Task):
             slot[0] = NULL
             replica.owner = NULL
         if before is not None:
-            self.runtime.stop_run(self, before)
+            self.runtime.budget.stop_run(self.runtime.sender.driver, replica, self.function, before)
         self.over(result, failure)
         finish(self)
 
@@ -262,12 +265,12 @@ cdef class Call(Task):
             return result
         if not self.function.undo:
             return self.run_once(True)
-        saved = [(replica, self.runtime.saved(replica)) for replica in self.replicas]
+        saved = [(replica, state_of(self.runtime.sender.codec, replica)) for replica in self.replicas]
         try:
             return self.run_once(False)
         except Exception:
             for replica, state in saved:
-                self.runtime.put_back(replica, state)
+                set_state(self.runtime.sender.codec, replica, state)
             raise
 
     def run_once(self, bint stays):
@@ -288,10 +291,15 @@ cdef class Call(Task):
         look_at_invariants(self, None)
         return result
 
+    def complain(self, error):
+        """It failed, it is of this member's own, and nothing holds the invocation."""
+        annotate(error, self.function, self.replicas[0])
+        complain(self.function, error)
+
     def fail(self, error):
         """It will not run any more: tell the caller, where that is here."""
         if self.invocation is not None:
-            self.runtime.lose(self.invocation, error)
+            self.runtime.sender.lose(self.invocation, error)
             self.invocation = None
 
     cdef int over(self, object result, object error) except -1:
@@ -299,21 +307,21 @@ cdef class Call(Task):
         cdef Replica replica
         if error is not None:
             if is_fault(error) and self.source is not None:
-                self.runtime.diverged(self.function, self.replicas[0] if self.replicas else None,
-                                      error)
+                diverged(self.runtime, self.function,
+                         self.replicas[0] if self.replicas else None, error)
             error = own(error)
         elif self.source is not None and self.source == self.runtime.incarnation:
             error = self.look_at_state()
         if self.source is not None:
             for replica in self.replicas:
                 replica.changed = True
-        if self.runtime.history is not None:
-            self.runtime.history.ran(self, result, error)
+        if self.runtime.sender.history is not None:
+            self.runtime.sender.history.ran(self, result, error)
         if self.invocation is not None:
             if error is not None:
-                self.runtime.annotate(self, error)
+                annotate(error, self.function, self.replicas[0])
             if self.invocation.wanted:
-                self.runtime.receipts.hold_back(
+                self.runtime.sender.receipts.hold_back(
                     self.invocation, 0 if self.waited else self.seqno, result, error)
             elif error is None:
                 self.invocation.succeed(result)
@@ -321,7 +329,7 @@ cdef class Call(Task):
                 self.invocation.fail(error)
             self.invocation = None
         elif error is not None and self.source == self.runtime.incarnation:
-            self.runtime.complain(self, error)
+            self.complain(error)
         return 0
 
     cdef object look_at_state(self):
@@ -338,7 +346,7 @@ cdef class Call(Task):
             replica.owner = slot        # its `snapshot` may call its own operations
             slot[0] = <void*>replica
             try:
-                refused = refusal(self.runtime.codec, replica, self.function)
+                refused = refusal(self.runtime.sender.codec, replica, self.function)
             finally:
                 slot[0] = before
                 replica.owner = NULL

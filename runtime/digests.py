@@ -31,6 +31,7 @@ from orcalike.runtime.audit import values_of
 from orcalike.runtime.call import Call
 from orcalike.runtime.changes import Hook
 from orcalike.runtime.codes import Code, Ran
+from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ReplicaDivergence
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import plain_state
@@ -215,7 +216,7 @@ class Digests:
         if replica is None:
             self._unreported[place] = NONE
             return
-        look = Look(self._runtime.codec, most, place[0])
+        look = Look(self._runtime.sender.codec, most, place[0])
         try:
             # Without the names of attributes: to ask for them makes a dict, which slows the object.
             self._unreported[place] = (
@@ -249,7 +250,7 @@ class Digests:
     def report(self) -> None:
         """Report to the others, in the order, unless the last report is under way still."""
         runtime = self._runtime
-        if self._is_reporting or runtime.failure is not None or runtime.look_at == NEVER:
+        if self._is_reporting or runtime.sender.failure is not None or runtime.look_at == NEVER:
             return
         records = dict(list(self._unreported.items())[:RECORDS_MAX])
         for place in records:
@@ -262,7 +263,7 @@ class Digests:
 
     def _is_apart(self) -> bool:
         """Whether this member has nothing to compare, by its options or because it has failed."""
-        return self._mode == APART or isinstance(self._runtime.failure, ReplicaDivergence)
+        return self._mode == APART or isinstance(self._runtime.sender.failure, ReplicaDivergence)
 
     def _report_apart(self) -> None:
         """Report, once in a view, that the others are not to wait for digests of this member."""
@@ -274,7 +275,7 @@ class Digests:
     def _post(self, mode: int, values: int, packed: bytes) -> bool:
         report = self._runtime.view.number, mode, values, packed
         try:
-            self._runtime.post(Code.DIGESTS, report, "digests of states", 0)
+            self._runtime.sender.post(Code.DIGESTS, report, "digests of states", 0)
         except OrcalikeError as error:
             _log.info("digests of states could not be reported: %s", error)
             return False
@@ -313,7 +314,7 @@ class Digests:
                 reported[member.incarnation] = digest
                 self._judge(place, reported)
         # A report without digests asks for a look: so what was written last is looked at.
-        if (self._always or not packed) and self._runtime.failure is None and dirty:
+        if (self._always or not packed) and self._runtime.sender.failure is None and dirty:
             self.due()
 
     def _leave_out(self, member: Member, mode: int) -> None:
@@ -355,7 +356,7 @@ class Digests:
         if in_part:
             text += " (it is too large for one look, and looked at in parts: it may be older)"
         if self._runtime.incarnation in self._apart:
-            self._runtime.diverged(None, replica, ReplicaDivergence(text))
+            diverged(self._runtime, None, replica, ReplicaDivergence(text))
         else:
             names = " and ".join(map(str, odd))
             _log.error("%s. %s will serve no more; this member goes on", text, names)

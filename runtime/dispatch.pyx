@@ -5,47 +5,48 @@ Object 0 is the group itself; what it does is in `manager`. An invocation of a f
 straight from the receive buffer, on the thread that received it, its arguments decoded into a C
 array; whatever else can be the case makes a `Call` of it (`task`).
 
-The caller's own replica is where its outcome comes from (`caller`).
+This member's own invocations are with its `sender`, which knows where their outcomes are wanted.
 """
 
 import logging
 from collections import OrderedDict
-from hashlib import blake2b
 from random import Random
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
 
-from orcalike.runtime.errors import NestedWrite, ObjectDropped, ReplicaDivergence
-from orcalike.runtime.invocation import complain, name_of
+from orcalike.runtime.divergence import diverged
+from orcalike.runtime.errors import ObjectDropped
+from orcalike.runtime.evidence import note_delivery
+from orcalike.runtime.invocation import annotate, complain
 from orcalike.runtime.raising import forget, own
-from orcalike.runtime.state import plain_state, set_state, state_of
+from orcalike.runtime.state import canonical_state
 from orcalike.transport.drivers.pump import Relieved
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.stacks import check_above
 
 from orcalike.runtime.audit cimport refusal
 from orcalike.runtime.call cimport Call, is_fault
-from orcalike.runtime.caller cimport WINDOW, Caller
+from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.group_clock cimport GroupClock
-from orcalike.runtime.invocation cimport Invocation, refuse_loop
+from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.left cimport Left
 from orcalike.runtime.operation cimport Operation, caught
 from orcalike.runtime.plain cimport get
+from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
     APPLYING,
     DROPPED,
-    FAULTY,
     LOCKED,
     UNDECLARED,
     Replica,
     end,
-    find,
     thread_slot,
 )
+from orcalike.runtime.sender cimport WINDOW, Sender
 from orcalike.runtime.task cimport Task, finish, submit
-from orcalike.runtime.time_budget cimport BATCH_MAX, PAUSED, TimeBudget
+from orcalike.runtime.time_budget cimport BATCH_MAX, TimeBudget
 from orcalike.transport.layers.base cimport NEVER, Layer
 from orcalike.transport.layers.pack cimport Pack
 from orcalike.transport.stack cimport Stack
@@ -63,7 +64,7 @@ cdef enum:
 _log = logging.getLogger("orcalike")
 
 
-cdef class Runtime(Caller):
+cdef class Runtime(Layer):
     """The shared objects of one group, as this member has them."""
 
     name = "the runtime of shared objects"
@@ -71,6 +72,7 @@ cdef class Runtime(Caller):
 
     def __init__(self, Stack stack, codec_of, incarnation):
         super().__init__(stack)
+        self.stack = stack
         self.incarnation = incarnation
         self.replicas = [None]
         self.waiting = {}
@@ -78,7 +80,8 @@ cdef class Runtime(Caller):
         self.credit_told = True
         self.look_at = UINT64_MAX
         self.dirty = OrderedDict()
-        self.codec = codec_of(self)
+        self.degrees = Degrees(self)
+        self.sender = Sender(self, codec_of(self), self.degrees)
         self.budget = TimeBudget()
         self.clock = GroupClock()
         self.attach(stack)
@@ -87,7 +90,9 @@ cdef class Runtime(Caller):
         """Stand on a stack that gives what this needs; raises StackError for any other."""
         check_above(stack.layers, Runtime)
         stack.above = self
-        self.pack = <Pack?>self.below       # what gives PACKED: invocations are marshalled there in place
+        # What is right below gives PACKED: invocations are marshalled there in place.
+        self.sender.stand_on(<Pack?>self.below, Receipts(stack, self)
+                             if stack.focus("STABLE") is not None else None)
         return 0
 
     # Receiving.
@@ -101,7 +106,7 @@ cdef class Runtime(Caller):
         self.message = message
         self.dispatched += 1
         if self.chain is not None and (stop - p < 2 or p[0] != 0 or p[1] != DIGESTS << 1):
-            self.note(message)
+            note_delivery(self, message)
         if message.index == 0:
             self.start_batch()
             self.core.again(self)
@@ -121,23 +126,12 @@ cdef class Runtime(Caller):
         else:
             replica = <Replica>self.replicas[number]
             if replica is None:
-                self.to_dropped(message)
+                self.sender.lose(self.taken(message),
+                                 ObjectDropped("the object was ended with group.drop"))
             else:
                 self.apply(replica, message, p, stop, code)
         if message.source < 0 and message.index + 1 == message.count:
-            self.manager.left_already(self.sender(message.source))
-
-    cdef int note(self, Message message) except -1:
-        """Keep evidence of a delivery (I1): the digest over all of them, and the history."""
-        if self.look_always:
-            self.digests.due()
-        sender = self.sender(message.source)
-        self.chain = chained(self.chain, message, sender.incarnation)
-        if self.history is not None:
-            self.history.delivered(self.view, (message.seqno, message.index), sender,
-                                   message.ticket, message.body, self.replicas,
-                                   self.table.names, self.chain)
-        return 0
+            self.manager.left_already(self.member_at(message.source))
 
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
                    const unsigned char* stop, unsigned int code) except -1:
@@ -174,7 +168,7 @@ cdef class Runtime(Caller):
             self.written(replica)
         replica.ran |= bit_of(code >> 1)
         if self.budget.timed_until:
-            self.budget.start_timing(self.driver)
+            self.budget.start_timing(self.sender.driver)
         slot = thread_slot()
         replica.flags = LOCKED | APPLYING
         replica.owner = slot
@@ -183,7 +177,7 @@ cdef class Runtime(Caller):
         for i in range(1, count):
             Py_DECREF(<object>argv[i])
         if mine and result is not NULL:
-            refused = refusal(self.codec, replica, operation)
+            refused = refusal(self.sender.codec, replica, operation)
         if not replica.flags & APPLYING:
             return self.come_back(<Call>replica.task, replica, operation, result)
         end(replica)
@@ -192,7 +186,7 @@ cdef class Runtime(Caller):
         else:
             Py_DECREF(<object>result)
         if self.budget.timed_until:
-            self.stop_timing(replica, code)
+            self.budget.stop_timing(self.sender.driver, replica, code)
         if replica.flags:
             self.let_through(replica)
         return 0
@@ -202,7 +196,7 @@ cdef class Runtime(Caller):
         cdef Task task = Task()
         task.placed = task.applied = True
         self.submitted = task
-        self.release(replica)
+        self.sender.release(replica)
         if task.relieved:
             raise Relieved
         self.submitted = None
@@ -214,12 +208,13 @@ cdef class Runtime(Caller):
 
         `error` is what the caller is to have although there is a result.
         """
-        cdef void* issued = NULL
+        cdef void** place
+        cdef void* issued
         cdef object value = None
         if result is NULL:
             error = caught()
             if is_fault(error):
-                self.diverged(operation, replica, error)
+                diverged(self, operation, replica, error)
         else:
             value = <object>result
             Py_DECREF(value)
@@ -228,34 +223,27 @@ cdef class Runtime(Caller):
             return 0
         if error is not None:
             error = own(error)
-        issued = self.issued[message.ticket & (WINDOW - 1)]
+        place = &self.sender.issued[message.ticket & (WINDOW - 1)]
+        issued = place[0]
         if issued is NULL:
             if error is not None:
                 annotate(error, operation, replica)
                 complain(operation, error)
             return 0
-        self.issued[message.ticket & (WINDOW - 1)] = NULL
+        place[0] = NULL
         if error is not None:
             annotate(error, operation, replica)
         if (<Invocation>issued).wanted:
-            self.receipts.hold_back(<Invocation>issued, message.seqno, value, error)
+            self.sender.receipts.hold_back(<Invocation>issued, message.seqno, value, error)
         elif error is None:
             (<Invocation>issued).succeed(value)
         else:
             (<Invocation>issued).fail(error)
         return 0
 
-    cdef Invocation issued_by(self, Message message):
-        """This member's own invocation that a message carries, where somebody holds it."""
-        cdef void* issued = self.issued[message.ticket & (WINDOW - 1)]
-        return None if issued is NULL or message.source != self.place else <Invocation>issued
-
     cdef Invocation taken(self, Message message):
-        """The same, which is the caller's to complete from here on."""
-        cdef Invocation invocation = self.issued_by(message)
-        if invocation is not None:
-            self.issued[message.ticket & (WINDOW - 1)] = NULL
-        return invocation
+        """This member's own invocation that a message carries: the caller's to complete from here on."""
+        return self.sender.take(message.ticket) if message.source == self.place else None
 
     cdef int apply_slowly(self, Replica replica, Message message, unsigned int code,
                           bytes raw) except -1:
@@ -264,10 +252,10 @@ cdef class Runtime(Caller):
         if replica.operations is not None and code >> 1 >= <unsigned int>len(replica.operations):
             return self.stranger(message, f"{replica.name!r} has no operation {code >> 1}")
         if replica.flags & DROPPED:
-            self.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
+            self.sender.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
             return 0
         call = Call(self, None, code, raw)
-        call.of(self.sender(message.source), message.ticket, invocation)
+        call.of(self.member_at(message.source), message.ticket, invocation)
         call.departed = message.source < 0
         call.at(message.seqno, message.index, message.stamp)
         call.replicas = [replica]
@@ -277,10 +265,10 @@ cdef class Runtime(Caller):
             self.written(replica)
         replica.ran |= bit_of(code >> 1)
         if self.budget.timed_until:
-            self.budget.start_timing(self.driver)
+            self.budget.start_timing(self.sender.driver)
         self.submit_dispatched(call)
         if self.budget.timed_until:
-            self.stop_timing(replica, code)
+            self.budget.stop_timing(self.sender.driver, replica, code)
         return 0
 
     cdef int submit_dispatched(self, Task task) except -1:
@@ -297,36 +285,23 @@ cdef class Runtime(Caller):
         task.replicas = replicas
         self.submit_dispatched(task)
 
-    def to_dropped(self, Message message):
-        """An invocation of an object that was ended before."""
-        self.lose(self.taken(message), ObjectDropped("the object was ended with group.drop"))
-
     cdef int stranger(self, Message message, str why) except -1:
         """Only what is registered runs (D18)."""
         cdef Invocation invocation = self.taken(message)
-        who = self.sender(message.source)
-        text = f"an invocation of {who} was dropped: {why}"
+        text = f"an invocation of {self.member_at(message.source)} was dropped: {why}"
         _log.error("%s", text)
-        self.lose(invocation, ProtocolError(text))
+        self.sender.lose(invocation, ProtocolError(text))
         return 0
-
-    cpdef lose(self, Invocation invocation, error):
-        """An invocation of this member's own, if it is any, ends without having run here."""
-        if invocation is None:
-            return
-        if self.history is not None:
-            self.history.lost(invocation, error)
-        invocation.fail(error)
 
     # The bound on handlers.
 
     cpdef proceed(self):
         """The packets of this input have been dispatched: how long did it take?"""
-        cdef int64_t now = self.driver.clock()
-        if self.history is not None:
-            self.history.flush()
-        if self.room_waitable is not None or self.room_futures:
-            self.tell_room()
+        cdef int64_t now = self.sender.driver.clock()
+        if self.sender.history is not None:
+            self.sender.history.flush()
+        if self.sender.room.waitable is not None or self.sender.room.futures:
+            self.sender.room.tell()
         if self.least != self.least_told:
             self.least_told = self.least
             self.below.degree(self.least)
@@ -340,36 +315,22 @@ cdef class Runtime(Caller):
 
     cdef int start_batch(self) except -1:
         """The first message of a packet has come."""
-        cdef int64_t now = self.driver.clock()
+        cdef int64_t now = self.sender.driver.clock()
         if self.budget.in_batch and now - self.budget.batch_began >= BATCH_MAX:
             self.slow_batch(now, self.dispatched == self.budget.batch_first + 1)
         self.clock.note(self.message.stamp, now)
-        self.budget.begin(self.driver, now, self.dispatched)
-        if self.receipts is not None:
-            self.receipts.note(self.message.seqno)
+        self.budget.begin(self.sender.driver, now, self.dispatched)
+        if self.sender.receipts is not None:
+            self.sender.receipts.note(self.message.seqno)
         if self.message.stamp >= self.look_at:
             self.digests.due()
-            self.budget.batch_began = self.driver.clock()   # a look is no operation's fault
+            self.budget.batch_began = self.sender.driver.clock()   # a look is no operation's fault
         return 0
 
     cdef int slow_batch(self, int64_t now, bint alone) except -1:
-        """A packet took too long on the wall clock; `alone`: it had one message."""
-        cdef int64_t took = self.budget.check(self.driver, now, alone)
-        cdef Replica replica
-        if took:
-            replica = self.replicas[self.recent] if self.recent < len(self.replicas) else None
-            if replica is not None and replica.operations is not None:
-                self.budget.accounts.exceeded(replica, replica.operations[self.recent_code >> 1], took)
-        return 0
-
-    cdef int stop_timing(self, Replica replica, unsigned int code) except -1:
-        """Report an operation that took longer than it may."""
-        cdef int64_t took = self.budget.stop_timing(self.driver)
-        if took and replica.operations is not None:
-            self.budget.accounts.exceeded(replica, replica.operations[code >> 1], took)
-        if self.driver.clock() > self.budget.timed_until:
-            self.budget.timed_until = 0
-        return 0
+        """A packet took too long; `alone`: it had one message."""
+        cdef Replica replica = self.replicas[self.recent] if self.recent < len(self.replicas) else None
+        return self.budget.check(self.sender.driver, now, alone, replica, self.recent_code)
 
     # Digests of states.
 
@@ -395,17 +356,6 @@ cdef class Runtime(Caller):
         self.deadline = NEVER
         self.digests.expire()
 
-    def start_run(self):
-        """What a pop-up thread notes before it runs an operation that was inline once."""
-        return self.driver.clock(), self.driver.worked()
-
-    def stop_run(self, Call call, before):
-        """Such a run is over; after enough of them within the bound it is inline again."""
-        began, worked = before
-        within = (self.driver.worked() - worked < BATCH_MAX
-                  and self.driver.clock() - began < PAUSED)
-        self.budget.accounts.ran(call.replicas[0], call.function, within)
-
     cdef int come_back(self, Call call, Replica replica, Operation operation,
                        PyObject* result) except -1:
         """An operation is over in whose midst another thread took this one's place in the core."""
@@ -417,85 +367,37 @@ cdef class Runtime(Caller):
         replica.owner = NULL
         call.over(value, error)
         finish(call)
-        self.budget.accounts.exceeded(replica, operation, self.driver.clock() - call.began)
+        self.budget.accounts.exceeded(replica, operation, self.sender.driver.clock() - call.began)
         raise Relieved
 
     # What tasks ask for.
 
-    cdef int queue_full(self, object replica) except -1:
+    def queue_full(self, Replica replica):
         """A lock queue is at its bound: no more is taken for applied, and so the senders wait.
 
         What holds the object up is an operation in a thread of its own, which waits for nothing; so
         the queue gets shorter whatever the others do. An object without a class is another matter.
         """
-        if (<Replica>replica).flags & UNDECLARED:
+        if replica.flags & UNDECLARED:
             self.table.give_up(replica)
-            return 0
+            return
         self.full_queues += 1
         self.proceed_with(self)
-        return 0
 
-    cdef int queue_has_room(self, object replica) except -1:
+    def queue_has_room(self, Replica replica):
         """It has become half as long."""
-        if not (<Replica>replica).flags & UNDECLARED:
+        if not replica.flags & UNDECLARED:
             self.full_queues -= 1
             self.proceed_with(self)
-        return 0
-
-    def pop_up(self, Call call):
-        """Run a call, which holds the mutex of its object, in a thread of its own."""
-        self.start_thread(call.popped_up)
-
-    def saved(self, Replica replica):
-        """The object's state, encoded."""
-        return state_of(self.codec, replica)
 
     def digest_of(self, Replica replica):
         """The object's state, encoded in one way only."""
-        return self.codec.encode_canonical(plain_state(replica), replica.name)
-
-    def put_back(self, Replica replica, state):
-        """Make the object's state what `saved` gave."""
-        set_state(self.codec, replica, state)
-
-    def complain(self, Call call, error):
-        """A call of this member's own failed, and nobody holds the invocation."""
-        self.annotate(call, error)
-        complain(call.function, error)
-
-    def annotate(self, Call call, error):
-        """Note on an exception where it was raised."""
-        annotate(error, call.function, call.replicas[0])
-
-    def diverged(self, operation, object where, error):
-        """A fault of this replica alone, not a result: it stops serving (H10).
-
-        `where` is the replica that met it, where it was one; the others may differ through it too.
-        """
-        cdef Replica replica
-        if self.failure is not None and not self.barred:
-            return
-        if isinstance(error, ReplicaDivergence):
-            why = str(error)
-        else:
-            place = "" if where is None else f" of {where.name!r}"
-            why = (f"{name_of(operation)}{place} ended with {error!r} here, which is no result but "
-                   "a fault of this process")
-        failure = ReplicaDivergence(
-            f"{why}. Its objects may differ from the other members', and serve no more: mend that, "
-            "and join again, which gives it the group's state")
-        _log.critical("%s", failure)
-        for replica in self.replicas:
-            if replica is not None:
-                replica.flags |= FAULTY
-        self.donor.fail(failure)
-        self.failure, self.barred = failure, False
-        self.events.failed(failure)
+        return canonical_state(self.sender.codec, replica)
 
     def fail_all(self, error):
         """Nothing that is under way will have an outcome any more: `error` ends it, and all calls."""
-        if self.failure is None or self.barred:
-            self.failure = error
+        if self.sender.failure is None or self.barred:
+            self.sender.failure = error
             self.barred = False
         self.end_calls(error)
         self.waiting.clear()
@@ -514,23 +416,17 @@ cdef class Runtime(Caller):
 
         What was sent may be ordered yet.
         """
-        if self.failure is None or self.barred:
-            self.failure = error
+        if self.sender.failure is None or self.barred:
+            self.sender.failure = error
             self.barred = True
             self.end_calls(error)
 
     cdef int end_calls(self, object error) except -1:
-        cdef Py_ssize_t i
-        cdef void* issued
-        for i in range(WINDOW):
-            issued = self.issued[i]
-            if issued is not NULL:
-                self.issued[i] = NULL
-                self.lose(<Invocation>issued, error)
+        self.sender.lose_all(error)
         self.manager.fail_all(error)
-        if self.receipts is not None:
-            self.receipts.fail_all(error)
-        self.tell_room()
+        if self.sender.receipts is not None:
+            self.sender.receipts.fail_all(error)
+        self.sender.room.tell()
         for call in list(self.waiting.values()):
             (<Call>call).fail(error)
         return 0
@@ -545,7 +441,6 @@ cdef class Runtime(Caller):
         """
         self.core.forget_todo()         # the old stack may have been about to go on with this one
         self.core = self.stack = stack
-        self.attach_receipts()
         self.incarnation = stack.me.incarnation
         self.view = self.message = None
         self.place = -1
@@ -566,24 +461,24 @@ cdef class Runtime(Caller):
         before = self.view
         if self.barred:
             self.barred = False
-            self.failure = None
-            if self.receipts is not None:
-                self.core.again(self.receipts)
+            self.sender.failure = None
+            if self.sender.receipts is not None:
+                self.core.again(self.sender.receipts)
         self.view = view
         self.clock.ahead_is_old = True      # another member may order
         self.place = view.place(self.incarnation)
-        if self.history is not None:
-            self.history.viewed(view, self.place,
-                                None if self.message is None else self.message.seqno)
+        if self.sender.history is not None:
+            self.sender.history.viewed(view, self.place,
+                                       None if self.message is None else self.message.seqno)
         self.manager.view_changed(before, view)
-        if self.receipts is not None:
-            self.receipts.viewed(view)
+        if self.sender.receipts is not None:
+            self.sender.receipts.viewed(view)
         if self.digests is not None:
             self.digests.begin()
         self.events.viewed(view)
 
     cpdef up_stable(self, object matrix):
-        self.receipts.up_stable(matrix)
+        self.sender.receipts.up_stable(matrix)
 
     cpdef up_problem(self, object member, str why):
         self.events.suspected(member, why)
@@ -595,8 +490,8 @@ cdef class Runtime(Caller):
         self.events.reset_failed(why)
 
     cpdef up_exit(self, str why):
-        if self.history is not None:
-            self.history.exited(why)
+        if self.sender.history is not None:
+            self.sender.history.exited(why)
         self.events.exited(why)
 
     cpdef up_join_failed(self, str why):
@@ -620,25 +515,54 @@ cdef class Runtime(Caller):
     cpdef up_end_state(self):
         self.taker.end()
 
+    # What a session asks of whatever stands on its stack.
+
+    @property
+    def group_degree(self):
+        """The degree of what has none of its own."""
+        return self.degrees.group
+
+    @property
+    def available(self):
+        """Whether a degree counts as far as the view has members for it."""
+        return self.degrees.available
+
+    @property
+    def notice(self):
+        """What the next call raises, once."""
+        return self.sender.notice
+
+    @notice.setter
+    def notice(self, error):
+        self.sender.notice = error
+
+    def too_few(self):
+        """Why writes of a degree in use wait for more members; None if none has to."""
+        return self.degrees.too_few()
+
+    def say_too_few(self, int degree):
+        """What a degree takes, and what the view has."""
+        return self.degrees.say_too_few(degree)
+
     # For what is written in Python.
+
+    def set_least(self, int least):
+        """R has changed; the stack is told when the upcalls have returned."""
+        self.least = least
+        self.core.again(self)
+
+    def proceed_with(self, layer):
+        """Have a layer, or what belongs to this one, go on; from any thread."""
+        self.core.again(layer)
+        self.sender.driver.kick()
 
     def more_state(self):
         """A piece of state that a joiner waits for may be there now."""
         self.proceed_with(self.stack.focus("XFER"))
 
-    def record_states(self):
-        """Put the digest of each object's state into the history."""
-        for replica in self.replicas:
-            if replica is not None:
-                self.history.state(replica, self.digest_of)
-
-    def sender(self, int place):
+    def member_at(self, int place):
         """The member at a place, or one that left, whose packet comes after the view without it."""
         return self.view.members[place] if place >= 0 else self.core.departed[-2 - place]
-
-    def replica_of(self, object):
-        """The replica of a shared object; None for any other object."""
-        return find(<PyObject*>object)
 
     def place_of(self):
         """(seqno, index, stamp) of the message that is dispatched now."""
@@ -646,27 +570,9 @@ cdef class Runtime(Caller):
             return 0, 0, self.manager.stamp
         return self.message.seqno, self.message.index, self.message.stamp
 
-    def now_place(self):
-        """(replica, seqno, index, stamp) of the operation that this thread runs; None outside.
-
-        The seqno of a read is -1, and its stamp is the group's clock.
-        """
-        cdef void** slot = thread_slot()
-        cdef Replica replica
-        cdef Task task
-        if slot[0] is NULL:
-            return None
-        replica = <Replica>slot[0]
-        task = replica.task
-        if task is not None and not (isinstance(task, Call) and (<Call>task).source is None):
-            return replica, task.seqno, task.index, task.stamp
-        if task is None and replica.flags & APPLYING:
-            return (replica, *self.place_of())
-        return replica, -1, 0, self.group_clock()
-
     cpdef uint64_t group_clock(self) except? 0:
         """The sequencer's clock in this moment, as far as it is known here."""
-        return self.clock.read(self.place_of()[2], self.driver.clock())
+        return self.clock.read(self.place_of()[2], self.sender.driver.clock())
 
     def dice_of_reads(self):
         """A generator for the reads of this process, from the group's seed."""
@@ -684,58 +590,7 @@ cdef class Runtime(Caller):
         """This member, with its rank where it is in a view."""
         return self.view.members[self.place] if self.place >= 0 else self.stack.me
 
-    def call_now(self):
-        """Of the operation that this thread runs: (its caller, seqno, index).
-
-        The caller is None in a hook; seqno and index are None in a read of this process.
-        """
-        cdef Replica replica = <Replica>thread_slot()[0]
-        cdef Task task = replica.task
-        if task is not None:
-            if task.changes_nothing:
-                return self.me, None, None
-            return (<Call>task).sender, task.seqno, task.index
-        if replica.flags & APPLYING:
-            return self.sender(self.message.source), self.message.seqno, self.message.index
-        return self.me, None, None
-
 
 cdef inline uint64_t bit_of(unsigned int operation) noexcept:
     """The bit in `Replica.ran` that stands for an operation."""
     return <uint64_t>1 << (operation if operation < OTHER_BIT else OTHER_BIT)
-
-
-cdef bytes chained(bytes chain, Message message, object incarnation):
-    """A digest over all deliveries so far, which is the same at every member (I1)."""
-    place = f"{message.seqno} {message.index} {incarnation} {message.ticket} ".encode()
-    return blake2b(chain + place + message.body, digest_size=16).digest()
-
-
-cdef int annotate(object error, object operation, object replica) except -1:
-    if hasattr(error, "add_note"):
-        name = name_of(operation)
-        where = "" if replica is None else f" of {replica.name!r}"
-        error.add_note(f"in {name}{where}")
-    return 0
-
-
-def runs_here(Replica replica):
-    """Whether this thread runs an operation of the replica."""
-    return replica.owner is thread_slot()
-
-
-def replica_of(object):
-    """The replica of a shared object; None for any other object."""
-    return find(<PyObject*>object)
-
-
-def refuse_inside(what):
-    """Raise NestedWrite where this thread runs an operation."""
-    if thread_slot()[0] is not NULL:
-        raise NestedWrite(f"{what} was used inside an operation")
-
-
-def refuse_to_wait(what):
-    """Raise where this thread may not wait: in an operation, or on a running event loop."""
-    refuse_inside(what)
-    refuse_loop(what)

@@ -317,7 +317,7 @@ class Donor:
 
     def encode(self, value: object, name: str = "the state of the group") -> bytes:
         """One value as it travels."""
-        encoded: bytes = self.runtime.codec.encode_value(value, name)
+        encoded: bytes = self.runtime.sender.codec.encode_value(value, name)
         return encoded
 
     def parts_of_head(self) -> Iterator[Part]:
@@ -390,7 +390,7 @@ class Donor:
             state = plain_state(replica)
         except Exception as error:
             raise NotSerializable(f"{what(name)}: its snapshot raised {error!r}") from error
-        encoder = Encoder(self.runtime.codec, state, what(name), self.piece_max - PART.size)
+        encoder = Encoder(self.runtime.sender.codec, state, what(name), self.piece_max - PART.size)
         while (piece := encoder.next_piece()) is not None:
             yield STATE, number, piece
         for call in calls:
@@ -411,7 +411,7 @@ class Donor:
         if isinstance(task, Change):
             return (place, *task.pack(), None)
         assert isinstance(task, Call)
-        encode, function = self.runtime.codec.encode, task.function
+        encode, function = self.runtime.sender.codec.encode, task.function
         whose = (task.sender, task.ticket, task.departed, task.size)
         if isinstance(function, Atomic):
             info = function.info

@@ -4,7 +4,6 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.driver cimport Waitable
-from orcalike.transport.layers.base cimport Layer
 
 cdef enum:
     GRACE = 1000000000              # ns that the answer to a withdrawal is waited for, at the least
@@ -44,8 +43,9 @@ cdef class InvocationCoroutine:
 cdef InvocationCoroutine coroutine_of(Invocation invocation, object seconds)
 
 
-cdef class Invoker(Layer):
-    """What carries invocations out; `dispatch.Runtime` is one."""
+cdef class Invoker:
+    """What carries invocations out: a member's `sender.Sender`, or `left.Left` in its place."""
+    cdef readonly uint64_t reads_slow   # reads that could not run at once
     cdef public bint watching       # coroutines that wait long will be noticed
     cdef int watch(self, object loop) except -1
     cdef int forget(self, Invocation invocation) noexcept

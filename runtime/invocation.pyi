@@ -6,7 +6,6 @@ from typing import Any, Generic, TypeVar, final
 from orcalike.runtime.durations import Duration
 from orcalike.runtime.errors import InvocationTimeout
 from orcalike.transport.drivers.driver import Waitable
-from orcalike.transport.layers.base import Layer
 
 _R_co = TypeVar("_R_co", covariant=True)
 
@@ -42,12 +41,32 @@ class InvocationCoroutine(Coroutine[Any, Any, _R_co]):
     def close(self) -> None: ...
     def __await__(self) -> Generator[Any, None, _R_co]: ...
 
-class Invoker(Layer):
-    """What carries invocations out; `dispatch.Runtime` is one."""
+class Invoker:
+    """What carries invocations out: a member's `Sender`, or `Left` in its place."""
 
+    watching: bool
+    @property
+    def reads_slow(self) -> int: ...
     def withdraw(self, invocation: Invocation[Any], why: str) -> bool: ...
+    def invoke_atomic(
+        self,
+        atomic: object,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        wanted: int = 0,
+    ) -> Invocation[Any]: ...
+    def call_atomic(
+        self,
+        atomic: object,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        timeout: float | None,
+        wanted: int = 0,
+    ) -> Any: ...
+    async def wait_for_room(self) -> None: ...
 
 def allow_blocking(loop: Any) -> None: ...
+def annotate(error: BaseException, operation: object, replica: Any) -> None: ...
 def complain(operation: object, error: BaseException) -> None: ...
 def name_of(operation: object) -> str: ...
 def title_of(invocation: Invocation[Any]) -> str: ...

@@ -20,7 +20,7 @@ from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled, Invocat
 from orcalike.runtime.raising import fresh
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Waitable
-from orcalike.transport.layers.base cimport NEVER, Layer
+from orcalike.transport.layers.base cimport NEVER
 
 _log = logging.getLogger("orcalike")
 cdef object get_running_loop = None     # asyncio's, as soon as it is there
@@ -299,6 +299,14 @@ def resolve(future):
         future.set_result(None)
 
 
+def annotate(error, operation, replica):
+    """Note on an exception where it was raised."""
+    if hasattr(error, "add_note"):
+        name = name_of(operation)
+        where = "" if replica is None else f" of {replica.name!r}"
+        error.add_note(f"in {name}{where}")
+
+
 def complain(operation, error):
     """Log a failure that was not asked for."""
     if not isinstance(error, InvocationCancelled):
@@ -362,7 +370,7 @@ cdef int64_t nanoseconds(object seconds) except -1:
     return <int64_t>min(seconds_of(seconds) * 1e9, 9e18)
 
 
-cdef class Invoker(Layer):
+cdef class Invoker:
     """What carries invocations out; this one knows none."""
 
     cdef int watch(self, object loop) except -1:
@@ -419,3 +427,14 @@ cdef class Invoker(Layer):
     cpdef bint withdraw(self, Invocation invocation, str why):
         """Ask, in the order, that `invocation` shall not run any more."""
         return False
+
+    def invoke_atomic(self, atomic, args, named, wanted=0):
+        """Invoke an atomic function; returns the invocation."""
+        raise RuntimeError("no runtime")
+
+    def call_atomic(self, atomic, args, named, timeout, wanted=0):
+        """Invoke an atomic function, and wait for the outcome; `timeout` in seconds."""
+        raise RuntimeError("no runtime")
+
+    async def wait_for_room(self):
+        """Wait until this member may invoke more."""

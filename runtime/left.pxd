@@ -3,7 +3,6 @@
 from libc.stdint cimport uint64_t
 
 from orcalike.runtime.invocation cimport Invocation, Invoker
-from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport Replica
 
 
@@ -16,7 +15,3 @@ cdef class Left(Invoker):
     cdef readonly uint64_t stamp    # the group's clock when it was left
 
     cdef int refuse(self, Replica replica) except -1
-
-
-cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
-                         dict named) except -1

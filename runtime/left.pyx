@@ -4,27 +4,23 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from orcalike.runtime.errors import ObjectDropped
-from orcalike.runtime.raising import fresh, own
+from orcalike.runtime.raising import fresh
 
 from orcalike.runtime.invocation cimport Invocation, Invoker
-from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.local_reads cimport given_of, named_of, read_last_state
 from orcalike.runtime.replica cimport DROPPED, FAULTY, Replica
-
-cdef extern from "Python.h":
-    Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
-    PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t) noexcept
 
 
 cdef class Left(Invoker):
     """Answers for the objects of a group that was left: they show their last state, and calls raise.
 
-    It is in the runtime's place, which an object that the program keeps does not keep, nor its
+    It is in the sender's place, which an object that the program keeps does not keep, nor its
     member.
     """
 
     def __init__(self, error, runtime):
         self.error = error              # GroupClosed
-        self.fault = runtime.failure
+        self.fault = runtime.sender.failure
         self.dice, self.seed = runtime.dice_of_reads(), runtime.seed
         self.me, self.stamp = runtime.me, runtime.group_clock()
 
@@ -45,17 +41,14 @@ cdef class Left(Invoker):
         cdef Invocation invocation = Invocation.__new__(Invocation)
         if (<Replica>replica).flags & (DROPPED | FAULTY):
             self.refuse(<Replica>replica)
-        given = tuple([<object>args[i] for i in range(1, count)])
-        named = {}
-        for i in range(PyTuple_GET_SIZE(names) if names is not NULL else 0):
-            named[<object>PyTuple_GET_ITEM(names, i)] = <object>args[count + i]
         invocation.operation = operation
         invocation.replica = replica
-        read_last_state(invocation, operation, <object>args[0], given, named)
+        read_last_state(invocation, operation, <object>args[0], given_of(args, count),
+                        named_of(args, count, names))
         return invocation
 
     def dice_of_reads(self):
-        """As of a runtime."""
+        """As of a sender."""
         return self.dice
 
     cdef int refuse(self, Replica replica) except -1:
@@ -66,23 +59,13 @@ cdef class Left(Invoker):
         raise fresh(self.error)
 
     def invoke_atomic(self, atomic, args, named, wanted=0):
-        """As of a runtime; it raises."""
+        """As of a sender; it raises."""
         raise fresh(self.error)
 
     def call_atomic(self, atomic, args, named, timeout, wanted=0):
-        """As of a runtime; it raises."""
+        """As of a sender; it raises."""
         raise fresh(self.error)
 
-    async def room(self):
-        """As of a runtime; it raises."""
+    async def wait_for_room(self):
+        """As of a sender; it raises."""
         raise fresh(self.error)
-
-
-cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
-                         dict named) except -1:
-    """A read after the group was left: the object shows its last state."""
-    try:
-        invocation.succeed(operation.function(target, *given, **named))
-    except Exception as error:
-        invocation.fail(own(error))
-    return 0

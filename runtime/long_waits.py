@@ -78,7 +78,7 @@ class LongWaits:
 
     def log_full(self) -> None:
         """A thread has waited for 10 s until it may send more."""
-        why = self._runtime.events.why_stuck() or self._runtime.too_few()
+        why = self._runtime.events.why_stuck() or self._runtime.degrees.too_few()
         why = why or "what was sent before is not ordered yet"
         _log.warning("a call waits for room to be sent: %s", why)
 
@@ -90,7 +90,7 @@ class LongWaits:
 
     def _look(self, loop: Any) -> None:
         """Which calls wait now, and did at the last two looks?"""
-        awaited: list[Invocation[Any]] = self._runtime.awaited()
+        awaited: list[Invocation[Any]] = self._runtime.sender.awaited()
         before = {id(each) for each in self._looks[0]} & {id(each) for each in self._looks[1]}
         for invocation in awaited:
             self._note_lacking(invocation)
@@ -104,13 +104,13 @@ class LongWaits:
             loop.call_later(LOOK_AGAIN, self._look, loop)
         else:
             self._looks = [[], []]
-            self._runtime.watching = False
+            self._runtime.sender.watching = False
 
     # Why.
 
     def reasons(self) -> list[str]:
         """A line for each call that waits, with its reason; only where nothing is dispatched."""
-        awaited = [*list(self._threads.values()), *self._runtime.awaited()]
+        awaited = [*list(self._threads.values()), *self._runtime.sender.awaited()]
         calls = {id(invocation): invocation for invocation in awaited}.values()
         return [
             f"{_call(invocation)} waits: {self._stuck(invocation) or self._why(invocation)}"
@@ -121,14 +121,14 @@ class LongWaits:
     def _stuck(self, invocation: Invocation[Any]) -> str | None:
         """Why the group cannot let a call go on; None where it can."""
         stuck: str | None = self._runtime.events.why_stuck()
-        needed = self._runtime.members_needed(invocation)
+        needed = self._runtime.sender.members_needed(invocation)
         if stuck is None and needed and not invocation.done():
-            stuck = self._runtime.say_too_few(needed - 1)
+            stuck = self._runtime.degrees.say_too_few(needed - 1)
         return stuck
 
     def _note_lacking(self, invocation: Invocation[Any]) -> None:
         """Report to the launcher a call that waits for more members."""
-        needed = self._runtime.members_needed(invocation)
+        needed = self._runtime.sender.members_needed(invocation)
         if needed and id(invocation) not in self._lacking:
             self._lacking.add(id(invocation))
             self._runtime.events.lacks_members(needed)
@@ -171,10 +171,10 @@ class LongWaits:
         found: str | None = self._runtime.manager.why(invocation)
         if found is not None:
             return found
-        wanted: int = self._runtime.wanted_of(invocation)
+        wanted: int = self._runtime.sender.wanted_of(invocation)
         if wanted:
             return f"it has run here, and {wanted} members are to have applied it"
-        if not self._runtime.has_place(invocation):
+        if not self._runtime.sender.has_place(invocation):
             return f"it has no place in the order yet; {self._runtime.view.sequencer} orders"
         replica = invocation.replica
         if replica is not None and replica.has(LOCKED | QUEUED):
@@ -221,7 +221,7 @@ class LongWaits:
         if len(mine) < len(waits.waiting) or (known is not None and known[1] == mine):
             return
         try:
-            runtime.post(Code.IDLE, tuple(mine), "what this member waits for", 0)
+            runtime.sender.post(Code.IDLE, tuple(mine), "what this member waits for", 0)
         except OrcalikeError as error:
             _log.info("what this member waits for was not reported to the group: %s", error)
 

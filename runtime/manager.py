@@ -19,6 +19,7 @@ from orcalike.runtime.changes import (
     withdrawal_error,
 )
 from orcalike.runtime.codes import Code, Ran
+from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import (
     ClassMismatch,
     ObjectDropped,
@@ -28,7 +29,7 @@ from orcalike.runtime.errors import (
 )
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.long_waits import UNSEEN
-from orcalike.runtime.replica import Replica
+from orcalike.runtime.replica import Replica, replica_of
 from orcalike.runtime.task import bound_together
 from orcalike.transport.degree import largest_of
 from orcalike.transport.errors import OrcalikeError, ProtocolError
@@ -86,7 +87,7 @@ class Manager:
         """Run one of the group's own operations; what it raises is its outcome."""
         if code == Code.VOID:
             return
-        member = self.runtime.sender(source)
+        member = self.runtime.member_at(source)
         self._size = len(raw)
         try:
             operation = self._operations.get(code)
@@ -95,7 +96,7 @@ class Manager:
             operation(member, ticket, invocation, *self._decode(code, raw))
         except (OrcalikeError, TypeError, MemoryError, RecursionError) as error:
             if is_fault(error):
-                self.runtime.diverged("the group", None, error)
+                diverged(self.runtime, "the group", None, error)
             if invocation is not None:
                 invocation.set_error(error)
             elif not isinstance(error, ClassMismatch | ObjectDropped):
@@ -103,7 +104,7 @@ class Manager:
 
     def _decode(self, code: int, raw: bytes) -> list[Any]:
         try:
-            values: list[Any] = self.runtime.codec.decode(raw)
+            values: list[Any] = self.runtime.sender.codec.decode(raw)
         except Unreadable as error:
             if code == Code.ATOMIC and error.argument > ATOMIC_HEAD:
                 error.argument -= ATOMIC_HEAD
@@ -173,7 +174,7 @@ class Manager:
 
     def send_withdrawal(self, ticket: int) -> None:
         """Ask, in the order, that this member's invocation `ticket` shall not run any more."""
-        self.runtime.post(Code.WITHDRAW, (ticket,), "withdrawal")
+        self.runtime.sender.post(Code.WITHDRAW, (ticket,), "withdrawal")
 
     def _withdraw(
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, withdrawn: int
@@ -209,8 +210,8 @@ class Manager:
     # The whole group.
 
     def _fence(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
-        if self._is_me(member) and self.runtime.receipts is not None:
-            self.runtime.receipts.marked(ticket)
+        if self._is_me(member) and self.runtime.sender.receipts is not None:
+            self.runtime.sender.receipts.marked(ticket)
         if invocation is None:
             return
         busy = [
@@ -260,14 +261,14 @@ class Manager:
         info = atomic.info
         what = (info.name, info.digest, len(args), *args, *([named] if named else []))
         degree = self._degree_of_atomic(atomic, self.objects_among((*args, *named.values())))
-        invocation: Invocation[Any] = self.runtime.invoke_group(
+        invocation: Invocation[Any] = self.runtime.sender.invoke_group(
             Code.ATOMIC, what, atomic.name, wanted, degree
         )
         return invocation
 
     def _degree_of_atomic(self, atomic: Any, replicas: Iterable[Replica]) -> int:
         """The largest of its own and of its objects' classes'."""
-        group = self.runtime.group_degree
+        group = self.runtime.degrees.group
         degrees = [replica.info.degree for replica in replicas if replica.info is not None]
         if atomic.degree >= 0 or not degrees:
             degrees.append(atomic.degree)
@@ -303,7 +304,7 @@ class Manager:
 
     def objects_among(self, values: Iterable[object]) -> list[Replica]:
         """The replicas of the shared objects among some arguments, each once."""
-        found = [self.runtime.replica_of(value) for value in values]
+        found = [replica_of(value) for value in values]
         return [replica for replica in dict.fromkeys(found) if replica is not None]
 
     # The change of view.
@@ -361,8 +362,8 @@ class Manager:
     def snapshot(self) -> tuple[object, ...]:
         """What belongs to no object."""
         stamp = self.runtime.place_of()[2]
-        degree = self.runtime.group_degree
-        available = self.runtime.available
+        degree = self.runtime.degrees.group
+        available = self.runtime.degrees.available
         return (
             *(list(self.ended), list(self.expected), self.arrived, stamp, degree),
             *(available, self.seed),
@@ -371,8 +372,8 @@ class Manager:
     def restore(self, state: tuple[Any, ...]) -> None:
         """Make it what `snapshot` gave; the names come with the objects."""
         ended, expected, self.arrived, self.stamp, degree, available, self.seed = state
-        self.runtime.available = available
-        self.runtime.group_degree = degree
+        self.runtime.degrees.available = available
+        self.runtime.degrees.group = degree
         self.ended, self.expected = set(ended), set(expected)
         if self.ended:
             self.runtime.events.ended(self.ended)

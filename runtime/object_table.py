@@ -17,6 +17,7 @@ from orcalike.runtime.audit import why_not
 from orcalike.runtime.call import Call
 from orcalike.runtime.changes import Drop, Hook
 from orcalike.runtime.codes import Code, Ran
+from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import (
     ClassMismatch,
     NotSerializable,
@@ -28,7 +29,7 @@ from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.remains import Remains
-from orcalike.runtime.replica import Replica
+from orcalike.runtime.replica import Replica, replica_of
 from orcalike.runtime.state import decode_pieces, set_plain_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import go_on, never
@@ -96,7 +97,7 @@ class ObjectTable:
             self._bind(number, invocation, class_name, digest, arguments)
             return
         replica = Replica(
-            self._runtime,
+            self._runtime.sender,
             len(self._runtime.replicas),
             name,
             class_name,
@@ -147,7 +148,7 @@ class ObjectTable:
             try:
                 assert replica.arguments is not None
                 try:
-                    *args, named = self._runtime.codec.decode(replica.arguments)
+                    *args, named = self._runtime.sender.codec.decode(replica.arguments)
                 except Unreadable as error:
                     raise error.of(f"{info.cls.__name__}.__init__", replica.name) from None
                 if self._runtime.shadow is None:
@@ -158,7 +159,7 @@ class ObjectTable:
             except Exception as error:
                 failed.append(error)
                 raise
-            why = why_not(self._runtime.codec, replica)
+            why = why_not(self._runtime.sender.codec, replica)
             if why is not None:  # at its caller; all see it, and it is dropped in the order
                 self.refused[replica.number] = f"{why}; so it cannot be shared"
                 raise NotSerializable(self.refused[replica.number])
@@ -189,7 +190,7 @@ class ObjectTable:
         if self._strict:
             replica.mark(STRICT)
             guard_attributes(info.cls)
-        if self._runtime.history is not None or self._runtime.shadow is not None:
+        if self._runtime.sender.history is not None or self._runtime.shadow is not None:
             replica.mark(RECORDED)
 
     def _found(self, replica: Replica) -> None:
@@ -248,14 +249,14 @@ class ObjectTable:
             _log.warning(
                 "%r exists already, made with other arguments; those given here, %.1000s, are not used",
                 replica.name,
-                self._runtime.codec.decode(arguments),
+                self._runtime.sender.codec.decode(arguments),
             )
 
     def _end_in_order(self, replica: Replica) -> None:
         """Drop an object that could not be made; a fault of this process alone is no reason to."""
-        if self._runtime.failure is None:
+        if self._runtime.sender.failure is None:
             degree = self._runtime.degrees.of_change(replica.least)
-            self._runtime.post(Code.DROP, (replica.number,), "drop", degree)
+            self._runtime.sender.post(Code.DROP, (replica.number,), "drop", degree)
 
     def find(
         self,
@@ -318,7 +319,8 @@ class ObjectTable:
 
     def remains(self) -> list[tuple[Replica, object]]:
         """The objects that were ended and that the program still has."""
-        return [(self._runtime.replica_of(shared), shared) for shared in self._remains.all()]
+        found = ((replica_of(shared), shared) for shared in self._remains.all())
+        return [(replica, shared) for replica, shared in found if replica is not None]
 
     def ended_object(self, number: int) -> object:
         """What a reference to an object that was ended refers to; None where it was never made."""
@@ -336,7 +338,7 @@ class ObjectTable:
                 "or in another version: import its module before joining"
             )
         replica = Replica(
-            self._runtime, number, f"object {number}", class_name, digest, None, b"", 0
+            self._runtime.sender, number, f"object {number}", class_name, digest, None, b"", 0
         )
         shared = info.blank()
         self.attach(replica, shared, info)
@@ -366,9 +368,11 @@ class ObjectTable:
             if replica.object is None:
                 self.attach(replica, info.blank(), info)
             try:
-                set_plain_state(replica, decode_pieces(self._runtime.codec, pending, replica.name))
+                set_plain_state(
+                    replica, decode_pieces(self._runtime.sender.codec, pending, replica.name)
+                )
             except Exception as error:  # noqa: BLE001 - whatever it is, the object has no state here
-                self._runtime.diverged(f"the state of {replica.name!r}", None, error)
+                diverged(self._runtime, f"the state of {replica.name!r}", None, error)
             go_on(replica)
         else:
             *place, creator, ticket = pending

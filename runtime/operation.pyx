@@ -358,7 +358,7 @@ async def invoke_with_room(BoundOperation bound, args, kwargs):
     while True:
         try:
             async with asyncio.timeout_at(until):
-                await group.room()
+                await group.wait_for_room()
         except TimeoutError:
             raise without_room(bound.operation) from None
         try:

@@ -17,7 +17,7 @@ from heapq import heapify, heappop, heappush
 
 from orcalike.runtime.errors import InvocationTimeout, TooManyWaiting
 from orcalike.runtime.invocation import name_of
-from orcalike.transport.errors import NotEnoughMembers, StackError
+from orcalike.transport.errors import NotEnoughMembers
 
 from libc.stdint cimport uint64_t
 
@@ -29,6 +29,8 @@ NO_STABLE = (
     "the group's stack has no STABLE layer, which knows what the other members have applied: make "
     'the group with join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix"), or tcp')
 
+FENCE = 5
+"""As `codes.Code` has it."""
 HEAP_SPARE = 64
 HELD_MAX = 65536
 """Invocations of this member that may have run here and wait for others."""
@@ -83,7 +85,7 @@ cdef class Receipts(Layer):
         """A debt is paid, on whatever thread: ack what can be acked now."""
         while self.debts and (<Debt>self.debts[0]).tasks == 0:
             self.debts.popleft()
-        if self.runtime.receipts is self:   # and no other, of a later membership
+        if self.runtime.sender.receipts is self:   # and no other, of a later membership
             self.runtime.proceed_with(self)
         return 0
 
@@ -92,7 +94,7 @@ cdef class Receipts(Layer):
         cdef uint64_t level = self.delivered
         if self.debts:
             level = (<Debt>self.debts[0]).since - 1
-        if level > self.acked and self.runtime.failure is None:
+        if level > self.acked and self.runtime.sender.failure is None:
             self.acked = self.receipt.seqno = level
             (<Layer>self.runtime).below.ack(self.receipt)
 
@@ -105,7 +107,7 @@ cdef class Receipts(Layer):
             raise TooManyWaiting(
                 f"{name_of(operation)} with stable={members}: {len(self.held)} invocations wait until "
                 "others have applied them; this one was not sent")
-        if not self.runtime.patient:
+        if not self.runtime.degrees.patient:
             present = len(self.runtime.view.replicas)
             if present < <Py_ssize_t>members:
                 raise NotEnoughMembers(
@@ -124,7 +126,7 @@ cdef class Receipts(Layer):
         elif seqno:
             self.wait_for(seqno, invocation)
         else:
-            self.marks[self.runtime.mark()] = invocation.ticket
+            self.marks[self.runtime.sender.post(FENCE, (), "a mark")] = invocation.ticket
         return 0
 
     def marked(self, ticket):
@@ -182,7 +184,7 @@ cdef class Receipts(Layer):
     def enough(self, Invocation invocation):
         """Whether the view has as many members as it is to be applied by."""
         present = len(self.runtime.view.replicas)
-        return self.runtime.patient or present >= invocation.wanted
+        return self.runtime.degrees.patient or present >= invocation.wanted
 
     def too_few(self, Invocation invocation):
         """The view has become too small, and the program does not want to wait."""

@@ -12,9 +12,10 @@ not in an object's `__init__`, in a hook at a change of view, and in what a with
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.runtime.call cimport Call
-from orcalike.runtime.caller cimport WINDOW
 from orcalike.runtime.dispatch cimport Runtime
+from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.replica cimport APPLYING, LOCKED, Replica
+from orcalike.runtime.sender cimport WINDOW
 from orcalike.runtime.task cimport Task, owe, pay
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.pump cimport Pump
@@ -36,7 +37,7 @@ def running(Runtime runtime not None):
     """
     cdef Task task = runtime.submitted
     cdef Replica replica
-    cdef int64_t took = runtime.driver.clock() - runtime.budget.batch_began
+    cdef int64_t took = runtime.sender.driver.clock() - runtime.budget.batch_began
     if not runtime.budget.in_batch:
         return None
     if isinstance(task, Call) and task.replicas:
@@ -64,7 +65,7 @@ def relieve(Runtime runtime not None, Pump pump not None):
     cdef Replica replica = None
     cdef Call call = None
     cdef object gone = None
-    if not runtime.budget.in_batch or message is None or pump.stopped or runtime.driver is not pump:
+    if not runtime.budget.in_batch or message is None or pump.stopped or runtime.sender.driver is not pump:
         return False
     if task is None:
         if not 0 < runtime.recent < <unsigned int>len(runtime.replicas):
@@ -76,7 +77,7 @@ def relieve(Runtime runtime not None, Pump pump not None):
     elif not task.placed:
         return False
     if message.source < 0 and message.index + 1 == message.count:
-        gone = runtime.sender(message.source)
+        gone = runtime.member_at(message.source)
     if not task.applied and task.held:
         owe(task)
     # All this may have let the other thread run. From here on nothing does.
@@ -89,12 +90,12 @@ def relieve(Runtime runtime not None, Pump pump not None):
         replica.flags &= ~<unsigned int>APPLYING
         replica.task = call
         if call.invocation is not None:
-            runtime.issued[message.ticket & (WINDOW - 1)] = NULL
+            runtime.sender.issued[message.ticket & (WINDOW - 1)] = NULL
     task.relieved = True
     runtime.submitted = None
     runtime.recent = 0
     runtime.budget.timed_until = 0
-    runtime.budget.batch_began = runtime.driver.clock()
+    runtime.budget.batch_began = runtime.sender.driver.clock()
     pump.take_place()
     if gone is not None:
         try:
@@ -108,7 +109,11 @@ cdef Call call_of(Runtime runtime, Replica replica, Message message):
     """What an operation would have been that runs straight from its message."""
     cdef Call call = Call(runtime, replica.operations[runtime.recent_code >> 1], runtime.recent_code,
                           None)
-    call.of(runtime.sender(message.source), message.ticket, runtime.issued_by(message))
+    cdef Invocation invocation = None
+    cdef void* issued = runtime.sender.issued[message.ticket & (WINDOW - 1)]
+    if issued is not NULL and message.source == runtime.place:
+        invocation = <Invocation>issued
+    call.of(runtime.member_at(message.source), message.ticket, invocation)
     call.at(message.seqno, message.index, message.stamp)
     call.replicas = call.held = [replica]
     call.began = runtime.budget.batch_began

@@ -33,7 +33,7 @@ cdef enum:
 cdef class Replica:
     cdef unsigned int flags
     cdef void** owner               # the slot of the thread that holds the mutex, or NULL
-    cdef readonly Invoker invoker   # its group's runtime; `left.Left` once that was left
+    cdef readonly Invoker invoker   # its member's sender; `left.Left` once the group was left
     cdef readonly object object     # the shared object itself
     cdef readonly int number        # its place in the object table
     cdef readonly str name
@@ -72,6 +72,7 @@ cdef class Replica:
 cdef Replica find(PyObject* object)
 cdef int bind(Replica replica) except -1
 cdef void** thread_slot() noexcept
+cdef int refuse_nested(object what) except -1
 cdef int begin(PyObject* object, PyObject** replica) noexcept
 
 

@@ -12,11 +12,15 @@ operation's calls of its own object are plain calls, and those of others can be 
 import weakref
 from collections import deque
 
+from orcalike.runtime.errors import NestedWrite
+from orcalike.runtime.invocation import name_of
+
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 
+from orcalike.runtime.invocation cimport Invoker, refuse_loop
 from orcalike.transport.drivers.deferral cimport ask_also
 
 cdef extern from *:
@@ -326,7 +330,7 @@ cdef class Replica:
     def let_go(self, Invoker left not None):
         """The group was left: the object's life is the program's business from here on.
 
-        `left` answers in the runtime's place. An object that the program keeps does not keep the
+        `left` answers in the sender's place. An object that the program keeps does not keep the
         runtime, and with it the member: the calls that wait here never run, and go.
         """
         self.invoker = left
@@ -351,3 +355,34 @@ cdef class Replica:
 
     def __repr__(self):
         return f"<Replica {self.number} of {self.name!r}: {self.class_name}>"
+
+
+def runs_here(Replica replica):
+    """Whether this thread runs an operation of the replica."""
+    return replica.owner is thread_slot()
+
+
+def replica_of(object):
+    """The replica of a shared object; None for any other object."""
+    return find(<PyObject*>object)
+
+
+cdef int refuse_nested(object what) except -1:
+    """Raise NestedWrite if this thread runs an operation: of another object, that is."""
+    if thread_slot()[0] is not NULL:
+        name = name_of(what)
+        raise NestedWrite(f"{name} was called from inside an operation of another object: "
+                          "pass the value as an argument, or declare an @atomic function")
+    return 0
+
+
+def refuse_inside(what):
+    """Raise NestedWrite where this thread runs an operation."""
+    if thread_slot()[0] is not NULL:
+        raise NestedWrite(f"{what} was used inside an operation")
+
+
+def refuse_to_wait(what):
+    """Raise where this thread may not wait: in an operation, or on a running event loop."""
+    refuse_inside(what)
+    refuse_loop(what)

@@ -3,17 +3,21 @@
 from orcalike.runtime.call cimport Call
 from orcalike.runtime.left cimport Left
 from orcalike.runtime.dispatch cimport Runtime
-from orcalike.runtime.replica cimport Replica, thread_slot
+from orcalike.runtime.replica cimport APPLYING, Replica, thread_slot
+from orcalike.runtime.sender cimport Sender
 from orcalike.runtime.task cimport Task
 
 
 def running_place():
-    """(replica, seqno, index, stamp) of the operation that this thread runs; None outside."""
+    """(replica, seqno, index, stamp) of the operation that this thread runs; None outside.
+
+    The seqno of a read is -1, and its stamp is the group's clock.
+    """
     cdef Replica replica = replica_here()
     if replica is None:
         return None
-    if isinstance(replica.invoker, Runtime):
-        return (<Runtime>replica.invoker).now_place()
+    if isinstance(replica.invoker, Sender):
+        return place_in(<Runtime>(<Sender>replica.invoker).runtime, replica)
     cdef Task task = write_of(replica)
     if task is not None:
         return replica, task.seqno, task.index, task.stamp
@@ -21,16 +25,42 @@ def running_place():
 
 
 def running_call():
-    """(caller, seqno, index) of the operation that this thread runs, as `Runtime.call_now`; None outside."""
+    """(caller, seqno, index) of the operation that this thread runs; None outside.
+
+    The caller is None in a hook; seqno and index are None in a read of this process.
+    """
     cdef Replica replica = replica_here()
     if replica is None:
         return None
-    if isinstance(replica.invoker, Runtime):
-        return (<Runtime>replica.invoker).call_now()
+    if isinstance(replica.invoker, Sender):
+        return call_in(<Runtime>(<Sender>replica.invoker).runtime, replica)
     cdef Task task = write_of(replica)
     if task is not None:
         return (<Call>task).sender, task.seqno, task.index
     return (<Left>replica.invoker).me, None, None
+
+
+cdef tuple place_in(Runtime runtime, Replica replica):
+    """`running_place` in a group."""
+    cdef Task task = replica.task
+    if task is not None and not (isinstance(task, Call) and (<Call>task).source is None):
+        return replica, task.seqno, task.index, task.stamp
+    if task is None and replica.flags & APPLYING:
+        return (replica, *runtime.place_of())
+    return replica, -1, 0, runtime.group_clock()
+
+
+cdef tuple call_in(Runtime runtime, Replica replica):
+    """`running_call` in a group."""
+    cdef Task task = replica.task
+    if task is not None:
+        if task.changes_nothing:
+            return runtime.me, None, None
+        return (<Call>task).sender, task.seqno, task.index
+    if replica.flags & APPLYING:
+        return (runtime.member_at(runtime.message.source), runtime.message.seqno,
+                runtime.message.index)
+    return runtime.me, None, None
 
 
 cdef Replica replica_here():

@@ -55,6 +55,11 @@ def set_plain_state_of(shared: Any, info: ClassInfo, state: object) -> None:
         object.__setattr__(shared, name, value)
 
 
+def canonical_state(codec: Codec, replica: Replica) -> bytes:
+    """An object's state, encoded in one way only."""
+    return codec.encode_canonical(plain_state(replica), replica.name)
+
+
 def state_of(codec: Codec, replica: Replica) -> bytes:
     """An object's state, encoded. Raises NotSerializable, and what `snapshot` does."""
     return encode_whole(codec, plain_state(replica), what(replica.name))

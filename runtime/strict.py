@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from orcalike.runtime.dispatch import replica_of, runs_here
 from orcalike.runtime.errors import ReplicaDivergence
+from orcalike.runtime.replica import replica_of, runs_here
 
 _guarded: set[type[Any]] = set()
 

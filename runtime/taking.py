@@ -145,7 +145,7 @@ class Taker:
         elif kind == DONE:
             self._done(self._coming_at(number))
         else:
-            self._take_whole(kind, number, self.runtime.codec.decode(data))
+            self._take_whole(kind, number, self.runtime.sender.codec.decode(data))
 
     def _take_whole(self, kind: int, number: int, values: list[Any]) -> None:
         (value,) = values
@@ -210,7 +210,7 @@ class Taker:
         self, number: int, name: str, class_name: str, digest: bytes, made_with: bytes, least: int
     ) -> Replica:
         runtime = self.runtime
-        replica = Replica(runtime, number, name, class_name, digest, None, made_with, least)
+        replica = Replica(runtime.sender, number, name, class_name, digest, None, made_with, least)
         replica.hold(0)  # until all is there
         info = runtime.table.lookup(class_name)
         if info is None or info.digest != digest:
@@ -256,7 +256,7 @@ class Taker:
             coming.pieces.append(data)
             return
         if coming.decoder is None:
-            coming.decoder = Decoder(self.runtime.codec, what(coming.replica.name))
+            coming.decoder = Decoder(self.runtime.sender.codec, what(coming.replica.name))
         coming.decoder.feed(data)
 
     def _done(self, coming: _Coming) -> None:
@@ -285,7 +285,7 @@ class Taker:
     def _unpack_task(self, data: bytes) -> list[Any]:
         """(does it wait for its guard, its place, its kind, further fields)."""
         (size,) = struct.unpack_from(">I", data)
-        (fields,) = self.runtime.codec.decode(data[4 : 4 + size])
+        (fields,) = self.runtime.sender.codec.decode(data[4 : 4 + size])
         wait, place, kind, *rest, _last = fields
         if kind in ("call", "atomic"):
             return [wait, place, kind, *rest, data[4 + size :]]
@@ -365,7 +365,7 @@ class Taker:
         if info is None or info.digest != digest:
             raise ReplicaDivergence(f"atomic {name} waits, and is not declared here as it is there")
         try:
-            *args, named = self.runtime.codec.decode(raw)
+            *args, named = self.runtime.sender.codec.decode(raw)
         except Unreadable as error:
             raise error.of(f"atomic {name}") from None
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)

@@ -68,7 +68,7 @@ cdef int submit(Task task) except -1:
     cdef Replica replica
     for replica in task.replicas:
         if replica.flags & UNDECLARED:
-            lost = (<object>replica.invoker).table.lost.get(replica.number)
+            lost = (<object>replica.invoker).runtime.table.lost.get(replica.number)
             if lost is not None:
                 never(task, NotSerializable(lost))
                 return 0
@@ -78,7 +78,7 @@ cdef int submit(Task task) except -1:
         task.held = bound_to(task.replicas)
         for replica in task.held:
             if replica.flags & UNPACKED:    # a joiner gets what it was before this task
-                (<object>replica.invoker).donor.pack(replica)
+                (<object>replica.invoker).runtime.donor.pack(replica)
     for replica in task.held:
         if replica.flags & (LOCKED | QUEUED):
             replica.queue_up(task, task.size)

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
+from orcalike.runtime.replica cimport Replica
 from orcalike.transport.drivers.driver cimport Driver
 
 cdef enum:
@@ -28,8 +29,10 @@ cdef class TimeBudget:
         self.batch_first = first
         return self.sample(driver, now) if now >= self.sample_at else 0
 
-    cdef int64_t check(self, Driver driver, int64_t now, bint alone) except -1
+    cdef int check(self, Driver driver, int64_t now, bint alone, Replica replica,
+                   unsigned int code) except -1
+    cdef int report(self, Replica replica, unsigned int code, int64_t took) except -1
     cdef int sample(self, Driver driver, int64_t now) except -1
     cdef int begin_timing(self, int64_t until) except -1
     cdef int start_timing(self, Driver driver) except -1
-    cdef int64_t stop_timing(self, Driver driver) except -1
+    cdef int stop_timing(self, Driver driver, Replica replica, unsigned int code) except -1

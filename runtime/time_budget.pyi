@@ -1,6 +1,14 @@
+from typing import Any
+
 from orcalike.runtime.budget import Budget
+from orcalike.runtime.replica import Replica
+from orcalike.transport.drivers.driver import Driver
 
 class TimeBudget:
     """How long packets and operations have taken on the thread that receives."""
 
     accounts: Budget
+    def start_run(self, driver: Driver) -> tuple[int, int]: ...
+    def stop_run(
+        self, driver: Driver, replica: Replica, operation: Any, before: tuple[int, int]
+    ) -> None: ...

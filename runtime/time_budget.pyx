@@ -9,7 +9,7 @@ which nothing worked, those of the next ten seconds are.
 
 from libc.stdint cimport int64_t, uint64_t
 
-from orcalike.runtime.replica cimport thread_slot
+from orcalike.runtime.replica cimport Replica, thread_slot
 from orcalike.transport.drivers.driver cimport Driver
 
 cdef enum:
@@ -30,11 +30,11 @@ cdef class TimeBudget:
         self.sample_at = now if now < self.watched_until else now + SAMPLED
         return 0
 
-    cdef int64_t check(self, Driver driver, int64_t now, bint alone) except -1:
+    cdef int check(self, Driver driver, int64_t now, bint alone, Replica replica,
+                   unsigned int code) except -1:
         """A packet took too long on the wall clock: find out whether its operations did.
 
-        Returns what its one operation took, in ns, if that is too long and not reported yet; else 0.
-        `alone`: it had one message. Between the last look at the processor time and the packet
+        `alone`: it had one message, for `replica`, or for none. Between the last look at the processor time and the packet
         the thread may have worked all the time, so what is left was used in the packet for certain.
         """
         cdef int64_t took = 0
@@ -48,7 +48,13 @@ cdef class TimeBudget:
         elif not alone:
             self.begin_timing(now + TIMED)
         elif not self.timed_until:      # else it has been reported
-            return took
+            self.report(replica, code, took)
+        return 0
+
+    cdef int report(self, Replica replica, unsigned int code, int64_t took) except -1:
+        """An operation has taken longer than it may."""
+        if replica is not None and replica.operations is not None:
+            self.accounts.exceeded(replica, replica.operations[code >> 1], took)
         return 0
 
     cdef int begin_timing(self, int64_t until) except -1:
@@ -63,11 +69,25 @@ cdef class TimeBudget:
         self.began_working = driver.worked()
         return 0
 
-    cdef int64_t stop_timing(self, Driver driver) except -1:
-        """An operation is over: what it took, in ns, if that is longer than it may; else 0."""
+    cdef int stop_timing(self, Driver driver, Replica replica, unsigned int code) except -1:
+        """An operation is over: report it if it took longer than it may."""
         cdef int64_t took = driver.worked() - self.began_working
         if took < BATCH_MAX:            # or it waited, and nothing else in this process worked
             took = driver.slept() - self.began_sleeping
             if took < PAUSED or driver.preempted() != self.began_preempted:
                 took = 0
-        return took
+        if took:
+            self.report(replica, code, took)
+        if driver.clock() > self.timed_until:
+            self.timed_until = 0
+        return 0
+
+    def start_run(self, Driver driver not None):
+        """What a pop-up thread notes before it runs an operation that was inline once."""
+        return driver.clock(), driver.worked()
+
+    def stop_run(self, Driver driver not None, Replica replica, operation, before):
+        """Such a run is over; after enough of them within the bound it is inline again."""
+        began, worked = before
+        within = driver.worked() - worked < BATCH_MAX and driver.clock() - began < PAUSED
+        self.accounts.ran(replica, operation, within)

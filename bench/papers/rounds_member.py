@@ -81,6 +81,14 @@ class Counter(Layer):
     def too_few(self) -> None:
         """Nothing that it casts has a degree that the view has too few members for."""
 
+    def say_too_few(self, degree: int) -> str:
+        """No degree is ever too large."""
+        return ""
+
+    def rebind(self, stack: Stack) -> None:
+        """It is measured in one group, and joins no other."""
+        raise AssertionError("a member that is measured does not join again")
+
     def up_join_failed(self, why: str) -> None:
         """The address that was tried does not answer."""
         self.session.join_failed(why)
@@ -121,9 +129,12 @@ class Rounds:
             stack=stack,
             timeout=ENOUGH,
         )
-        self.session = Session(options, Counter, Counter)
-        self.counter: Counter = self.session.upper
+        self.session = Session(options, self._make_counter, Counter)
         self.session.join()
+
+    def _make_counter(self, stack: Stack, session: Session) -> Counter:
+        self.counter = Counter(stack, session)
+        return self.counter
 
     def cast(self, count: int, size: int) -> None:
         """So many messages, in one input of the stack."""

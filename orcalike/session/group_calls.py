@@ -16,11 +16,12 @@ from orcalike.errors import GroupClosed
 from orcalike.runtime import classes
 from orcalike.runtime.arguments import constructor_arguments
 from orcalike.runtime.codes import Code
-from orcalike.runtime.dispatch import Runtime, refuse_inside, refuse_to_wait
+from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.invocation import Invocation, InvocationCoroutine
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.raising import fresh
+from orcalike.runtime.replica import refuse_inside, refuse_to_wait, replica_of
 from orcalike.session.notebook import show_objects_of
 from orcalike.session.session import Session
 from orcalike.transport.drivers.deferral import held
@@ -62,10 +63,10 @@ class Share:
         if not isinstance(name, str) or not name:
             raise TypeError(f"the name of a shared object is a string, not {name!r}")
         placed, named = constructor_arguments(info, args, kwargs)
-        arguments = self._runtime.codec.encode((*placed, named), f"share of {name!r}")
+        arguments = self._runtime.sender.codec.encode((*placed, named), f"share of {name!r}")
         what = (name, info.name, info.digest, arguments, hash(info.name), info.least)
         degree = self._runtime.degrees.of_change(info.least)
-        invocation: Invocation[T] = self._runtime.invoke_group(
+        invocation: Invocation[T] = self._runtime.sender.invoke_group(
             Code.CREATE, what, f"share {name!r}", degree=degree
         )
         return invocation
@@ -98,7 +99,9 @@ class Find:
         """The same, without waiting."""
         info = _info_of(cls)
         what = (name, info.name, info.digest)
-        invocation: Invocation[T] = self._runtime.invoke_group(Code.FIND, what, f"find {name!r}")
+        invocation: Invocation[T] = self._runtime.sender.invoke_group(
+            Code.FIND, what, f"find {name!r}"
+        )
         return invocation
 
 
@@ -120,12 +123,12 @@ class Drop:
 
     def nowait(self, obj: object, /) -> Invocation[None]:
         """The same, without waiting."""
-        replica = self._runtime.replica_of(obj)
-        if isinstance(self._runtime.failure, GroupClosed):
-            raise fresh(self._runtime.failure)
-        if replica is None or replica.invoker is not self._runtime:
+        replica = replica_of(obj)
+        if isinstance(self._runtime.sender.failure, GroupClosed):
+            raise fresh(self._runtime.sender.failure)
+        if replica is None or replica.invoker is not self._runtime.sender:
             raise TypeError(f"{obj!r} is not shared in this group")
-        invocation: Invocation[None] = self._runtime.invoke_group(
+        invocation: Invocation[None] = self._runtime.sender.invoke_group(
             Code.DROP,
             (replica.number,),
             f"drop {replica.name!r}",
@@ -154,7 +157,7 @@ class Whole:
     def nowait(self) -> Invocation[None]:
         """The same, without waiting."""
         what = self._code.name.lower()
-        invocation: Invocation[None] = self._runtime.invoke_group(self._code, (), what)
+        invocation: Invocation[None] = self._runtime.sender.invoke_group(self._code, (), what)
         return invocation
 
     def _late(self, timeout: Duration | None) -> str:

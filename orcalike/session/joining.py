@@ -108,7 +108,7 @@ def _announce(group: Group) -> None:
         options.how,
         group.rank,
         sequencer,
-        resilience_of(runtime.effective_degree),
+        resilience_of(runtime.degrees.effective),
     )
-    if runtime.single and runtime.group_degree:
+    if runtime.degrees.single and runtime.degrees.group:
         runtime.degrees.note_single(None)

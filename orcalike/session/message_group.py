@@ -19,6 +19,7 @@ from orcalike.session.waiting import SAY_EVERY
 from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.errors import NotEnoughMembers
+from orcalike.transport.stack import Stack
 from orcalike.transport.wire.message import Message
 
 _log = logging.getLogger("orcalike")
@@ -31,9 +32,12 @@ class MessageGroup:
     """
 
     def __init__(self, options: JoinOptions) -> None:
-        self._session = Session(options, Inbox, Inbox)
-        self._inbox: Inbox = self._session.upper
+        self._session = Session(options, self._make_inbox, Inbox)
         self._session.cast_ended = self._cast_ended
+
+    def _make_inbox(self, stack: Stack, session: Session) -> Inbox:
+        self._inbox = Inbox(stack, session)
+        return self._inbox
 
     def _cast_ended(self, ranks: set[int]) -> None:
         body = ENDED + b"".join(map(msgpack.packb, sorted(ranks)))

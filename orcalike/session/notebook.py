@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from orcalike.runtime.dispatch import replica_of
 from orcalike.runtime.invocation import allow_blocking
+from orcalike.runtime.replica import replica_of
 
 if TYPE_CHECKING:
     from orcalike.group import Group

@@ -55,7 +55,9 @@ class OwnCalls:
 
     def _fence(self) -> Invocation[None]:
         """A fence that waits for what was invoked here before, and for no members besides."""
-        invocation: Invocation[None] = self._runtime.invoke_group(Code.FENCE, (), "fence", degree=0)
+        invocation: Invocation[None] = self._runtime.sender.invoke_group(
+            Code.FENCE, (), "fence", degree=0
+        )
         return invocation
 
     def _is_stuck(self) -> bool:

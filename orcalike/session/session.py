@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orcalike.errors import (
     DataLossPossible,
@@ -29,6 +29,7 @@ from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
 from orcalike.session.shortage import Shortage
 from orcalike.session.switch_interval import switching
+from orcalike.session.upper import Upper
 from orcalike.session.waiting import Waiting
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import OwnThread, held
@@ -59,15 +60,16 @@ _log = logging.getLogger("orcalike")
 
 
 class Session:
-    """One membership. `make_upper(stack, session)` gives what stands on top of the stack, an `upper`.
+    """One membership. `make_upper(stack, session)` gives what stands on top of the stack.
 
-    That is a layer, whose `needs` the stack is checked for, with `fail_all(error)`, after which every call raises it; `bar(error)`, the same
-    until there is a view; `notice`, which the next call raises, once; and, if it can join again,
-    `rebind(stack)`.
+    That is a layer of the class `upper`, whose `needs` the stack is checked for.
     """
 
     def __init__(
-        self, options: JoinOptions, make_upper: Callable[[Stack, Session], Any], upper: type[Layer]
+        self,
+        options: JoinOptions,
+        make_upper: Callable[[Stack, Session], Upper],
+        upper: type[Layer],
     ) -> None:
         self.options = options
         self._endpoint = Endpoint(options, upper)
@@ -84,6 +86,8 @@ class Session:
         """Called with each view; with None when the group is left."""
         self.on_blocked: Callable[[], None] | None = None
         """Called when the group is blocked, if anything reacts to it."""
+        self.bar: Callable[[Exception], None] | None = None
+        """Until there is a view again every call raises this; for `blocked="raise"`."""
         self.tells_loss = True
         """Whether a reset may have lost what this program knows of."""
         self._is_in = False
@@ -518,8 +522,8 @@ class Session:
             self.on_blocked()
         if self._line is not None:
             self._line.blocked(missing, rule)
-        if self.options.blocked == "raise":
-            self.upper.bar(NotPrimary(f"{text}; what was under way may be ordered yet"))
+        if self.options.blocked == "raise" and self.bar is not None:
+            self.bar(NotPrimary(f"{text}; what was under way may be ordered yet"))
         self._waiting.notify()
 
     def reset_failed(self, why: str) -> None:

@@ -59,7 +59,7 @@ class Node:
         self.runtime: Runtime = make_runtime(
             self.stack, me.incarnation, Quiet(), time=lambda: network.now
         )
-        self.runtime.driver = SimDriver(cast(Any, self))  # it asks for no more than this
+        self.runtime.sender.driver = SimDriver(cast(Any, self))  # it asks for no more than this
         self.stack.above = self.runtime
         self.links: list[tuple[Node, int]] = []
         self.kicked = False

@@ -33,8 +33,8 @@ BANS = (
         "who|whom|whoever|somebody|someone|anybody|anyone|nobody|nobodys|everybody|everyone",
         "member, process, thread or caller, with `that` or `which`; `no member`, `all members`",
         (
-            *("runtime/caller.pxd", "runtime/caller.pyx", "runtime/changes.py", "runtime/waits.py"),
-            *("runtime/dispatch.pxd", "runtime/dispatch.pyx", "runtime/history.py"),
+            *("runtime/changes.py", "runtime/waits.py"),
+            "runtime/history.py",
             *("transport/drivers/pump.pxd", "transport/drivers/pump.pyx"),
             *("transport/layers/pack.pyx", "transport/layers/stable.pyx"),
             "transport/layers/total.pyx",

@@ -71,7 +71,7 @@ class Node:
         self.runtime: Runtime = make_runtime(
             self.stack, me.incarnation, self.events, time=lambda: now
         )
-        self.runtime.driver = SimDriver(self)  # type: ignore[arg-type]  # it asks for no more
+        self.runtime.sender.driver = SimDriver(self)  # type: ignore[arg-type]  # it asks for no more
         self.stack.above = self.runtime
         self.links: list[tuple[Node, int]] = []
         self.inputs: list[tuple[str, tuple[Any, ...]]] = []

@@ -55,7 +55,7 @@ class Participant:
             time=lambda: simulation.world.now,
             chained=True,
         )
-        self.runtime.driver = SimDriver(self.node)
+        self.runtime.sender.driver = SimDriver(self.node)
         self.runtime.donor.piece_max = scene.piece
         self.runtime.donor.kept_max = scene.kept
         self.runtime.start_thread = self._start_thread
@@ -178,7 +178,7 @@ class Participant:
 
     def act(self) -> None:
         """Invoke something at random."""
-        if not self.inside or not self.runtime.may_invoke() or self.stack.me.witness:
+        if not self.inside or not self.runtime.sender.may_invoke() or self.stack.me.witness:
             return
         dice = self.simulation.dice
         try:
@@ -318,7 +318,7 @@ class Simulation:
             tickets = [c.ticket for c in casts if c.source == participant.incarnation]
             if tickets != list(range(len(tickets))):
                 raise Violation("I6", f"{participant.number} sent {tickets}")
-            if participant.inside and not participant.runtime.settled():
+            if participant.inside and not participant.runtime.sender.settled():
                 raise Violation("I3", f"{participant.number} waits for what it sent")
         stamps = [cast.stamp for cast in casts]
         if stamps != sorted(stamps):
@@ -367,7 +367,7 @@ class Simulation:
         self, participant: Participant, model: Model, found: object, expected: object
     ) -> bool:
         """Whether two values are, where objects stand for their numbers."""
-        codec = participant.runtime.codec
+        codec = participant.runtime.sender.codec
         return codec.encode_canonical(found) == model.codec.encode_canonical(expected)
 
     def _check_states(self, participant: Participant, model: Model) -> None:

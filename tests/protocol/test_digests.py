@@ -19,6 +19,7 @@ from orcalike.runtime import digests
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.codes import Code
 from orcalike.runtime.digests import RECORD
+from orcalike.runtime.divergence import diverged
 from orcalike.runtime.state_digest import Look
 from orcalike.runtime.task import go_on
 from orcalike.session.group_calls import Drop, Share, Whole
@@ -298,7 +299,7 @@ def test_reports_that_no_member_sends_change_nothing(
 ) -> None:
     first, second, _ = stage.participants
     counter = stage.share(first, Counter, "counter", 3)
-    second.runtime.post(Code.DIGESTS, content, "a report")
+    second.runtime.sender.post(Code.DIGESTS, content, "a report")
     stage.settle()
     assert counter.get() == 3
     counter.add.nowait(1)
@@ -366,7 +367,7 @@ def test_a_member_that_has_failed_is_not_waited_for_and_a_joiner_does_not_either
     first, second, third, failed, joiner = stage.participants
     counter = stage.share(first, Counter, "counter", 3)
     report(stage)
-    failed.node.call(lambda now: failed.runtime.diverged("a test", None, MemoryError()))
+    failed.node.call(lambda now: diverged(failed.runtime, "a test", None, MemoryError()))
     stage.settle()
     assert failed.faults
     here(third, "counter").value = 17
@@ -417,7 +418,7 @@ def test_a_look_that_fails_here_alone_stops_no_member(stage: Stage) -> None:
 
         def looking(codec: Any, most: int | None, turn: int) -> Any:
             look = Look(codec, most, turn)
-            if codec is third.runtime.codec:
+            if codec is third.runtime.sender.codec:
                 for name in ("digest", "digest_of_values"):
                     patch.setattr(look, name, fail)
             return look

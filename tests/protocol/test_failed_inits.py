@@ -103,7 +103,7 @@ def test_a_joiner_in_the_moment_between_has_the_same_numbers(
         stage.settle()
         stage.admit(2, through=1)
     assert table(first) == table(second) == table(joiner) == ({"late": 1}, [None, "late"])
-    first.runtime.post(Code.DROP, (1,), "drop")
+    first.runtime.sender.post(Code.DROP, (1,), "drop")
     counter = stage.share(first, Counter, "counter")
     counter.add.nowait(3)
     late = stage.share(first, Late, "late", 5)

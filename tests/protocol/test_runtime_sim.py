@@ -201,9 +201,9 @@ def test_a_reference_to_an_object_without_a_class_stops_the_replica() -> None:
     stage.share(second, Counter, "counter")
     journal.refer_to.nowait(late)
     stage.settle()
-    assert isinstance(second.runtime.failure, ReplicaDivergence)
-    assert "import its module before joining" in str(second.runtime.failure)
-    assert first.runtime.failure is None
+    assert isinstance(second.runtime.sender.failure, ReplicaDivergence)
+    assert "import its module before joining" in str(second.runtime.sender.failure)
+    assert first.runtime.sender.failure is None
 
 
 def test_joiners_of_two_views_that_wait_for_one_busy_object() -> None:

@@ -45,7 +45,7 @@ class StableSimulation(Simulation):
 
     def ask(self, participant: Participant, number: int) -> None:
         journal = participant.object_of("journal")
-        if journal is None or not participant.inside or not participant.runtime.may_invoke():
+        if journal is None or not participant.inside or not participant.runtime.sender.may_invoke():
             return
         trace = f"stable {number}"
         k = self.dice.randint(1, len(self.participants))

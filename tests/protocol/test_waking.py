@@ -182,7 +182,7 @@ def departing(stage: Stage, call: Any) -> None:
     """The oldest calls with degree 2, and crashes when the others hold that, and it is tentative."""
     oldest = stage.participants[0]
     for participant in stage.participants:
-        participant.runtime.group_degree = 2
+        participant.runtime.degrees.group = 2
     call(oldest)
     stage.world.run_for(1)
     stage.world.crash(oldest.node)
@@ -371,7 +371,7 @@ def test_a_fence_has_the_groups_degree() -> None:
     first, second, _ = stage.participants
     stage.share(second, Counter, "counter")
     for participant in stage.participants:
-        participant.runtime.group_degree = 1
+        participant.runtime.degrees.group = 1
     for one, other in (("0", "1"), ("0", "2")):
         stage.world.cut(one, other)
         stage.world.cut(other, one)
@@ -419,7 +419,7 @@ def come_back(stage: Stage, participant: Participant) -> None:
     stack = Stack(parse_stack(stage.scene.stack), StackConfig("group"), me, 7)
     participant.node = stage.world.add(name, stack)
     participant.runtime.rebind(stack)
-    participant.runtime.driver = SimDriver(participant.node)
+    participant.runtime.sender.driver = SimDriver(participant.node)
     participant.stack, participant.gone, participant.view = stack, None, None
     participant.leaves = participant.asked = False
     stage._join(participant, stage.participants[0].node.address)

@@ -57,9 +57,9 @@ NEVER = 1 << 60
 
 def test_items_cost_no_writes(capsys: pytest.CaptureFixture[str]) -> None:
     with orca.join() as group:
-        before = group._runtime.writes
+        before = group._runtime.sender.writes
         assert sum(1 for _ in orca.progress(range(100_000), group=group)) == 100_000
-        assert group._runtime.writes - before < 1_000
+        assert group._runtime.sender.writes - before < 1_000
     assert capsys.readouterr().err.startswith("progress: 100,000/100,000 in ")
 
 

@@ -36,7 +36,7 @@ class Machine:
         )
         self.threads = 0
         self.runtime = make_runtime(self.stack, 1, cast(Any, Quiet()), time=lambda: self.now)
-        self.driver = self.runtime.driver = SimDriver(cast(Any, self))
+        self.driver = self.runtime.sender.driver = SimDriver(cast(Any, self))
         self.runtime.start_thread = self.start
         self.stack.above = self.runtime
         self.stack.join("", self.now)

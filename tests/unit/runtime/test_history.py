@@ -231,5 +231,5 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_without_the_variable_nothing_is_kept(group: orca.Group, tmp_path: Path) -> None:
-    assert group._runtime.history is None
+    assert group._runtime.sender.history is None
     assert group._runtime.chain is None

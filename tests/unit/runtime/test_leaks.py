@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import orcalike as orca
+from orcalike.runtime.codes import Code
 from orcalike.runtime.dispatch import Runtime
 from orcalike.transport.stack import Stack
 from tests.instructions.workload import Network
@@ -135,7 +136,7 @@ def test_a_stack_that_is_dropped_is_freed_whatever_it_was_about_to_do() -> None:
             for layer in node.stack.layers:
                 node.stack.again(layer)
             node.runtime.proceed_with(node.runtime)
-            node.runtime.mark()
+            node.runtime.sender.post(Code.FENCE, (), "a mark")
 
     assert grows(stacks) == (0, 0)
 

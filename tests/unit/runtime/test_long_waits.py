@@ -41,7 +41,7 @@ def test_what_is_no_call_is_refused(
 ) -> None:
     """A member that lies harms none: the group goes on."""
     with orca.join(listen=f"unix:{tmp_path}/group") as group:
-        group._runtime.post(Code.IDLE, said, "a lie", 0)
+        group._runtime.sender.post(Code.IDLE, said, "a lie", 0)
         group.fence()
         assert group._runtime.long_waits.idle == {}
     assert "waits for what is no call" in caplog.text
@@ -56,7 +56,9 @@ def test_a_call_that_nothing_can_let_go_on_is_named_once(
         waits = lock.enter.nowait()
         group.fence()
         for _ in range(2):
-            group._runtime.post(Code.IDLE, ([waits.ticket, "Lock.enter of 'lock'"],), "idle", 0)
+            group._runtime.sender.post(
+                Code.IDLE, ([waits.ticket, "Lock.enter of 'lock'"],), "idle", 0
+            )
             group.fence()
         named = [text for text in caplog.messages if "wait for each other" in text]
         assert len(named) == 1

@@ -141,7 +141,7 @@ def test_so_many_wait_until_others_have_applied_them_and_no_more(
     last = call(1)
     assert counter.get() == 65_537
     assert not last.done()
-    receipts = group._runtime.receipts
+    receipts = group._runtime.sender.receipts
     assert receipts is not None
     assert sum(map(len, receipts.awaited.values())) < 100, "what was given up is forgotten"
 

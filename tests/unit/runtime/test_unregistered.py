@@ -28,7 +28,7 @@ def test_what_is_unknown_is_dropped(
     with orca.join() as group:
         counter = group.share(Counter, "hits")
         with caplog.at_level(logging.ERROR, "orcalike"):
-            group._runtime.commit(number, code, body)
+            group._runtime.sender.commit(number, code, body)
             group.fence()
         assert what in caplog.text
         assert "rank 0" in caplog.text

@@ -121,7 +121,7 @@ from orcalike.session.failpoints import Trigger, act, parse
 logging.basicConfig()
 with orca.join() as group:
     runtime = group._runtime
-    trigger = Trigger(parse(sys.argv[1]), group._session.stack, None, runtime.history, act)
+    trigger = Trigger(parse(sys.argv[1]), group._session.stack, None, runtime.sender.history, act)
     print("before", flush=True)
     trigger.passed("W5")
     print("after", flush=True)

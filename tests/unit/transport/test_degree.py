@@ -349,7 +349,7 @@ def test_a_joiner_learns_the_degrees(tmp_path: Path, monkeypatch: pytest.MonkeyP
         orca.join(listen=f"unix:{tmp_path}/group", stack=STACK, resilience=3) as first,
         orca.join(seeds=first.address, stack=STACK, timeout=60) as second,
     ):
-        assert second._runtime.group_degree == 3
+        assert second._runtime.degrees.group == 3
         first.share(Safe, "safe")
         with orca.join(seeds=first.address, stack=STACK, timeout=60) as third:
             assert Watched(third).notary.least == [1]

@@ -1,0 +1,15 @@
+"""Reads that cannot run at once, and the arguments of a call as Python objects."""
+
+from cpython.object cimport PyObject
+
+from orcalike.runtime.invocation cimport Invocation, Invoker
+from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.replica cimport Replica
+
+
+cdef tuple given_of(PyObject* const* args, Py_ssize_t count)
+cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names)
+cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,
+                           PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief)
+cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
+                         dict named) except -1

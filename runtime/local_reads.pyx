@@ -1,0 +1,74 @@
+"""Reads that cannot run at once, and the arguments of a call as Python objects.
+
+A read queues for its object's mutex as a write does; one whose guard is false waits at the object.
+No other replica knows of it. Once the group was left it runs on the last state.
+"""
+
+from cpython.object cimport PyObject
+
+from orcalike.runtime.errors import TooManyWaiting
+from orcalike.runtime.raising import own
+
+from orcalike.runtime.call cimport Call
+from orcalike.runtime.invocation cimport Invocation, Invoker
+from orcalike.runtime.operation cimport Operation
+from orcalike.runtime.replica cimport CLOSED, TASKS_MAX, Replica
+from orcalike.runtime.task cimport submit
+from orcalike.transport.drivers.deferral cimport drop_later, hold
+
+cdef extern from "Python.h":
+    Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
+    PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t) noexcept
+
+
+cdef tuple given_of(PyObject* const* args, Py_ssize_t count):
+    """The positional arguments behind the object, which is the first of `count`."""
+    return tuple([<object>args[i] for i in range(1, count)])
+
+
+cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names):
+    """The keyword arguments, which follow the positional ones."""
+    cdef Py_ssize_t i
+    cdef dict named = {}
+    for i in range(PyTuple_GET_SIZE(names) if names is not NULL else 0):
+        named[<object>PyTuple_GET_ITEM(names, i)] = <object>args[count + i]
+    return named
+
+
+cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,
+                           PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief):
+    """Queue for the mutex; `brief`: calls that wait for the object meanwhile run on another thread."""
+    cdef Invocation invocation
+    cdef Call call
+    given, named = given_of(args, count), named_of(args, count, names)
+    invocation = Invocation.__new__(Invocation)
+    invocation.invoker = invoker
+    invocation.operation = operation
+    invocation.replica = target
+    if target.flags & CLOSED:
+        read_last_state(invocation, operation, <object>args[0], given, named)
+        return invocation
+    if target.queue is not None and len(target.queue) >= TASKS_MAX:
+        invocation.fail(TooManyWaiting(
+            f"{target.name!r}: {len(target.queue)} calls wait until it is free; this one did "
+            "not run and never will"))
+        return invocation
+    call = Call(runtime, operation, 0, None, given, named).for_reader(invocation, brief)
+    call.replicas = [target]
+    invoker.reads_slow += 1
+    hold()
+    try:
+        submit(call)
+    finally:
+        drop_later()
+    return invocation
+
+
+cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
+                         dict named) except -1:
+    """A read after the group was left: the object shows its last state."""
+    try:
+        invocation.succeed(operation.function(target, *given, **named))
+    except Exception as error:
+        invocation.fail(own(error))
+    return 0

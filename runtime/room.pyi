@@ -1,0 +1,9 @@
+from orcalike.runtime.sender import Sender
+
+class RoomLacking(Exception): ...
+
+class Room:
+    """Where calls wait while this member has too much under way."""
+
+    def __init__(self, sender: Sender) -> None: ...
+    async def come(self) -> None: ...

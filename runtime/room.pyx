@@ -1,0 +1,143 @@
+"""Room for this member's invocations: so many may be under way, and the rest waits.
+
+What is not ordered yet is bounded, in messages and in bytes (`transport.layers.pack`). A thread that
+calls when there is no room waits; on an event loop the call is refused (`WindowFull`), and the
+coroutine waits (`come`).
+"""
+
+from libc.stdint cimport int64_t
+
+from orcalike.runtime import waits
+from orcalike.runtime.errors import WindowFull
+
+from orcalike.runtime.invocation cimport loop_here, must_not_block, tell
+from orcalike.transport.drivers.deferral cimport drop_later, hold
+from orcalike.transport.drivers.driver cimport Driver, Waitable
+from orcalike.transport.layers.base cimport NEVER
+from orcalike.transport.layers.pack cimport Pack
+
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept
+
+cdef enum:
+    WARNED = 10000000000    # ns between warnings of a group that is blocked
+
+
+class RoomLacking(Exception):
+    """The time limit of a call passed while it waited for room."""
+
+
+cdef class Room:
+    """Where calls wait while this member has too much under way."""
+
+    def __init__(self, sender):
+        self.sender = sender
+        self.futures = []
+        self.limits = {}
+
+    cdef int64_t limit(self, Driver driver, int64_t timeout) except -1:
+        """This thread waits for room for so long, or as long as it takes; returns until when."""
+        cdef unsigned long me = PyThread_get_thread_ident()
+        if timeout == NEVER:
+            self.limits.pop(me, None)
+            return NEVER
+        self.limits[me] = driver.clock() + timeout
+        return self.limits[me]
+
+    cdef bint has(self, Py_ssize_t size) noexcept:
+        """Whether this member may have so many bytes more under way."""
+        return (self.pack.has_room_for(size + EXTRA) if size > SIMPLE_MAX
+                else not self.pack.is_full())
+
+    cdef int wait(self, Py_ssize_t size) except -1:
+        """This member has too much under way: wait, or raise on an event loop.
+
+        What needs more room than a small message keeps it free from these meanwhile: else it would
+        wait for ever behind a stream of them.
+        """
+        cdef bint large = size > SIMPLE_MAX
+        cdef Driver driver = self.sender.driver
+        cdef Pack pack = self.pack      # the member may join again meanwhile, with another one
+        cdef object limit = self.limits.get(PyThread_get_thread_ident())
+        cdef int64_t until = NEVER if limit is None else limit
+        cdef int64_t now
+        if must_not_block():
+            self.refused = max(self.refused, size)
+            raise WindowFull("too many invocations are not ordered yet: await group.drain()")
+        while not self.has(size):      # looked at again, since leaving lets other threads run
+            hold()
+            try:
+                waits.enter("room", "", "nowait")
+                if large:
+                    pack.claim()
+                try:
+                    while not self.has(size):
+                        self.sender.check_open()
+                        if self.waitable is None:
+                            self.waitable = Waitable()
+                        driver.kick()
+                        now = driver.clock()
+                        if now >= until:
+                            raise RoomLacking
+                        if not wait_for(driver, self.waitable, min(until, now + WARNED),
+                                    until != NEVER) and until > now + WARNED:
+                            self.sender.runtime.long_waits.log_full()
+                finally:
+                    if large:
+                        self.give_up_claim(pack)
+                    waits.leave()
+            finally:
+                drop_later()
+        return 0
+
+    cdef int give_up_claim(self, Pack pack) except -1:
+        """What is small may go on; it waits for no input if nothing is under way."""
+        pack.unclaim()
+        self.tell()
+        return 0
+
+    async def come(self):
+        """Wait until this member may invoke more: what was refused before, too."""
+        cdef Py_ssize_t size = self.refused
+        cdef bint large = size > SIMPLE_MAX
+        cdef Driver driver = self.sender.driver
+        cdef Pack pack = self.pack
+        self.refused = 0
+        if large:
+            pack.claim()
+        try:
+            while not self.has(size):
+                self.sender.check_open()
+                future = loop_here().create_future()
+                self.futures.append(future)
+                driver.kick()
+                # Another thread may have made room meanwhile, or ended the group, and notified none of it.
+                if not self.has(size) and self.sender.failure is None:
+                    await future
+        finally:
+            if large:
+                self.give_up_claim(pack)
+
+    cdef int tell(self) except -1:
+        """There is room again: notify the calls that wait for it."""
+        cdef Waitable waitable = self.waitable
+        if not self.pack.has_ample_room() and self.sender.failure is None:
+            return 0
+        if waitable is not None:
+            self.waitable = None
+            waitable.wake()
+        futures, self.futures = self.futures, []
+        for future in futures:
+            tell(future)
+        return 0
+
+
+cdef bint wait_for(Driver driver, Waitable waitable, int64_t until, bint timed) except -1:
+    """Have this thread wait for an outcome, until then.
+
+    One with a time limit does not receive: it would run the operations of others meanwhile, and not
+    come back if one of them does not end.
+    """
+    if timed:
+        return driver.wait_asleep(waitable, until)
+    return driver.wait(waitable, until)
