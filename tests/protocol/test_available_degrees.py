@@ -94,7 +94,7 @@ def test_which_members_may_go_on_is_decided_by_the_degree_that_counts(
     network = group("a b")
     lower(network, "a", degree)
     mbrship: Any = network.endpoints["a"].stack.focus("MBRSHIP")
-    assert mbrship.degree_here() == told
+    assert mbrship.least == told
 
 
 def test_a_packet_that_has_not_left_may_be_changed() -> None:

@@ -89,7 +89,7 @@ cdef class Layer:
     cpdef bytes up_flush_ok(self, dict reports, bint ends)
     cpdef bytes up_held(self)
     cpdef list up_missing(self, bytes report, bint before)
-    cpdef up_check(self, bytes report, bytes cut)
+    cpdef up_check(self, object report, object cut)
     cpdef up_supply(self, bytes piece)
     cpdef bint up_cut(self, bytes cut)
     cpdef int up_has_state(self)

@@ -267,7 +267,7 @@ cdef class Layer:
         """
         return self.above.up_missing(report, before)
 
-    cpdef up_check(self, bytes report, bytes cut):
+    cpdef up_check(self, object report, object cut):
         """Raise ProtocolError where a member cannot have reported so, or made that cut.
 
         Either may be None; so what a member says is refused when it comes, and not when it is used.
@@ -478,7 +478,7 @@ cdef class End(Layer):
     cpdef up_exit(self, str why):
         pass
 
-    cpdef up_check(self, bytes report, bytes cut):
+    cpdef up_check(self, object report, object cut):
         pass
 
     # What is asked: nothing is held above, and there is no state.

@@ -8,16 +8,10 @@ it is fenced, I16, and is told), one of a view that is not installed here yet wa
 its sender is asked for what is missing here. Joining goes through any member, and is repeated
 until the group has answered.
 
-The modules in `membership/` do the thinking: which members are suspected (`failure_detector`), which members may go
-on (`quorum`), which deaths excuse one (`lease`), and what the next view is (`agreement`). Which
-packets are held, and what must be delivered before a view, is for the layers above (`up_flush`,
-`up_flush_ok`, `up_cut`).
-
-A member that waits for another one to lead than before says so to that one (HERE), and an endpoint that
-is out says so to those that may count on it (GONE): none waits for one that has gone on, or is out.
-
-An incarnation is a member once: one that the group went on without is told so, and never let in
-again. A view names the one that it follows, and is installed after that one alone.
+The modules in `membership/` do the thinking: which members can be reached (`reachability`), whether
+the one that leads hangs (`leader`), what the next view is (`agreement`), and what endpoints of other
+views are told (`other_views`). The layers above know what is held (`holdings`). A view names the one
+that it follows, and is installed after that one alone.
 
 Needs FIFO from below. A link that breaks is a suspicion at once, and leaves a gap that only a new
 view closes; silence is one after the detection time; a death that was seen is no suspicion but a
@@ -31,14 +25,16 @@ from orcalike.transport.membership import effects, events
 from orcalike.transport.membership.agreement import Agreement
 from orcalike.transport.membership.attribution import Speaker, is_believed
 from orcalike.transport.membership.early import Early, Entry
-from orcalike.transport.membership.failure_detector import FailureDetector
+from orcalike.transport.membership.holdings import HeldAbove
+from orcalike.transport.membership.join_request import JoinRequest
 from orcalike.transport.membership.leader import LeaderWatch
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.left_behind import LeftBehind
 from orcalike.transport.membership.messages import (
-    Alive, Behind, Denied, Expelled, Gone, Here, Install, Join, Leave, Lost, Reset, ResetFailed,
-    Ship, Slow, Value, Waits, unpack)
-from orcalike.transport.membership.participant import OLDEST_WATCHED
+    Alive, Behind, Denied, Expelled, Gone, Here, Install, Join, Leave, Reset, ResetFailed, Ship,
+    Slow, Value, Waits, unpack)
+from orcalike.transport.membership.other_views import OtherViews
+from orcalike.transport.membership.reachability import Reachability
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.control import shown, unpack as unpack_fields
 
@@ -51,11 +47,6 @@ from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     HEADER = 8
-    ASK_AGAIN = 1000000000          # ns until a join is asked for again
-    JOINERS_MAX = 1024              # that are known to have been passed on to the leader
-    ANSWER_AGAIN = 10000000         # ns until a member of another view is told again
-    NOTED_MAX = 4096                # endpoints outside of the view that are remembered
-    ALL_WATCHED = 8                 # in a view of so many all beat to all, so each has all leases
 
 cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the view, 0 for strangers
 
@@ -70,20 +61,19 @@ cdef class Mbrship(Layer):
     def __init__(self, Core core, config, me):
         super().__init__(core)
         self.me = me
-        self.options = config.options
         self.leases = Leases(config.detection)
-        self.agreement = Agreement(self, me, config.options, self.leases)
+        held = HeldAbove(self)
+        self.agreement = Agreement(held, me, config.options, self.leases)
         self.leader = LeaderWatch(self, self.agreement, config.slow)
-        self.detector = FailureDetector(config.detection)
+        self.reachability = Reachability(self, self.agreement, me.incarnation, config.detection)
+        self.detector = self.reachability.detector
         self.slow = config.slow
         self.place = -1
-        self.unlinked = {}
         self.early = Early()
-        self.answered = {}
-        self.asked, self.passed_on = set(), set()
-        self.questioned, self.former = {}, {}
+        self.request = JoinRequest(self, me, config.options)
+        self.others = OtherViews(self, self.agreement, held.missing_before, me.incarnation)
         self.left_behind = LeftBehind(self, config.detection, self.detector.patience)
-        self.ask_at = self.frozen_at = self.lease_at = NEVER
+        self.frozen_at = self.lease_at = NEVER
 
     # Downcalls.
 
@@ -99,16 +89,8 @@ cdef class Mbrship(Layer):
         if not address:
             self.install(View.first(self.me), b"")
             return
-        self.seed = address
-        self.ask()
+        self.request.ask(address, self.core.now)
 
-    def ask(self):
-        """Ask to be let in, and again later."""
-        asked = {name: value for name, value in self.options.items() if value is not None}
-        self.contact_with(self.seed, Join(self.me, asked))
-        self.mark("J1")
-        self.ask_at = self.core.now + ASK_AGAIN
-        self.plan()
 
     cpdef cast(self, Message message):
         store64(message.push(HEADER), self.key)
@@ -122,7 +104,7 @@ cdef class Mbrship(Layer):
         """Ask the leader for a view without this member; a joiner is let in first."""
         self.leaves = True
         if self.view is None:
-            if not self.seed:
+            if not self.request.address:
                 self.exit("left")
         elif len(self.view.members) == 1:
             self.exit("the last member left")
@@ -158,21 +140,8 @@ cdef class Mbrship(Layer):
     cpdef proceed(self):
         self.step(events.Proceed())
         self.leader.wait(self.core.now)
-        self.say_here()
+        self.leader.say_here()
         self.plan()
-
-    cdef say_here(self, bint again=False):
-        """This member waits for another leader than before: if that one has gone on, it answers.
-
-        All that knew that it has may be gone, and from its silence nothing follows. `again`: it may
-        have gone on after it was told.
-        """
-        if self.view is None or self.agreement.leader == self.place:
-            return
-        leader = self.view.members[self.agreement.leader].incarnation
-        if again or leader != self.awaited:
-            self.awaited = leader
-            self.tell(self.agreement.leader, Here())
 
     # Which members are there.
 
@@ -187,7 +156,7 @@ cdef class Mbrship(Layer):
             return
         vouched = bool(lease) and lease == self.key and 0 <= age < self.leases.span
         self.step(events.Died(incarnation, vouched))
-        self.suspicions()
+        self.reachability.report(self.core.now)
 
     def leases_ended(self, granted):
         """The driver grants no leases any more: (incarnation, when) of the last to each member."""
@@ -195,44 +164,22 @@ cdef class Mbrship(Layer):
 
     cpdef expire(self):
         now = self.core.now
-        if self.detector.deadline is not None and now >= self.detector.deadline:
-            silent = set(self.detector.silent)
-            if self.detector.check(now):
-                for incarnation in sorted(self.detector.silent - silent):
-                    self.suspected(incarnation, "it is silent")
-                back = sorted(silent - self.detector.silent)
-                self.suspicions()
-                for incarnation in back:
-                    self.say_again(incarnation)
-                    if self.view.place(incarnation) >= 0:
-                        # It may have gone on without this member, whose link may be a dead one.
-                        self.tell(self.view.place(incarnation), Here())
+        if self.reachability.check_silence(now):
             self.step(events.AskAgain())
             self.ask_strangers()
-            self.say_here(bool(self.detector.silent))
+            self.leader.say_here(again=bool(self.detector.silent))
         if now >= self.lease_at:
             self.lease_at = NEVER
             self.core.again(self)
         if self.left_behind.deadline is not None:
             self.left_behind.seek(self.place, now)
-        if now >= self.ask_at:
-            self.ask_at = NEVER
-            if self.view is None and self.seed:
-                self.ask()                      # and perhaps another one is asked, too
-                self.above.up_join_failed(f"{self.seed} does not answer")
+        self.request.expire(now)
         if self.frozen_at != NEVER and now >= self.frozen_at + self.slow:
             self.frozen_at = now
             self.step(events.Overdue())
             self.core.again(self)
         self.leader.expire(now)
         self.plan()
-
-    cdef suspicions(self):
-        """Tell the agreement which members are suspected now."""
-        self.step(events.Suspected(frozenset(self.detector.silent | self.unlinked.keys())))
-        if self.view is not None and OLDEST_WATCHED <= min(self.place, self.agreement.leader):
-            self.watch(is_all=True)
-        self.core.again(self)
 
     def suspected(self, incarnation, str why):
         """Say that a member of the view is suspected."""
@@ -245,9 +192,7 @@ cdef class Mbrship(Layer):
         """Have the leader begin a new view: a link broke, and no other closes the gap in it."""
         self.step(events.Unsettled())
         self.core.again(self)
-        if self.agreement.leader != self.place:
-            self.awaited = self.view.members[self.agreement.leader].incarnation
-            self.tell(self.agreement.leader, Lost(incarnation or 0))
+        self.leader.say_lost(incarnation)
 
     def say_again(self, incarnation):
         """A member can be reached anew: what was under way to it, or from it, may be lost."""
@@ -260,24 +205,6 @@ cdef class Mbrship(Layer):
         self.leader.ask(self.core.now)
         self.plan()
 
-    cdef watch(self, bint is_all=False):
-        """Beat to the oldest, or to all where this is one of them, and hear them.
-
-        `is_all`: none of the oldest is there, as seen here, so the leader is watched like them.
-        """
-        members = self.view.members if self.view is not None else ()
-        if not is_all and self.place >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
-            members = members[:OLDEST_WATCHED]
-        beats = tuple([m for m in members if m.incarnation != self.me.incarnation])
-        if beats != self.core.beats:
-            self.core.beats = beats
-            self.core.beats_version += 1
-        elif is_all:
-            return
-        listen = self.detector.watch_too if is_all else self.detector.watch
-        listen([member.incarnation for member in beats], self.core.now)
-        self.plan()
-
     cdef ask_strangers(self):
         """While this member waits for others: it may be that only one outside of its view knows more."""
         if self.agreement.missed() or self.agreement.leader != self.place and self.detector.silent:
@@ -288,10 +215,10 @@ cdef class Mbrship(Layer):
         """Say which view this member is in, and what it holds: an endpoint that knows more answers."""
         self.contact_with(address, Behind(self.view.identity, self.above.up_held()))
 
-    cdef plan(self):
+    cpdef plan(self):
         """The deadline: the detector's, the next question, or the end of patience."""
         frozen_until = NEVER if self.frozen_at == NEVER else self.frozen_at + self.slow
-        times = (self.ask_at, self.lease_at, frozen_until, self.detector.deadline,
+        times = (self.request.deadline, self.lease_at, frozen_until, self.detector.deadline,
                  self.leader.deadline, self.left_behind.deadline)
         self.deadline = min([each for each in times if each is not None])
 
@@ -325,79 +252,26 @@ cdef class Mbrship(Layer):
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast):
         """A message of another view: too old is dropped, too new waits."""
-        if key & ~CONTROL <= self.key or (self.view is None and not self.seed):
+        if key & ~CONTROL <= self.key or (self.view is None and not self.request.address):
             self.stale += 1
             if self.view is not None and (message.source < 0 or key & CONTROL):
-                self.behind(message)
+                self.others.correct(self.peer_of(message), self.core.now)
             elif self.over and key & CONTROL:
-                self.say_gone(message)          # that view counts on this endpoint
+                self.say_gone(message)
             return
         peer = self.below.focus("COM").peer_at(message.link)
-        known = self.is_known(peer.incarnation)
+        known = self.others.is_known(peer.incarnation)
         late = self.early.keep(Entry(key, is_cast, message.copy(), peer), message.size(),
                                is_member=known)
         if late is not None:
             self.below.focus("COM").refuse_peer(late, "too much of views that are still to come")
-        elif self.view is not None and known and peer.address and self.may_answer(peer.incarnation):
-            self.ask_what_is_missing(peer.address)
-
-    def is_known(self, incarnation):
-        """Whether an endpoint is in the view, or in the next one as far as that is known here.
-
-        One that is still to join knows no member, and must hear all.
-        """
-        if self.view is None or self.view.place(incarnation) >= 0:
-            return True
-        proposed = self.agreement.proposed()
-        return proposed is not None and proposed.place(incarnation) >= 0
-
-    def may_answer(self, incarnation):
-        """Whether a member that speaks of another view is told about this one now: not each time."""
-        now, last = self.core.now, self.answered.get(incarnation)
-        if last is not None and now - last < ANSWER_AGAIN:
-            return False
-        if len(self.answered) >= NOTED_MAX:
-            self.answered.clear()
-        self.answered[incarnation] = now
-        return True
+        elif known:
+            self.others.ask_of_next_view(peer, self.core.now)
 
     def peer_of(self, Message message):
         """The peer that sent a message, where it can be answered."""
         peer = self.below.focus("COM").peer_at(message.link)
         return peer if peer is not None and peer.address else None
-
-    cdef behind(self, Message message):
-        """The sender is in an older view: tell it the present one, or that it is out (I16)."""
-        cdef Peer peer = self.peer_of(message)
-        if peer is None or not self.may_answer(peer.incarnation):
-            return
-        if self.view.place(peer.incarnation) < 0:
-            self.tell_expelled(peer.address, peer.incarnation)
-        elif self.agreement.known.last is not None:
-            self.contact_with(peer.address, Install(self.view, self.agreement.known.last.cut))
-
-    cdef ahead(self, Message message, tuple identity, bytes held):
-        """BEHIND: a member of another view asks for what brings it into the present one."""
-        cdef Peer peer = self.peer_of(message)
-        if self.view is None or peer is None:
-            return
-        if self.view.place(peer.incarnation) < 0:
-            if not self.may_answer(peer.incarnation):
-                return
-            if identity > self.view.identity:   # it is this member that is behind, perhaps
-                if not self.agreement.missed() and peer.incarnation not in self.former:
-                    return                      # asked for by a non-member, it were no own question
-                self.ask_what_is_missing(peer.address)
-            else:
-                self.tell_expelled(peer.address, peer.incarnation)
-        elif identity < self.view.identity:
-            if self.view.follows == identity:
-                for piece in self.above.up_missing(held, True):
-                    self.contact_with(peer.address, Ship(piece, identity))
-            self.contact_with(peer.address, Install(self.view, self.agreement.known.last.cut))
-            self.say_again(peer.incarnation)
-        elif identity > self.view.identity:     # it waits, without this member, which does not know
-            self.ask_what_is_missing(peer.address)
 
     cdef gone(self, Message message):
         """GONE: the peer is out of the group for good, and answers for its member no more."""
@@ -407,38 +281,23 @@ cdef class Mbrship(Layer):
         self.left_behind.forget(peer.incarnation, self.place, self.core.now)
         if self.view.place(peer.incarnation) >= 0:
             self.step(events.Died(peer.incarnation, False))
-            self.suspicions()
+            self.reachability.report(self.core.now)
 
     cpdef up_problem(self, object member, str why):
         """A link went down. It is a loss only where the peer belongs to the view."""
         cdef Peer peer = <Peer?>member    # not None either
         self.early.forget(peer)                 # with the link more of it is lost
         if self.view is None:
-            if peer.address == self.seed:
+            if peer.address == self.request.address:
                 self.above.up_join_failed(why)
             return
         if peer.place < 0 or len(self.view.members) <= peer.place:
-            if peer.incarnation in self.answered:
-                # What it was told of this view may be lost with the link: again by each other one
-                # that stands, of which all but one may be dead, and once by a new one.
-                if peer.link < 0:
-                    del self.answered[peer.incarnation]
-                self.tell_expelled(peer.address, peer.incarnation)
+            self.others.link_broke(peer, stands=peer.link >= 0)
             return
-        gone = self.view.members[peer.place]
-        if gone.incarnation != peer.incarnation or gone.incarnation in self.unlinked:
-            return
-        if peer.link >= 0:                      # there is another link; what went by this one is lost
-            self.unsettle(gone.incarnation)
-            self.say_again(gone.incarnation)
-            return
-        self.unlinked[gone.incarnation] = why
-        proposed = self.agreement.proposed()
-        departs = proposed is not None and proposed.place(gone.incarnation) < 0
-        if not departs and not self.leaves:
-            self.suspected(gone.incarnation, why)
-        self.suspicions()
-        self.unsettle(gone.incarnation)
+        gone = self.view.members[peer.place].incarnation
+        if gone == peer.incarnation and gone not in self.reachability.unlinked:
+            self.reachability.link_broke(gone, why, self.core.now, is_replaced=peer.link >= 0,
+                                         is_leaving=self.leaves)
 
     cpdef up_linked(self, object member):
         """A link stands again."""
@@ -446,28 +305,25 @@ cdef class Mbrship(Layer):
         if self.view is None:
             return
         if self.left_behind.found(peer.address, peer.incarnation, self.place, self.core.now):
-            self.tell_expelled(peer.address, peer.incarnation)
+            self.others.tell_expelled(peer.address, peer.incarnation)
         if peer.place < 0 and self.agreement.frozen and peer.address:
             self.ask_what_is_missing(peer.address)  # blocked here, and perhaps long gone on there
-        if self.unlinked.pop(peer.incarnation, None) is None:
-            return
-        self.suspicions()
-        if self.agreement.known.unsettled or peer.missed:
-            self.unsettle(peer.incarnation)     # that word may have been lost with a link, too
-        if peer.place >= 0:
+        stands = self.reachability.link_stands(peer.incarnation, self.core.now,
+                                               was_missed=peer.missed)
+        if stands and peer.place >= 0:
             self.tell(peer.place, Here())       # one that has gone on meanwhile says so
             self.say_again(peer.incarnation)
 
     # Control messages.
 
     cdef control(self, Message message):
-        if self.view is None and not self.seed:
+        if self.view is None and not self.request.address:
             self.stale += 1                     # out of the group: none of its business
             return
         fields = unpack_fields(message.body, "a control message")
         peer = self.below.focus("COM").peer_at(message.link)
         speaker = Speaker(message.source, peer.incarnation, peer.address)
-        if is_believed(fields, speaker, self.view, self.former, self.questioned):
+        if is_believed(fields, speaker, self.view, self.others.former, self.others.questioned):
             self.dispatch(message, unpack(fields))
         else:
             self.stale += 1
@@ -481,20 +337,22 @@ cdef class Mbrship(Layer):
                 if self.view is None and self.leaves:
                     self.exit("left")
                 elif self.view is None:
-                    self.ask_at = NEVER
+                    self.request.answered()
                     self.plan()
                     self.above.up_join_denied(shown(it.why))
             case Denied() if message.source >= 0:
                 self.contact_with(it.joiner.address, Denied(it.why))    # that had asked here
             case Install():
                 self.decided(it.view, it.cut)
-                self.correct(message, it.view)
+                self.say_newest(message, it.view)
             case Expelled():
                 if it.incarnation == self.me.incarnation:   # not one that had this address before
                     self.told_expelled(message, it.view)
-                self.correct(message, it.view)
+                self.say_newest(message, it.view)
             case Behind():
-                self.ahead(message, it.view, it.held)
+                peer = self.peer_of(message)
+                if self.others.answer(peer, it, self.core.now):
+                    self.say_again(peer.incarnation)
             case Gone():
                 self.gone(message)
             case Ship() if it.view is not None:
@@ -523,24 +381,8 @@ cdef class Mbrship(Layer):
         if message.source < 0 and (peer.address, peer.incarnation) != (member.address,
                                                                        member.incarnation):
             raise ProtocolError("JOIN for another endpoint")
-        self.requested(message.source, member, options)
-
-    cdef requested(self, int source, object member, object options):
-        """`source` is the place of the member that has passed it on, or -1."""
-        if self.view is None or self.leaves and len(self.view.members) == 1:
-            return
-        if self.view.place(member.incarnation) >= 0:
-            self.contact_with(member.address, Install(*self.agreement.known.last))
-        elif member.incarnation in self.former:
-            self.tell_expelled(member.address, member.incarnation)
-        elif self.agreement.leader != self.place:
-            self.tell(self.agreement.leader, Join(member, options))
-            if member.incarnation in self.passed_on:    # in vain, so far
-                self.ask_leader()
-            elif len(self.passed_on) < JOINERS_MAX:
-                self.passed_on.add(member.incarnation)
-        else:
-            self.step(events.JoinAsked(member, options, source))
+        if self.view is not None and not (self.leaves and len(self.view.members) == 1):
+            self.others.asked_to_join(member, options, message.source)
 
     cdef decided(self, object view, bytes cut):
         """INSTALL: the next view of this member, or its first."""
@@ -560,17 +402,7 @@ cdef class Mbrship(Layer):
             self.install(view, cut)
         else:
             self.pending = Value(view, cut)     # its sender has more to send, or is asked
-            for member in view.members:         # one after the other, each once
-                if (member.incarnation != self.me.incarnation and
-                        member.incarnation not in self.asked and
-                        self.view.place(member.incarnation) >= 0):
-                    self.asked.add(member.incarnation)
-                    self.ask_what_is_missing(member.address)
-                    break
-
-    def tell_expelled(self, address, incarnation):
-        """Tell the endpoint at an address that the group went on without this incarnation of it."""
-        self.contact_with(address, Expelled(self.view, incarnation))
+            self.others.ask_for_cut(view)
 
     cdef told_expelled(self, Message message, object view):
         """The group has gone on without this member: it can never have its old writes accepted."""
@@ -586,27 +418,18 @@ cdef class Mbrship(Layer):
             self.exit(f"expelled: {view} went on without this member")
             self.say_gone(message)
 
-    cdef correct(self, Message message, object view):
+    cdef say_gone(self, Message message):
+        """A view that the sender speaks of counts on this endpoint, which is out."""
+        self.others.say_gone(self.peer_of(message), self.core.now, has_left=self.leaves)
+
+    cdef say_newest(self, Message message, object view):
         """A member of an older lineage speaks of its view as the newest: tell it the present one."""
         if self.view is not None and view.lineage < self.view.lineage:
-            self.behind(message)
-
-    def say_gone(self, Message message):
-        """A group that counts on this endpoint, or seeks it, learns that it is out.
-
-        A member that missed the view without this one may have no other to ask for it.
-        """
-        cdef Peer peer = self.peer_of(message)
-        if peer is None or not self.may_answer(peer.incarnation):
-            return
-        if self.outcome is not None and self.outcome.view.place(peer.incarnation) >= 0:
-            self.contact_with(peer.address, Install(*self.outcome))
-        elif not self.leaves:
-            self.contact_with(peer.address, Gone())
+            self.others.correct(self.peer_of(message), self.core.now)
 
     # The agreement: its steps, what follows from them, and what it asks.
 
-    cdef step(self, object event):
+    cpdef step(self, object event):
         """A step of the agreement, and all that follows from it."""
         for it in self.agreement.step(event, self.core.now):
             self.carry_out(it)
@@ -660,8 +483,7 @@ cdef class Mbrship(Layer):
     def contact_with(self, address, message):
         cdef Message control = Message(msgpack.packb(message.pack()))
         if address:
-            if isinstance(message, (Join, Behind)) and len(self.questioned) < NOTED_MAX:
-                self.questioned[address] = True
+            self.others.sent(address, message)
             store64(control.push(HEADER), CONTROL)
             self.below.contact(control, address)
 
@@ -672,67 +494,45 @@ cdef class Mbrship(Layer):
         self.plan()
         self.above.up_flush(None)
 
-    def missing(self, report):
-        return self.above.up_missing(report, False)
-
-    def check(self, report, cut):
-        self.above.up_check(report, cut)
-
-    def cut_of(self, reports, ends):
-        return self.above.up_flush_ok(reports, ends)
-
-    def has_cut(self, cut):
-        return self.above.up_cut(cut)
-
-    def has_state(self):
-        return self.above.up_has_state()
-
-    def degree_here(self):
-        return self.least
+    def no_answer(self, address):
+        """The member that was asked to let this one in did not answer; another may be asked, too."""
+        self.above.up_join_failed(f"{address} does not answer")
 
     def hangs(self, incarnation):
         """The member that leads did not answer in time."""
         self.step(events.Hangs(incarnation))
         self.unsettle(None)
 
-    cdef mark(self, str step):
+    cpdef mark(self, str step):
         if self.core.on_mark is not None:
             self.core.on_mark(step)
 
     def install(self, view, cut):
         """`view` is the view from here on."""
-        cdef bint gone = view.place(self.me.incarnation) < 0
-        if gone:
-            self.outcome = Value(view, cut)
+        if view.place(self.me.incarnation) < 0:
+            self.others.outcome = Value(view, cut)
             self.above.up_view(view, cut)       # so that it has all that came before
             self.exit("left" if self.leaves else f"expelled: {view} goes on without this member")
             return
         if self.view is not None:
             if view.lineage != self.view.lineage:
                 self.left_behind.reset(self.view, view, self.agreement.known.dead)
-            for member in self.view.members:
-                self.former[member.incarnation] = True
-            for incarnation in list(self.former)[:-NOTED_MAX]:
-                del self.former[incarnation]
+            self.others.leave_view(self.view)
         self.view = view
         self.key = view.key
         self.place = view.place(self.me.incarnation)
         self.me = view.members[self.place]
-        self.awaited = view.members[0].incarnation
-        present = {member.incarnation for member in view.members}
-        self.unlinked = {each: why for each, why in self.unlinked.items() if each in present}
-        self.ask_at = self.frozen_at = self.lease_at = NEVER
-        self.leader.clear()
+        self.reachability.enter(view)
+        self.frozen_at = self.lease_at = NEVER
+        self.request.answered()
+        self.leader.enter(view)
         self.pending = None
-        self.answered.clear()
-        self.asked.clear()
-        self.passed_on.clear()
-        self.questioned.clear()
+        self.others.enter()
         self.step(events.Installed(Value(view, cut)))
         self.below.view(view)
         self.left_behind.seek(self.place, self.core.now)
-        self.watch()
-        self.suspicions()
+        self.reachability.watch(self.core.now)
+        self.reachability.report(self.core.now)
         self.mark("V9")
         self.above.up_view(view, cut)
         for entry in self.early.take():
@@ -744,6 +544,17 @@ cdef class Mbrship(Layer):
             self.leave()                        # the member that was asked is gone, or did not hear
         self.core.again(self)                   # those that asked meanwhile are served now
 
+    def schedule(self):
+        self.core.again(self)
+
+    def beat_to(self, members):
+        """Send heartbeats to these; whether they are others than before."""
+        if members == self.core.beats:
+            return False
+        self.core.beats = members
+        self.core.beats_version += 1
+        return True
+
     def seek(self, members):
         """Have links made to these, which are not in the view."""
         self.below.focus("COM").seek(members)
@@ -753,19 +564,18 @@ cdef class Mbrship(Layer):
         cdef Message message = entry.message
         cdef Peer peer = entry.peer
         cdef uint64_t key = entry.key
-        cdef bint is_cast = entry.is_cast
         if self.below.focus("COM").peer_at(message.link) is not peer:
             self.stale += 1
             return
         if key & ~CONTROL != self.key:
-            self.elsewhere(message, key, is_cast)
+            self.elsewhere(message, key, entry.is_cast)
             return
         message.source = peer.place
         if message.source < 0:
             self.stale += 1
         elif key & CONTROL:
             self.control(message)
-        elif is_cast:
+        elif entry.is_cast:
             self.above.up_cast(message)
         else:
             self.above.up_send(message)
@@ -775,16 +585,16 @@ cdef class Mbrship(Layer):
         self.view = None
         self.key = 0
         self.place = -1
-        self.seed = None
-        self.ask_at = self.frozen_at = self.lease_at = NEVER
+        self.request.end()
+        self.frozen_at = self.lease_at = NEVER
         self.leader.clear()
         self.early.clear()
         self.left_behind.clear()
         self.step(events.Exited())
-        self.watch()
+        self.reachability.watch(self.core.now)
         self.above.up_exit(why)
 
     cpdef dict dump(self):
-        return {"view": self.view, "place": self.place, "unlinked": dict(self.unlinked),
+        return {"view": self.view, "place": self.place, "unlinked": dict(self.reachability.unlinked),
                 "silent": set(self.detector.silent), "promised": self.agreement.participant.promised,
                 "stale": self.stale, "early": self.early.bytes}

@@ -391,7 +391,7 @@ cdef class Total(Order):
                                     held.degree, held.stamp, held.body().body).pack())
         return pieces
 
-    cpdef up_check(self, bytes report, bytes cut):
+    cpdef up_check(self, object report, object cut):
         if report is not None:
             Report.unpack(report)
         if cut is not None:

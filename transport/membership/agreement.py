@@ -41,7 +41,8 @@ from orcalike.transport.membership.effects import (
     Supply,
 )
 from orcalike.transport.membership.events import Event
-from orcalike.transport.membership.knowledge import Holdings, Knowledge
+from orcalike.transport.membership.holdings import Holdings
+from orcalike.transport.membership.knowledge import Knowledge
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import (
     Accept,

@@ -23,7 +23,8 @@ from orcalike.transport.membership.effects import (
     Send,
     Wake,
 )
-from orcalike.transport.membership.knowledge import Holdings, Knowledge
+from orcalike.transport.membership.holdings import Holdings
+from orcalike.transport.membership.knowledge import Knowledge
 from orcalike.transport.membership.lease import NEVER, Leases
 from orcalike.transport.membership.messages import (
     Blocked,

@@ -3,32 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from orcalike.transport.membership.messages import Value
 from orcalike.transport.view import Member, View
-
-
-class Holdings(Protocol):
-    """What the layers above hold, and make of it; asked in a step, and changed by none."""
-
-    def missing(self, report: bytes) -> list[bytes]:
-        """The packets held here that the member that reported so lacks."""
-
-    def check(self, report: bytes | None, cut: bytes | None) -> None:
-        """Raises ProtocolError if no member can have reported so, or made that cut."""
-
-    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
-        """The cut that follows from the members' reports; `ends`: no state goes on to the view."""
-
-    def has_cut(self, cut: bytes) -> bool:
-        """Whether all of the cut is here; else the event `CutHeld` comes when it is."""
-
-    def has_state(self) -> int:
-        """What is known here of the application's state, a `State`."""
-
-    def degree_here(self) -> int:
-        """R, as far as it is known here (H2)."""
 
 
 class Knowledge:

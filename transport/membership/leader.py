@@ -5,6 +5,9 @@ itself. A member that waits for it asks whether it is there (WAITS): one whose p
 at once (ALIVE), whatever else it waits for. One that does not answer for half of `slow_timeout` is
 taken for hung, here and at all that are notified (SLOW), until it leads again.
 
+A member that waits for another one to lead than before says so to that one (HERE): if that one has
+gone on without it, it answers.
+
 The clock is the caller's. A member that was late itself asks once more.
 """
 
@@ -14,7 +17,8 @@ from typing import Protocol
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.agreement import Agreement
-from orcalike.transport.membership.messages import Alive, ControlMessage, Slow, Waits
+from orcalike.transport.membership.messages import Alive, ControlMessage, Here, Lost, Slow, Waits
+from orcalike.transport.view import View
 
 
 class Port(Protocol):
@@ -42,9 +46,16 @@ class LeaderWatch:
         """When to `expire`, in ns; None while nothing is waited for."""
         self.asked: int | None = None
         """The incarnation of the leader that was asked and has not answered."""
+        self._knows: int | None = None
+        """The incarnation of the leader that knows that this member waits for it."""
+
+    def enter(self, view: View) -> None:
+        """A new view: its oldest member leads, and nothing is waited for."""
+        self._knows = view.members[0].incarnation
+        self.clear()
 
     def clear(self) -> None:
-        """A new view: nothing is waited for."""
+        """Nothing is waited for."""
         self.deadline = self.asked = None
 
     def wait(self, now: int) -> None:
@@ -62,6 +73,28 @@ class LeaderWatch:
             self.asked = leader
             self.deadline = now + self.patience
             self.port.tell(self.agreement.leader, Waits())
+
+    def say_here(self, *, again: bool = False) -> None:
+        """If this member waits for another leader than before, say so to that one.
+
+        All that knew that it has gone on may be out themselves, and nothing follows from its silence.
+        `again`: it may have gone on since it was told.
+        """
+        view = self.agreement.view
+        if view is None or self.agreement.leader == self.agreement.place:
+            return
+        leader = view.members[self.agreement.leader].incarnation
+        if again or leader != self._knows:
+            self._knows = leader
+            self.port.tell(self.agreement.leader, Here())
+
+    def say_lost(self, incarnation: int | None) -> None:
+        """Have the leader begin a new view: the link to a member broke, or to one that is not known."""
+        view = self.agreement.view
+        assert view is not None
+        if self.agreement.leader != self.agreement.place:
+            self._knows = view.members[self.agreement.leader].incarnation
+            self.port.tell(self.agreement.leader, Lost(incarnation or 0))
 
     def again(self, incarnation: int, now: int) -> None:
         """A member can be reached anew: what it was asked may be lost, or what it answered."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.membership.effects import Effect, Freeze, Mark, ReportBlocked, Send
-from orcalike.transport.membership.knowledge import Holdings, Knowledge
+from orcalike.transport.membership.holdings import Holdings
+from orcalike.transport.membership.knowledge import Knowledge
 from orcalike.transport.membership.messages import (
     Accept,
     Blocked,

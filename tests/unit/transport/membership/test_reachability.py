@@ -1,0 +1,121 @@
+"""Which members can be reached, as the agreement is to know of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orcalike.transport.membership import events
+from orcalike.transport.membership.messages import ControlMessage, Here
+from orcalike.transport.membership.reachability import Reachability
+from orcalike.transport.view import Member, View
+from tests.lib import agreement
+
+DETECTION = 1_000_000_000
+MEMBERS = tuple(Member(f"sim:{number}", 10 + number, number) for number in range(10))
+
+
+class Port:
+    """What a layer would do: a line for each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.peers: tuple[Member, ...] = ()
+
+    def step(self, event: events.Event) -> None:
+        assert isinstance(event, events.Suspected)
+        self.calls.append(("suspects", sorted(event.incarnations)))
+
+    def schedule(self) -> None:
+        pass
+
+    def plan(self) -> None:
+        pass
+
+    def beat_to(self, members: tuple[Member, ...]) -> bool:
+        changed, self.peers = members != self.peers, members
+        return changed
+
+    def tell(self, place: int, message: ControlMessage) -> None:
+        assert message == Here()
+        self.calls.append(("here", place))
+
+    def suspected(self, incarnation: int, why: str) -> None:
+        self.calls.append((why, incarnation))
+
+    def unsettle(self, incarnation: int | None) -> None:
+        self.calls.append(("unsettle", incarnation))
+
+    def say_again(self, incarnation: int) -> None:
+        self.calls.append(("say again", incarnation))
+
+
+def reachability(port: Port, place: int, size: int) -> Reachability:
+    """That of the member at a place of a view of `size` members, which has begun to watch."""
+    view = View(1, 1, 0, MEMBERS[:size])
+    of = agreement.Port(MEMBERS[place], view, []).agreement
+    this = Reachability(port, of, MEMBERS[place].incarnation, DETECTION)
+    this.watch(0)
+    return this
+
+
+def test_a_member_that_is_silent_is_suspected_until_it_is_heard(port: Port) -> None:
+    this = reachability(port, 0, 2)
+    assert not this.check_silence(DETECTION - 1)
+    assert this.check_silence(DETECTION)
+    assert port.calls == [("it is silent", 11), ("suspects", [11])]
+    port.calls.clear()
+    this.detector.heard(11, DETECTION + 1)
+    assert this.check_silence(DETECTION + DETECTION // 2)
+    assert port.calls == [("suspects", []), ("say again", 11), ("here", 1)]
+
+
+@pytest.mark.parametrize(
+    ("place", "size", "peers"),
+    [(1, 10, (0, *range(2, 10))), (7, 8, tuple(range(7))), (7, 10, (0, 1, 2, 3))],
+    ids=["one of the oldest: all", "a small view: all", "a large one: the oldest"],
+)
+def test_heartbeats_go_to_the_oldest_and_in_small_views_to_all(
+    port: Port, place: int, size: int, peers: tuple[int, ...]
+) -> None:
+    reachability(port, place, size)
+    assert port.peers == tuple(MEMBERS[each] for each in peers)
+
+
+def test_a_broken_link_is_a_suspicion_at_once_and_one_made_again_ends_it(port: Port) -> None:
+    this = reachability(port, 0, 3)
+    this.link_broke(12, "reset", 5, is_replaced=False, is_leaving=False)
+    assert port.calls == [("reset", 12), ("suspects", [12]), ("unsettle", 12)]
+    port.calls.clear()
+    assert this.link_stands(12, 6, was_missed=False)
+    assert (port.calls, this.unlinked) == ([("suspects", [])], {})
+    assert not this.link_stands(12, 7, was_missed=True)
+    assert port.calls == [("suspects", [])]
+
+
+def test_a_gap_is_closed_though_another_link_stands(port: Port) -> None:
+    this = reachability(port, 0, 3)
+    this.link_broke(12, "reset", 5, is_replaced=True, is_leaving=False)
+    assert (port.calls, this.unlinked) == ([("unsettle", 12), ("say again", 12)], {})
+
+
+def test_what_was_lost_without_a_link_is_lost_with_it_again(port: Port) -> None:
+    this = reachability(port, 0, 3)
+    this.link_broke(12, "reset", 5, is_replaced=False, is_leaving=True)
+    assert port.calls == [("suspects", [12]), ("unsettle", 12)]  # no surprise to one that leaves
+    port.calls.clear()
+    assert this.link_stands(12, 6, was_missed=True)
+    assert port.calls == [("suspects", []), ("unsettle", 12)]
+
+
+def test_links_matter_to_members_of_the_view_alone(port: Port) -> None:
+    this = reachability(port, 0, 3)
+    this.link_broke(12, "reset", 5, is_replaced=False, is_leaving=False)
+    this.enter(View(1, 2, 0, MEMBERS[:2]))
+    assert this.unlinked == {}
+
+
+@pytest.fixture
+def port() -> Port:
+    return Port()

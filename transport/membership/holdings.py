@@ -1,0 +1,86 @@
+"""What the layers above hold of the view that ends, and make of it: the agreement asks, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Holdings(Protocol):
+    """What the layers above hold, and make of it; asked in a step, and changed by none."""
+
+    def missing(self, report: bytes) -> list[bytes]:
+        """The packets held here that the member that reported so lacks."""
+
+    def check(self, report: bytes | None, cut: bytes | None) -> None:
+        """Raises ProtocolError if no member can have reported so, or made that cut."""
+
+    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
+        """The cut that follows from the members' reports; `ends`: no state goes on to the view."""
+
+    def has_cut(self, cut: bytes) -> bool:
+        """Whether all of the cut is here; else the event `CutHeld` comes when it is."""
+
+    def has_state(self) -> int:
+        """What is known here of the application's state, a `State`."""
+
+    def degree_here(self) -> int:
+        """R, as far as it is known here (H2)."""
+
+
+class Above(Protocol):
+    """The upcalls of a layer that this needs."""
+
+    def up_missing(self, report: bytes, before: bool, /) -> list[bytes]: ...
+
+    def up_check(self, report: bytes | None, cut: bytes | None, /) -> None: ...
+
+    def up_flush_ok(self, reports: dict[int, bytes], ends: bool, /) -> bytes: ...
+
+    def up_cut(self, cut: bytes, /) -> bool: ...
+
+    def up_has_state(self) -> int: ...
+
+
+class Layer(Protocol):
+    """The layer that the agreement belongs to."""
+
+    @property
+    def above(self) -> Above: ...
+
+    @property
+    def least(self) -> int: ...
+
+
+class HeldAbove:
+    """The `Holdings` of the layers above one."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+
+    def missing(self, report: bytes) -> list[bytes]:
+        """Of the view that ends."""
+        return self._layer.above.up_missing(report, False)
+
+    def missing_before(self, report: bytes) -> list[bytes]:
+        """The same of the view before it."""
+        return self._layer.above.up_missing(report, True)
+
+    def check(self, report: bytes | None, cut: bytes | None) -> None:
+        """As `Holdings` has it, and all that follows."""
+        self._layer.above.up_check(report, cut)
+
+    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
+        """By the layer that orders."""
+        return self._layer.above.up_flush_ok(reports, ends)
+
+    def has_cut(self, cut: bytes) -> bool:
+        """Each layer above is asked."""
+        return self._layer.above.up_cut(cut)
+
+    def has_state(self) -> int:
+        """By the layer that transfers it."""
+        return self._layer.above.up_has_state()
+
+    def degree_here(self) -> int:
+        """As the application has said it."""
+        return self._layer.least

@@ -1,0 +1,140 @@
+"""Which members can be reached: heartbeats and links, as the agreement is to know of them (H65, H13).
+
+A link that breaks is a suspicion at once, and leaves a gap that only a new view closes; silence is
+one after the detection time. Either is over when the member is heard, or linked, again; what was
+under way meanwhile may be lost, so it is said again then.
+
+The clock is the caller's.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from orcalike.transport.membership import events
+from orcalike.transport.membership.agreement import Agreement
+from orcalike.transport.membership.failure_detector import FailureDetector
+from orcalike.transport.membership.messages import ControlMessage, Here
+from orcalike.transport.membership.participant import OLDEST_WATCHED
+from orcalike.transport.view import Member, View
+
+ALL_WATCHED = 8
+"""In a view of so many members all beat to all, so each has the leases of all."""
+
+
+class Port(Protocol):
+    """What this needs of the layer that it works for."""
+
+    def step(self, event: events.Event) -> None:
+        """A step of the agreement, and all that follows from it."""
+
+    def schedule(self) -> None:
+        """Have the agreement go on when this input has been dealt with."""
+
+    def plan(self) -> None:
+        """A deadline has changed."""
+
+    def beat_to(self, members: tuple[Member, ...]) -> bool:
+        """Send heartbeats to these, and no others; whether they are others than before."""
+
+    def tell(self, place: int, message: ControlMessage) -> None:
+        """Send a control message to the member at `place`."""
+
+    def suspected(self, incarnation: int, why: str) -> None:
+        """Say that a member of the view is suspected."""
+
+    def unsettle(self, incarnation: int | None) -> None:
+        """Have the leader begin a new view, which closes the gap that a broken link has left."""
+
+    def say_again(self, incarnation: int) -> None:
+        """A member can be reached anew: what was under way to it, or from it, may be lost."""
+
+
+class Reachability:
+    """The members that are silent, and those whose link is down."""
+
+    def __init__(self, port: Port, agreement: Agreement, me: int, detection: int) -> None:
+        """`me` is this member's incarnation, `detection` the detection time D in ns."""
+        self._port = port
+        self._agreement = agreement
+        self._me = me
+        self.detector = FailureDetector(detection)
+        self.unlinked: dict[int, str] = {}
+        """By incarnation: why the link to a member is down."""
+
+    def enter(self, view: View) -> None:
+        """Only the links to the members of this view matter from here on."""
+        present = {member.incarnation for member in view.members}
+        self.unlinked = {each: why for each, why in self.unlinked.items() if each in present}
+
+    def watch(self, now: int, *, is_all: bool = False) -> None:
+        """Beat to the oldest, or to all if this is one of them, and hear them.
+
+        `is_all`: none of the oldest is there, as seen here, so the leader is watched like them.
+        """
+        view, place = self._agreement.view, self._agreement.place
+        members = view.members if view is not None else ()
+        if not is_all and place >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
+            members = members[:OLDEST_WATCHED]
+        peers = tuple(member for member in members if member.incarnation != self._me)
+        if not self._port.beat_to(peers) and is_all:
+            return
+        listen = self.detector.watch_too if is_all else self.detector.watch
+        listen([member.incarnation for member in peers], now)
+        self._port.plan()
+
+    def report(self, now: int) -> None:
+        """Say to the agreement which members are suspected now."""
+        agreement = self._agreement
+        suspects = frozenset(self.detector.silent | self.unlinked.keys())
+        self._port.step(events.Suspected(suspects))
+        if agreement.view is not None and OLDEST_WATCHED <= min(agreement.place, agreement.leader):
+            self.watch(now, is_all=True)
+        self._port.schedule()
+
+    def check_silence(self, now: int) -> bool:
+        """Look which members are silent, if that is due; whether it was."""
+        detector = self.detector
+        if detector.deadline is None or now < detector.deadline:
+            return False
+        before = set(detector.silent)
+        if detector.check(now):
+            for incarnation in sorted(detector.silent - before):
+                self._port.suspected(incarnation, "it is silent")
+            heard_again = sorted(before - detector.silent)
+            self.report(now)
+            for incarnation in heard_again:
+                self._port.say_again(incarnation)
+                view = self._agreement.view
+                if view is not None and (place := view.place(incarnation)) >= 0:
+                    # It may have gone on without this member, whose link may be a dead one.
+                    self._port.tell(place, Here())
+        return True
+
+    def link_broke(
+        self, incarnation: int, why: str, now: int, *, is_replaced: bool, is_leaving: bool
+    ) -> None:
+        """The link to a member of the view broke.
+
+        `is_replaced`: another one stands already; `is_leaving`: this member leaves, and so may they.
+        """
+        if is_replaced:  # what went by the first one is lost
+            self._port.unsettle(incarnation)
+            self._port.say_again(incarnation)
+            return
+        proposed = self._agreement.proposed()
+        departs = proposed is not None and proposed.place(incarnation) < 0
+        self.unlinked[incarnation] = why
+        if not departs and not is_leaving:
+            self._port.suspected(incarnation, why)
+        self.report(now)
+        self._port.unsettle(incarnation)
+
+    def link_stands(self, incarnation: int, now: int, *, was_missed: bool) -> bool:
+        """A link stands; whether there was none. `was_missed`: something could not be sent meanwhile."""
+        if self.unlinked.pop(incarnation, None) is None:
+            return False
+        self.report(now)
+        if self._agreement.known.unsettled or was_missed:
+            self._port.unsettle(incarnation)  # that word may have been lost with a link, too
+        return True
