@@ -287,6 +287,9 @@ def attack(stack: str, when: str, frames: list[Any], dice: Random) -> list[objec
                 network.inject(target, ends[-1], mutate(real, dice))
     network.cast("a", b"after")
     network.stabilize()
+    for name in "abc":
+        total: Any = network.endpoints[name].stack.focus("TOTAL")
+        assert total.next <= total.accepted <= total.held, (name, total.dump())
     return [error for name in "abc" for error in network[name].errors]
 
 

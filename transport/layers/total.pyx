@@ -471,8 +471,9 @@ cdef class Total(Order):
                 self.stamp, self.counters = it.stamp, it.counters
                 self.core.departed = it.senders
             else:
-                self.fall_back_to(it.last)
-                self.accepted = it.mark
+                # What was delivered stays so: a cut that says less was not made of all the reports.
+                self.fall_back_to(max(it.last, self.next))
+                self.accepted = min(max(it.mark, self.next), self.held)
                 self.after = view
                 try:
                     self.deliver_accepted()
