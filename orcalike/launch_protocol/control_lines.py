@@ -23,9 +23,10 @@ A group's name is percent-encoded. What cannot be parsed is none of these lines,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote, unquote
+
+from orcalike.transport.record import Record
 
 LINE_MAX = 1 << 15
 """A longer line is cut, so that the kernel takes it in one piece."""
@@ -34,61 +35,52 @@ Role: TypeAlias = int | None
 """A process of the run: a rank, or None for the witness."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Record):
     """This rank has ended, and is not started again."""
 
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
-class Died:
+class Died(Record):
     """The process of this member was seen to end."""
 
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Record):
     """Nothing may come from these processes, nor go there; it replaces the one before."""
 
     others: frozenset[Role]
 
 
-@dataclass(frozen=True, slots=True)
-class Heal:
+class Heal(Record):
     """The process is cut off from none any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quit:
+class Quit(Record):
     """The run is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Joining:
+class Joining(Record):
     """This process asks to be let into the group as this member, or makes the group."""
 
     group: str
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unblocked:
+class Unblocked(Record):
     """This process has installed a primary view of the group."""
 
     group: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sequencer:
+class Sequencer(Record):
     """This process has installed a primary view of the group in which it orders."""
 
     group: str
 
 
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(Record):
     """No primary view can be formed without these members, by this rule."""
 
     group: str
@@ -97,8 +89,7 @@ class Blocked:
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lacks:
+class Lacks(Record):
     """This process waits until so many members with replicas are in its view, by this rule."""
 
     group: str

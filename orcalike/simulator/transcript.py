@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import msgpack
@@ -131,7 +131,7 @@ def _describe(frame: bytes, names: Mapping[int, str]) -> str:
 
 def describe_control(message: ControlMessage, names: Mapping[int, str]) -> str:
     """The kind of a control message, and its fields by name, but for those that are empty."""
-    known = [(field.name, getattr(message, field.name)) for field in fields(message)]  # type: ignore[arg-type]
+    known: list[tuple[str, Any]] = list(zip(message.names(), message.values(), strict=True))
     shown = [f"{name}={_shown(name, value, names)}" for name, value in known if _is_said(value)]
     return " ".join([message.kind, *shown])
 

@@ -7,104 +7,89 @@ before the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.messages import ControlMessage
+from orcalike.transport.record import Record
 from orcalike.transport.view import Member, View
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Record):
     """A control message to the member at that position of the view."""
 
     position: int
     message: ControlMessage
 
 
-@dataclass(frozen=True, slots=True)
-class Contact:
+class Contact(Record):
     """A control message to the endpoint at an address, in the view or not."""
 
     address: str
     message: ControlMessage
 
 
-@dataclass(frozen=True, slots=True)
-class Freeze:
+class Freeze(Record):
     """The layers above stop, and say what they hold: `events.Held`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Supply:
+class Supply(Record):
     """A packet that was missing here, for the layers above."""
 
     piece: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class InstallView:
+class InstallView(Record):
     """A view was decided on: it is to be the view, after the cut."""
 
     view: View
     cut: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Record):
     """Grant leases to the others of the view from here on, or no more."""
 
     granting: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Record):
     """Proceed at that time, ns: a lease is over then."""
 
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Seek:
+class Seek(Record):
     """A view goes on without this member, which may live: make a link to it, and notify it."""
 
     member: Member
 
 
-@dataclass(frozen=True, slots=True)
-class ReportBlocked:
+class ReportBlocked(Record):
     """No primary view can be formed now: by which rule, and which members are waited for."""
 
     missing: tuple[Member, ...]
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class RefuseReset:
+class RefuseReset(Record):
     """The program's reset does not go on, and why."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Record):
     """The protocol passes a failpoint."""
 
     step: str
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Record):
     """Proceed when this input is over: requests that come together change one view."""
 
 
-@dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(Record):
     """Proceed as soon as the effects before this one are carried out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Record):
     """A role is in another state (`state`); all of them by name."""
 
     role: str
@@ -113,8 +98,7 @@ class Changed:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Record):
     """What arrived cannot be believed: it is the sender's fault."""
 
     error: ProtocolError

@@ -2,52 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from orcalike.transport.membership.messages import ControlMessage, Value
+from orcalike.transport.record import Record
 from orcalike.transport.view import Member
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Record):
     """A control message of the member at that position of the view."""
 
     position: int
     message: ControlMessage
 
 
-@dataclass(frozen=True, slots=True)
-class Proceed:
+class Proceed(Record):
     """Something may have changed: begin a ballot, or go on with the one under way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Record):
     """The layers above are frozen, and hold this."""
 
     report: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CutHeld:
+class CutHeld(Record):
     """A packet was supplied: all of the proposed cut may be here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
+class Installed(Record):
     """A view is in force here, and this member is in it."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Exited:
+class Exited(Record):
     """This member is out of the group."""
 
 
-@dataclass(frozen=True, slots=True)
-class JoinAsked:
+class JoinAsked(Record):
     """A process asks to join; by the member at a position that passes it on, or -1: by itself."""
 
     member: Member
@@ -55,74 +48,63 @@ class JoinAsked:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveAsked:
+class LeaveAsked(Record):
     """A member asks to leave."""
 
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResetAsked:
+class ResetAsked(Record):
     """Go on with at least `minimum` members; as the one at a position asks, or -1: the program here."""
 
     minimum: int
     position: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Suspected:
+class Suspected(Record):
     """These members are suspected, and no others."""
 
     incarnations: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Died:
+class Died(Record):
     """A member is certainly dead (H13); `vouched` if its lease to this one was not over."""
 
     incarnation: int
     vouched: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Expelled:
+class Expelled(Record):
     """Members are too slow for the layers above, or they lie: out at the next view."""
 
     incarnations: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Hangs:
+class Hangs(Record):
     """A member did not answer for `slow_timeout`."""
 
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overdue:
+class Overdue(Record):
     """A change of view takes `slow_timeout`: members that have not reported hang."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unsettled:
+class Unsettled(Record):
     """A link broke: only a new view closes the gap."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reachable:
+class Reachable(Record):
     """A member can be reached anew: what was under way to it may be lost."""
 
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
-class AskAgain:
+class AskAgain(Record):
     """While the group is blocked: missing members may be there, and in another view."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeasesEnded:
+class LeasesEnded(Record):
     """The driver grants no leases any more: incarnation and time of the last to each member."""
 
     granted: tuple[tuple[int, int], ...]

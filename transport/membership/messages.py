@@ -9,11 +9,11 @@ A ballot is a number (`view.PLACE_BITS`), a position one in the view that sender
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.quorum import State
+from orcalike.transport.record import Record
 from orcalike.transport.view import Member, View
 
 Identity = tuple[int, int, int]
@@ -31,10 +31,8 @@ class Value(NamedTuple):
     cut: bytes
 
 
-class ControlMessage:
+class ControlMessage(Record):
     """What one endpoint's MBRSHIP says to another's."""
-
-    __slots__ = ()
 
     kind: ClassVar[str]
     """Its name on the wire."""
@@ -43,8 +41,7 @@ class ControlMessage:
 
     def fields(self) -> list[Any]:
         """What follows the kind on the wire."""
-        names: tuple[str, ...] = self.__slots__
-        return [getattr(self, name) for name in names]
+        return list(self.values())
 
     def pack(self) -> list[Any]:
         """As a list that msgpack can carry."""
@@ -61,7 +58,6 @@ class ControlMessage:
 # Joining and leaving.
 
 
-@dataclass(frozen=True, slots=True)
 class Join(ControlMessage):
     """A process asks to be let in, or a member passes that on to the coordinator."""
 
@@ -83,7 +79,6 @@ class Join(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Denied(ControlMessage):
     """A joiner is not let in; with the joiner if it is another one than the receiver."""
 
@@ -106,7 +101,6 @@ class Denied(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Leave(ControlMessage):
     """A member asks the coordinator for a view without it."""
 
@@ -116,7 +110,6 @@ class Leave(ControlMessage):
 # The agreement on the next view: flush, then view.
 
 
-@dataclass(frozen=True, slots=True)
 class Flush(ControlMessage):
     """Phase 1: a coordinator asks for the promise of its ballot."""
 
@@ -140,7 +133,6 @@ class Flush(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Ship(ControlMessage):
     """A packet that the receiver lacks; of the view with that identity, if it is not in the sender's."""
 
@@ -163,7 +155,6 @@ class Ship(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class FlushOk(ControlMessage):
     """A member has promised a ballot, and reports."""
 
@@ -216,7 +207,6 @@ class FlushOk(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Promised(ControlMessage):
     """A member has promised this ballot, which is higher than the receiver's."""
 
@@ -225,7 +215,6 @@ class Promised(ControlMessage):
     ballot: int
 
 
-@dataclass(frozen=True, slots=True)
 class Propose(ControlMessage):
     """Phase 2: a coordinator asks for the acceptance of a value."""
 
@@ -246,7 +235,6 @@ class Propose(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Accept(ControlMessage):
     """A member has accepted what was proposed under this ballot."""
 
@@ -255,7 +243,6 @@ class Accept(ControlMessage):
     ballot: int
 
 
-@dataclass(frozen=True, slots=True)
 class Install(ControlMessage):
     """A view was decided on, and the packets before it."""
 
@@ -276,7 +263,6 @@ class Install(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Blocked(ControlMessage):
     """The members that reported may not form the next view: which are missing, and by which rule."""
 
@@ -298,7 +284,6 @@ class Blocked(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Lost(ControlMessage):
     """A link to that member broke (0: to none that is known), and only a new view closes the gap."""
 
@@ -307,7 +292,6 @@ class Lost(ControlMessage):
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
 class Reset(ControlMessage):
     """A program asks that the group goes on with so many members."""
 
@@ -316,7 +300,6 @@ class Reset(ControlMessage):
     minimum: int
 
 
-@dataclass(frozen=True, slots=True)
 class ResetFailed(ControlMessage):
     """The coordinator does not reset the group, and why."""
 
@@ -328,21 +311,18 @@ class ResetFailed(ControlMessage):
 # Members that hang, links made anew, and endpoints that missed a view.
 
 
-@dataclass(frozen=True, slots=True)
 class Waits(ControlMessage):
     """A member waits for the receiver to lead: is it there?"""
 
     kind = "WAITS"
 
 
-@dataclass(frozen=True, slots=True)
 class Alive(ControlMessage):
     """The answer to Waits."""
 
     kind = "ALIVE"
 
 
-@dataclass(frozen=True, slots=True)
 class Slow(ControlMessage):
     """That member was asked whether it is there, and did not answer in time."""
 
@@ -351,14 +331,12 @@ class Slow(ControlMessage):
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
 class Here(ControlMessage):
     """The sender waits for the receiver, or can be reached anew: what was said to it may be lost."""
 
     kind = "HERE"
 
 
-@dataclass(frozen=True, slots=True)
 class Behind(ControlMessage):
     """The view that the sender is in, and what it holds: an endpoint that knows more answers."""
 
@@ -379,7 +357,6 @@ class Behind(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Expelled(ControlMessage):
     """The group has gone on with that view, without the endpoint of this incarnation."""
 
@@ -400,7 +377,6 @@ class Expelled(ControlMessage):
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class Gone(ControlMessage):
     """The sender is out of the group for good, and answers no more."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import IntEnum
 
+from orcalike.transport.record import Record
 from orcalike.transport.view import Member, View
 
 
@@ -23,8 +23,7 @@ class State(IntEnum):
     WHOLE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Record):
     """Whether a set of members may form the next primary view."""
 
     granted: bool

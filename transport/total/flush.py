@@ -7,20 +7,19 @@ All of it comes from others, so none is believed before it has the right form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import msgpack
 from orcalike.transport.degree import AVAILABLE
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.record import Record
 from orcalike.transport.view import Member
 from orcalike.transport.wire.control import unpack
 
 SEQNO_MAX = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Record):
     """All packets below `held` are held, all below `accepted` have enough holders."""
 
     held: int
@@ -39,8 +38,7 @@ class Report:
         raise ProtocolError("a report that TOTAL did not make")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Record):
     """A packet for a member that lacks it; `sender` is an incarnation."""
 
     seqno: int
@@ -67,8 +65,7 @@ class Piece:
         raise ProtocolError("a packet that TOTAL did not send along")
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Record):
     """What belongs to a view: the packets below `last`; those below `mark` are delivered in it."""
 
     last: int
