@@ -26,7 +26,7 @@ PYTHON, CYTHON, C = (".py", ".pyi"), (".pyx", ".pxd"), (".c", ".h")
 LINES_MAX = 600
 #: Files that are longer still, and by how much at the most: this list can only shrink.
 LONGER = {
-    "transport/drivers/links.pyx": 739,
+    "transport/drivers/links.pyx": 725,
 }
 
 #: What `orcalike/__init__.py` makes `join` of, and exports no more than that.

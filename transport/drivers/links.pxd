@@ -6,7 +6,6 @@ from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.stack cimport Stack
-from orcalike.transport.wire.message cimport Message
 
 cdef extern from "<sys/epoll.h>" nogil:
     ctypedef union epoll_data_t:
@@ -56,7 +55,6 @@ cdef class Links(Driver):
     cdef int complain(self, int level, str text) except -1
     cdef int challenge(self, Channel channel, bint connects) except -1
     cdef bint prove(self, Channel channel) except -1
-    cdef int seal(self, Channel channel, Message message) except -1
     cdef bint is_outsider(self, Channel channel) except -1
     cdef connect(self, Stack stack, str address)
     cdef close(self, Channel channel, str why)

@@ -19,15 +19,16 @@ from orcalike.transport.drivers import processes, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.processes import Process
-from orcalike.transport.drivers.proof import CHALLENGE_SIZE, MAGIC, TAG_SIZE, Proof
 from orcalike.transport.errors import AuthenticationError, OrcalikeError, ProtocolError
 from orcalike.transport.membership.lease import window_of
 
-from orcalike.transport.drivers.channel cimport CLOSED, Channel
+from orcalike.transport.drivers.channel cimport CLOSED, GREETING_MAX, Channel
+from orcalike.transport.drivers.channel_proof cimport (
+    read_challenge, read_proof, send_challenge, send_proof,
+)
 from orcalike.transport.drivers.driver cimport Driver, monotonic
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.layers.base cimport NEVER, Outbox
-from orcalike.transport.layers.com cimport FRAME_HEADER
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
@@ -49,7 +50,6 @@ cdef extern from "<unistd.h>" nogil:
 cdef enum:
     SLOTS_MAX = 4096
     PUMPS_SLOTS = 2             # the first are the pump's own
-    GREETING_MAX = 2048         # bytes before a non-member has said what it is
     ACCEPTS_MAX = 64            # connections at a time, so that others have their turn
     UNREAD_MAX = 1048576        # bytes that wait for a non-member to read them
     UNREAD_BY_MEMBER_MAX = 134217728    # for a member: more than what the layers send ahead
@@ -247,57 +247,26 @@ cdef class Links(Driver):
         self.set_links_until()
         return 0
 
-    # The proof of the key (`proof.py`).
+    # The proof of the key (`channel_proof.pyx`).
 
     cdef int challenge(self, Channel channel, bint connects) except -1:
         """Begin the proof, on a connection that is keyed."""
-        channel.proof = Proof(self.key, connects=connects)
-        channel.put(Message(channel.proof.challenge()))
+        send_challenge(channel, self.key, connects)
         self.flush(channel)
         return 0
 
     cdef bint prove(self, Channel channel) except -1:
         """Go on with the proof; whether the other end has proved the key, before any frame."""
-        cdef bytes begun, whole
-        cdef Py_ssize_t size
-        proof = channel.proof
+        cdef bint met = channel.proof.met
         try:
-            if not proof.met:
-                begun = channel.peek(len(MAGIC))
-                if begun is not None and begun != MAGIC:
-                    raise AuthenticationError("it speaks without the key of this group")
-                begun = channel.peek(CHALLENGE_SIZE)
-                if begun is None:
-                    return False
-                channel.skip(CHALLENGE_SIZE)
-                proof.meet(begun)
-                if proof.connects:
-                    channel.stack.link_up(channel.link, channel.address, self.now)
-            begun = channel.peek(TAG_SIZE + 4)
-            if begun is None:
+            if not read_challenge(channel):
                 return False
-            size = 4 + int.from_bytes(begun[TAG_SIZE:], "little")
-            if size < FRAME_HEADER or size > GREETING_MAX:
-                raise AuthenticationError("it has not proved the key of this group")
-            whole = channel.peek(TAG_SIZE + size)
-            if whole is None:
-                return False
-            proof.verify(whole[:TAG_SIZE], whole[TAG_SIZE:])
+            if not met and channel.proof.connects:
+                channel.stack.link_up(channel.link, channel.address, self.now)
+            return read_proof(channel)
         except AuthenticationError as error:
             self.refuse(channel, str(error))
             return False
-        channel.skip(TAG_SIZE)
-        if proof.sealed:
-            channel.proof = None
-        return True
-
-    cdef int seal(self, Channel channel, Message message) except -1:
-        """This end's greeting goes out: its proof goes before it."""
-        if not channel.proof.sealed:
-            channel.put(Message(channel.proof.seal(message.body)))
-            if channel.proof.verified:
-                channel.proof = None
-        return 0
 
     cdef connect(self, Stack stack, str address):
         cdef Channel channel
@@ -465,7 +434,7 @@ cdef class Links(Driver):
                 if isinstance(entry, Channel):
                     channel = <Channel>entry
                     if channel.proof is not None:
-                        self.seal(channel, <Message>out.items[i].message)
+                        send_proof(channel, <Message>out.items[i].message)
                     channel.put(<Message>out.items[i].message)
                     if not channel.dirty:
                         channel.dirty = True

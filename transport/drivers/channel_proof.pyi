@@ -1,0 +1,1 @@
+"""The proof of the key on a channel; C alone uses it."""
