@@ -44,6 +44,7 @@ cdef class Links(Driver):
 
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
     cdef int slot(self, object entry) except -1
+    cdef int add_slot(self, int fd, object entry, unsigned int events) except -1
     cdef int watch(self, int fd, int slot, unsigned int events, int operation=?) except -1
     cdef void unwatch(self, int fd) noexcept
     cdef Channel open(self, object sock, unsigned int events)

@@ -108,14 +108,14 @@ cdef class Links(Driver):
         self.heartbeat.listen(sockets.datagrams_beside(sock))
         sock.setblocking(False)
         sockets.ask_for_senders(sock)
-        self.watch(sock.fileno(), self.slot(sock), EPOLLIN)
+        self.add_slot(sock.fileno(), sock, EPOLLIN)
         self.sockets[sock.fileno()] = sock
         self.told.clear()
         self.beats_version = UNTOLD
 
     def watch_fd(self, int fd, callback):
         """Call `callback()` when `fd` is readable, outside of all stacks; nothing is closed here."""
-        self.watch(fd, self.slot(callback), EPOLLIN)
+        self.add_slot(fd, callback, EPOLLIN)
 
     def fileno(self):
         """The epoll set: readable when there is something to do."""
@@ -146,6 +146,17 @@ cdef class Links(Driver):
         self.slots.append(entry)
         return len(self.slots) - 1
 
+    cdef int add_slot(self, int fd, object entry, unsigned int events) except -1:
+        """The slot of an entry whose descriptor is watched from now on; if that fails, none is taken."""
+        cdef int slot = self.slot(entry)
+        try:
+            self.watch(fd, slot, events)
+        except OSError:
+            self.slots[slot] = None
+            self.free_slots.append(slot)
+            raise
+        return slot
+
     cdef int watch(self, int fd, int slot, unsigned int events,
                    int operation=EPOLL_CTL_ADD) except -1:
         cdef epoll_event event
@@ -161,16 +172,17 @@ cdef class Links(Driver):
         epoll_ctl(self.epoll, EPOLL_CTL_DEL, fd, &event)
 
     cdef Channel open(self, object sock, unsigned int events):
-        cdef int slot = self.slot(None)
+        """A channel for a socket; raises OSError or OrcalikeError if there is no room for it."""
+        cdef int slot
         cdef bint local = sock.family == socket.AF_UNIX
         cdef Channel channel
         if local and self.process < 0:
             self.process = processes.own()
             self.numbers_known = processes.are_numbers_known(self.process)
+        slot = self.add_slot(sock.fileno(), None, events)
         channel = Channel(sock.fileno(), slot, self.process if local else -1)
         self.slots[slot] = channel
         self.sockets[sock.fileno()] = sock
-        self.watch(sock.fileno(), slot, events)
         return channel
 
     cdef accept(self, object listener, int most=ACCEPTS_MAX):
@@ -273,12 +285,15 @@ cdef class Links(Driver):
         if address in self.severed:
             stack.connect_failed(address, CUT_OFF, self.now)
             return
+        sock = None
         try:
             sock = sockets.connect(address)
+            channel = self.open(sock, EPOLLIN | EPOLLOUT)
         except (OSError, ValueError, OrcalikeError) as error:
+            if sock is not None:
+                sock.close()
             stack.connect_failed(address, str(error), self.now)
             return
-        channel = self.open(sock, EPOLLIN | EPOLLOUT)
         channel.stack = stack
         channel.address = address
         channel.connecting = channel.waits_for_room = True
@@ -502,14 +517,16 @@ cdef class Links(Driver):
         if peer is None:
             return
         process = Process(channel.take_passed(), channel.stack, peer.incarnation, channel.pid)
-        full = len(self.slots) >= SLOTS_MAX and not self.free_slots
         pid = processes.pid_of(process.fd)
         doubtful = pid is None or self.numbers_known and pid != channel.pid
-        if full or peer.incarnation in self.processes or doubtful:
+        if peer.incarnation in self.processes or doubtful:
             process.close()
             return
-        slot = self.slot(process)
-        self.watch(process.fd, slot, EPOLLIN)
+        try:
+            slot = self.add_slot(process.fd, process, EPOLLIN)
+        except (OSError, OrcalikeError):
+            process.close()             # without room its death is suspected, never certain
+            return
         self.processes[peer.incarnation] = slot
         if len(self.processes) > len(self.sockets) + LATE_MAX:
             self.forget_late()

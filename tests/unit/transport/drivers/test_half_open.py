@@ -19,6 +19,7 @@ from orcalike.transport.drivers import half_open, sockets
 from orcalike.transport.drivers.complaints import EVERY, Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
@@ -76,7 +77,7 @@ def test_bad_connections_are_logged_once_a_second_with_a_count() -> None:
 class End:
     """A member alone in its group, driven by the test's own thread."""
 
-    def __init__(self, address: str, key: bytes | None = None) -> None:
+    def __init__(self, address: str, key: bytes | None = None, *, joins: bool = True) -> None:
         listener, self.address = sockets.listen(address)
         me = Member(self.address, secrets.randbits(64), 0)
         layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
@@ -88,7 +89,8 @@ class End:
         self.pump.stack_for = lambda group, address: self.stack
         self.pump.add(self.stack)
         self.pump.listen(listener)
-        self.pump.call(self.stack.join, "")
+        if joins:
+            self.pump.call(self.stack.join, "")
 
     def connect(self) -> socket.socket:
         sock = sockets.connect(self.address)
@@ -132,8 +134,8 @@ def make_end() -> Iterator[Ends]:
     """Makes members, which are closed with the test, however that ends."""
     made: list[End] = []
 
-    def make(address: str, key: bytes | None = None) -> End:
-        made.append(End(address, key))
+    def make(address: str, key: bytes | None = None, *, joins: bool = True) -> End:
+        made.append(End(address, key, joins=joins))
         return made[-1]
 
     yield make
@@ -211,6 +213,26 @@ def test_without_descriptors_the_pump_still_sleeps(end: End) -> None:
             os.close(fd)
     for sock in waiting:
         sock.close()
+
+
+def watch_without_end(pump: Pump) -> None:
+    """Takes all the room for connections, with one descriptor at a time."""
+    while True:
+        fd = os.eventfd(0)
+        try:
+            pump.watch_fd(fd, lambda: None)
+        finally:
+            os.close(fd)
+
+
+def test_a_connection_that_there_is_no_room_for_has_failed(make_end: Ends, tmp_path: Path) -> None:
+    other = make_end(f"unix:{tmp_path}/other")
+    end = make_end(f"unix:{tmp_path}/end", joins=False)
+    with pytest.raises(OrcalikeError, match="connections"):
+        watch_without_end(end.pump)
+    end.pump.call(end.stack.join, other.address)
+    assert end.pump.failure is None
+    assert "more than 4096 connections" in str(end.top.failed + end.top.problems)
 
 
 KEY = bytes(range(32))
