@@ -214,6 +214,11 @@ cdef class Call(Task):
             return ((<Replica>self.replicas[0]).object, *self.args)
         return self.args
 
+    def run_held(self, replicas):
+        """Run with these mutexes, which the caller holds and goes on with: an `__init__`, or a hook."""
+        self.replicas = self.held = replicas
+        self.runtime.budget.run_aside(self.runtime.sender.driver, self)
+
     def decode(self):
         """Decode the arguments: this replica's own copy."""
         if self.function is None:

@@ -127,11 +127,13 @@ class ViewChange(Change):
         return OVER
 
     def _run_hook(self, replica: Replica, hook: str, member: Member) -> None:
+        info = replica.info
+        assert info is not None
+        title = f"{info.cls.__name__}.{hook}"
+
         def run() -> None:
             try:
-                shared, info = replica.object, replica.info
-                assert info is not None
-                title = f"{info.cls.__name__}.{hook}"
+                shared = replica.object
                 if self.runtime.shadow is None:
                     getattr(shared, hook)(member)
                 else:
@@ -141,7 +143,7 @@ class ViewChange(Change):
                 _log.warning("%s of %r raised %r", hook, replica.name, error)
                 raise
 
-        call = Call(self.runtime, Hook(run, hook), 0, None).of(None, 0, None)
+        call = Call(self.runtime, Hook(run, title), 0, None).of(None, 0, None)
         call.at(self.seqno, self.index, self.stamp).run_held([replica])
 
     def pack(self) -> tuple[object, ...]:

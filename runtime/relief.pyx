@@ -35,7 +35,7 @@ def running(Runtime runtime not None):
 
     It is what ran last; from any thread.
     """
-    cdef Task task = runtime.submitted
+    cdef Task task = runtime.submitted if runtime.budget.aside is None else runtime.budget.aside
     cdef Replica replica
     cdef int64_t took = runtime.sender.driver.clock() - runtime.budget.batch_began
     if not runtime.budget.in_batch:
@@ -65,7 +65,8 @@ def relieve(Runtime runtime not None, Pump pump not None):
     cdef Replica replica = None
     cdef Call call = None
     cdef object gone = None
-    if not runtime.budget.in_batch or message is None or pump.stopped or runtime.sender.driver is not pump:
+    if (not runtime.budget.in_batch or message is None or pump.stopped or
+            runtime.sender.driver is not pump or runtime.budget.aside is not None):
         return False
     if task is None:
         if not 0 < runtime.recent < <unsigned int>len(runtime.replicas):

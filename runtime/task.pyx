@@ -53,11 +53,6 @@ cdef class Task:
         self.replicas = replicas
         submit(self)
 
-    def run_held(self, replicas):
-        """Run with these mutexes, which the caller holds and goes on with."""
-        self.replicas = self.held = replicas
-        self.run()
-
     def finished(self):
         """It is over, after `run` said that it keeps the mutexes."""
         finish(self)

@@ -13,6 +13,7 @@ cdef enum:
 cdef class TimeBudget:
     cdef public object accounts         # of operations that took too long, `budget.Budget`
     cdef bint in_batch                  # packets of this input were dispatched
+    cdef readonly object aside          # the call that runs with its caller's mutexes, or None
     cdef uint64_t batch_first           # the first message of this packet
     cdef int64_t batch_began
     cdef int64_t sampled_at, sampled    # when the processor time was looked at last, and what it was

@@ -1,6 +1,7 @@
 from typing import Any
 
 from orcalike.runtime.budget import Budget
+from orcalike.runtime.call import Call
 from orcalike.runtime.replica import Replica
 from orcalike.transport.drivers.driver import Driver
 
@@ -8,6 +9,9 @@ class TimeBudget:
     """How long packets and operations have taken on the thread that receives."""
 
     accounts: Budget
+    @property
+    def aside(self) -> Call | None: ...
+    def run_aside(self, driver: Driver, call: Call) -> None: ...
     def start_run(self, driver: Driver) -> tuple[int, int]: ...
     def stop_run(
         self, driver: Driver, replica: Replica, operation: Any, before: tuple[int, int]

@@ -22,6 +22,20 @@ cdef enum:
 cdef class TimeBudget:
     """How long packets and operations have taken on the thread that receives."""
 
+    def run_aside(self, Driver driver, object call):
+        """Run an `__init__` or a hook, with mutexes that its caller holds; also outside of a packet."""
+        cdef object before = self.aside
+        cdef bint in_batch = self.in_batch
+        self.aside = call
+        if not in_batch:
+            self.batch_began = driver.clock()
+            self.in_batch = True
+        try:
+            call.run()
+        finally:
+            self.aside = before
+            self.in_batch = in_batch
+
     cdef int sample(self, Driver driver, int64_t now) except -1:
         """Look at this thread's processor time, which costs more than the clock does."""
         self.sampled_at = now

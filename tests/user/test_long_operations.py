@@ -54,6 +54,28 @@ with orca.join() as group:
     time.sleep(1000)
 """
 
+ASIDE = """
+@orca.shared
+class Stuck:
+    def __init__(self, made_by: int) -> None:
+        while made_by:
+            pass
+
+    def member_left(self, member: orca.Member) -> None:
+        while True:
+            pass
+
+with orca.join() as group:
+    if sys.argv[1] == "hook":
+        stuck = group.share(Stuck, "stuck", 0)
+        group.barrier(timeout=200.0)
+    if rank == 0:
+        time.sleep(1000)
+    elif sys.argv[1] == "init":
+        group.share.nowait(Stuck, "stuck", 1)
+        group.fence(timeout=1000.0)
+"""
+
 INTERRUPTED = """
 with orca.join(listen="unix:" + sys.argv[1]) as group:
     endless = group.share(Endless, "endless")
@@ -88,6 +110,23 @@ def test_the_log_names_it_and_timed_calls_end(cli: Cli) -> None:
             if not missing:
                 return
         raise AssertionError(f"never {missing}: {said}")
+
+
+@pytest.mark.parametrize(("where", "name"), [("init", "__init__"), ("hook", "member_left")])
+def test_the_log_names_what_the_runtime_calls(cli: Cli, where: str, name: str) -> None:
+    """An `__init__` and a hook hold up their member, so it is all the more worth knowing."""
+    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", "--sequencer", "witness")
+    says = (
+        rf"\[0\] log: Stuck.{name} of 'stuck' has run for [01]\.. s .* receives nothing meanwhile"
+    )
+    with cli.started(*flags, cli.write(ENDLESS + ASIDE), where) as process:
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if re.search(says, line):
+                return
+        raise AssertionError(f"never {says}: {said}")
 
 
 @pytest.mark.parametrize("where", ["main", "thread"])
