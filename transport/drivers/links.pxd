@@ -4,15 +4,9 @@ from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport Driver
+from orcalike.transport.drivers.epoll_set cimport EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.stack cimport Stack
-
-cdef extern from "<sys/epoll.h>" nogil:
-    ctypedef union epoll_data_t:
-        uint64_t u64
-    struct epoll_event:
-        unsigned int events
-        epoll_data_t data
 
 
 cdef class Links(Driver):
@@ -21,32 +15,26 @@ cdef class Links(Driver):
     cdef object half_open           # the connections that have not greeted
     cdef object complaints          # what is logged of bad connections
     cdef public object key          # that TCP connections must prove, bytes; or None
-    cdef int epoll                  # all sockets and processes, and what the pump adds
+    # All sockets and processes, and what the pump adds. In a slot is a Channel, a listening socket,
+    # a Process, or what is called.
+    cdef EpollSet epoll
     cdef int process                # a pidfd of this process, for peers; -1 where there is none
     cdef int64_t now                # the time of this input, ns
-    cdef list slots                 # by slot: a Channel, a listening socket, a Process, or None
-    cdef list free_slots
     cdef list stacks
     cdef list dirty                 # channels with messages that were queued just now
     cdef list deaths                # (stack, incarnation): of members, that stacks are to be told of
     cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
-    cdef dict processes             # incarnation -> slot
-    cdef bint numbers_known         # processes are compared by their numbers
-    cdef object ended_before        # incarnations whose processes have ended, the last ones
+    cdef object processes           # of the peers, PeerProcesses
     cdef readonly Heartbeat heartbeat
     cdef uint64_t beats_version     # of all stacks
-    cdef dict told                  # stack -> the version of its beats that the heartbeat has
+    cdef object report              # to the heartbeat, HeartbeatReport
     cdef object severed             # addresses that this process is cut off from
     cdef readonly object log        # called with (level, text)
     cdef public object stack_for    # group name, address -> Stack or None, for greetings
     cdef public bint hears_deaths   # a launcher tells all members which processes have ended
 
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
-    cdef int slot(self, object entry) except -1
-    cdef int add_slot(self, int fd, object entry, unsigned int events) except -1
-    cdef int watch(self, int fd, int slot, unsigned int events, int operation=?) except -1
-    cdef void unwatch(self, int fd) noexcept
     cdef Channel open(self, object sock, unsigned int events)
     cdef accept(self, object listener, int most=?)
     cdef make_room(self, object listener, object error)
@@ -72,15 +60,12 @@ cdef class Links(Driver):
     cdef int read_to_end(self, Channel channel) except -1
     cdef bint is_open(self, Channel channel) except -1
     cdef attend(self, Channel channel)
-    cdef forget_late(self)
     cdef peer_of(self, object entry)
-    cdef forget(self, Py_ssize_t slot, object process)
-    cdef ended(self, Py_ssize_t slot, object process)
+    cdef ended(self, object process)
     cdef died(self, Stack stack, object incarnation)
     cdef int tell_deaths(self) except -1
     cdef tell_death(self, Stack stack, object incarnation)
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1
     cdef beat(self)
-    cdef bint runs(self, object member) except -1
     cdef int expire(self, Stack stack, int64_t now) except -1
     cdef close_sockets(self)

@@ -1,32 +1,33 @@
 """Links: the sockets of one process, and what crosses them for its stacks.
 
 It makes, accepts and closes connections, cuts what comes into frames for the stacks, and sends
-what they put out. It watches the peers' processes (`processes.py`), and keeps the heartbeats
-(`heartbeat.pyx`) told which members the stacks beat to.
+what they put out. It watches the peers' processes (`peer_processes.py`), and keeps the heartbeats
+(`heartbeat_report.py`) told which members the stacks beat to.
 
 The caller runs in the stacks: the pump sees to it that it is one thread at a time.
 """
 
-from libc.errno cimport EAGAIN, ECONNABORTED, EINTR, errno
+from libc.errno cimport EAGAIN, ECONNABORTED, EINTR
 from libc.stdint cimport int64_t, uint64_t
 
 import logging
 import os
 import socket
-from collections import deque
 
 from orcalike.transport.drivers import processes, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
+from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
+from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
 from orcalike.transport.drivers.processes import Process
 from orcalike.transport.errors import AuthenticationError, OrcalikeError, ProtocolError
-from orcalike.transport.membership.lease import window_of
 
 from orcalike.transport.drivers.channel cimport CLOSED, GREETING_MAX, Channel
 from orcalike.transport.drivers.channel_proof cimport (
     read_challenge, read_proof, send_challenge, send_proof,
 )
 from orcalike.transport.drivers.driver cimport Driver, monotonic
+from orcalike.transport.drivers.epoll_set cimport EPOLLIN, SLOTS_MAX, EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.layers.base cimport NEVER, Outbox
 from orcalike.transport.layers.com import greeting_of
@@ -34,27 +35,20 @@ from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
 
 cdef extern from "<sys/epoll.h>" nogil:
-    int epoll_create1(int flags)
-    int epoll_ctl(int epoll, int operation, int fd, epoll_event* event)
     enum:
-        EPOLL_CLOEXEC
         EPOLL_CTL_ADD
         EPOLL_CTL_DEL
         EPOLL_CTL_MOD
-        EPOLLIN
         EPOLLOUT
 
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
 
 cdef enum:
-    SLOTS_MAX = 4096
     PUMPS_SLOTS = 2             # the first are the pump's own
     ACCEPTS_MAX = 64            # connections at a time, so that others have their turn
     UNREAD_MAX = 1048576        # bytes that wait for a non-member to read them
     UNREAD_BY_MEMBER_MAX = 134217728    # for a member: more than what the layers send ahead
-    LATE_MAX = 64               # processes that are watched on when their links are gone
-    BEATS = 5                   # in a detection time
 
 cdef uint64_t UNTOLD = <uint64_t>-1     # as a version of all beats: the heartbeats are to be told
 
@@ -66,21 +60,16 @@ cdef class Links(Driver):
 
     def __cinit__(self, log=None):
         self.process = self.spare = -1
-        self.epoll = epoll_create1(EPOLL_CLOEXEC)
-        if self.epoll < 0:
-            raise OSError(errno, os.strerror(errno))
-        self.slots = [None] * PUMPS_SLOTS
-        self.free_slots = []
+        self.epoll = EpollSet(PUMPS_SLOTS)
         self.stacks = []
         self.sockets = {}
-        self.processes = {}
-        self.ended_before = deque(maxlen=LATE_MAX)
+        self.processes = PeerProcesses(self.epoll)
         self.callbacks = []
         self.dirty = []
         self.deaths = []
-        self.told = {}
         self.severed = frozenset()
         self.heartbeat = Heartbeat()
+        self.report = HeartbeatReport(self.heartbeat)
         self.log = log or (lambda level, text: None)
         self.complaints = Complaints(self.log)
         self.half_open = HalfOpen()
@@ -89,14 +78,14 @@ cdef class Links(Driver):
 
     def __dealloc__(self):
         cdef int fd
-        for fd in (self.epoll, self.process, self.spare):
+        for fd in (self.process, self.spare):
             if fd >= 0:
                 close(fd)               # not Python's, which may be gone when the process ends
 
     # What it serves.
 
     def add(self, Stack stack):
-        """Serve `stack` too; frames of strangers go to the stack that `stack_for` names."""
+        """Serve `stack` too; greetings of non-members go to the stack that `stack_for` names."""
         self.stacks.append(stack)
         self.beats_version = UNTOLD
 
@@ -108,26 +97,26 @@ cdef class Links(Driver):
         self.heartbeat.listen(sockets.datagrams_beside(sock))
         sock.setblocking(False)
         sockets.ask_for_senders(sock)
-        self.add_slot(sock.fileno(), sock, EPOLLIN)
+        self.epoll.add(sock.fileno(), sock, EPOLLIN)
         self.sockets[sock.fileno()] = sock
-        self.told.clear()
+        self.report.clear()
         self.beats_version = UNTOLD
 
     def watch_fd(self, int fd, callback):
         """Call `callback()` when `fd` is readable, outside of all stacks; nothing is closed here."""
-        self.add_slot(fd, callback, EPOLLIN)
+        self.epoll.add(fd, callback, EPOLLIN)
 
     def fileno(self):
         """The epoll set: readable when there is something to do."""
-        return self.epoll
+        return self.epoll.fd
 
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1:
         """Something has come in this slot of the epoll set."""
-        entry = self.slots[slot]
+        entry = self.epoll.slots[slot]
         if isinstance(entry, Channel):
             self.handle_channel(<Channel>entry, events)
         elif isinstance(entry, Process):
-            self.ended(slot, entry)
+            self.ended(entry)
         elif callable(entry):
             self.callbacks.append(entry)
         elif entry is not None:
@@ -136,41 +125,6 @@ cdef class Links(Driver):
 
     # Channels.
 
-    cdef int slot(self, object entry) except -1:
-        if self.free_slots:
-            slot = self.free_slots.pop()
-            self.slots[slot] = entry
-            return slot
-        if len(self.slots) >= SLOTS_MAX:
-            raise OrcalikeError(f"more than {SLOTS_MAX} connections")
-        self.slots.append(entry)
-        return len(self.slots) - 1
-
-    cdef int add_slot(self, int fd, object entry, unsigned int events) except -1:
-        """The slot of an entry whose descriptor is watched from now on; if that fails, none is taken."""
-        cdef int slot = self.slot(entry)
-        try:
-            self.watch(fd, slot, events)
-        except OSError:
-            self.slots[slot] = None
-            self.free_slots.append(slot)
-            raise
-        return slot
-
-    cdef int watch(self, int fd, int slot, unsigned int events,
-                   int operation=EPOLL_CTL_ADD) except -1:
-        cdef epoll_event event
-        event.events = events
-        event.data.u64 = slot
-        if epoll_ctl(self.epoll, operation, fd, &event) < 0:
-            raise OSError(errno, os.strerror(errno))
-        return 0
-
-    cdef void unwatch(self, int fd) noexcept:
-        """Take a descriptor out of the set; closing does not, while another process has it too."""
-        cdef epoll_event event
-        epoll_ctl(self.epoll, EPOLL_CTL_DEL, fd, &event)
-
     cdef Channel open(self, object sock, unsigned int events):
         """A channel for a socket; raises OSError or OrcalikeError if there is no room for it."""
         cdef int slot
@@ -178,10 +132,10 @@ cdef class Links(Driver):
         cdef Channel channel
         if local and self.process < 0:
             self.process = processes.own()
-            self.numbers_known = processes.are_numbers_known(self.process)
-        slot = self.add_slot(sock.fileno(), None, events)
+            self.processes.numbers_known = processes.are_numbers_known(self.process)
+        slot = self.epoll.add(sock.fileno(), None, events)
         channel = Channel(sock.fileno(), slot, self.process if local else -1)
-        self.slots[slot] = channel
+        self.epoll.slots[slot] = channel
         self.sockets[sock.fileno()] = sock
         return channel
 
@@ -211,7 +165,7 @@ cdef class Links(Driver):
             self.set_links_until()
             if self.key is not None and sock.family != socket.AF_UNIX:
                 self.challenge(channel, False)
-            if self.slots[channel.link] is channel:
+            if self.epoll.slots[channel.link] is channel:
                 self.handle_channel(channel, EPOLLIN)
 
     cdef make_room(self, object listener, object error):
@@ -303,10 +257,10 @@ cdef class Links(Driver):
         sock = self.sockets.pop(channel.fd, None)
         if sock is None:
             return
-        self.unwatch(channel.fd)
+        self.epoll.unwatch(channel.fd)
         sock.close()
         self.half_open.remove(channel)
-        self.slots[channel.link] = None
+        self.epoll.slots[channel.link] = None
         if channel.proof is not None and channel.proof.connects:
             why = f"{why}; it has not proved the key of this group"
         try:
@@ -316,7 +270,7 @@ cdef class Links(Driver):
                 else:
                     channel.stack.link_down(channel.link, why, self.now)
         finally:
-            self.free_slots.append(channel.link)
+            self.epoll.free_slots.append(channel.link)
 
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1:
         """Handle what came; returns whether any bytes did."""
@@ -328,7 +282,7 @@ cdef class Links(Driver):
             return self.connected(channel)
         if events & EPOLLOUT:
             self.flush(channel)
-            if self.slots[channel.link] is not channel:
+            if self.epoll.slots[channel.link] is not channel:
                 return 0
         if events & ~<unsigned int>EPOLLOUT:
             got = channel.fill()
@@ -364,7 +318,7 @@ cdef class Links(Driver):
             self.close(channel, why)
             return 0
         channel.connecting = channel.waits_for_room = False
-        self.watch(channel.fd, channel.link, EPOLLIN, EPOLL_CTL_MOD)
+        self.epoll.watch(channel.fd, channel.link, EPOLLIN, EPOLL_CTL_MOD)
         if self.key is not None and self.sockets[channel.fd].family != socket.AF_UNIX:
             self.challenge(channel, True)
         else:
@@ -372,7 +326,7 @@ cdef class Links(Driver):
         return 0
 
     cdef greeted(self, Channel channel, bytes frame):
-        """A stranger's first frame says which group it is for."""
+        """A non-member's first frame says which group it is for."""
         cdef Stack stack = None
         try:
             group, address, _ = greeting_of(frame)
@@ -389,30 +343,10 @@ cdef class Links(Driver):
         stack.link_up(channel.link, "", self.now)
 
     cdef str lie_of(self, Channel channel, bytes frame):
-        """Why the process that sent this greeting is not the one that it says; None if nothing shows that.
-
-        Nothing does on TCP, nor where the kernel says too little of processes, as of those that have
-        connected before it was asked.
-        """
+        """Why its sender is not the process that it says; None if the kernel says nothing, as on TCP."""
         if self.sockets[channel.fd].family != socket.AF_UNIX or channel.pid <= 0:
             return None
-        if channel.uid not in (-1, os.getuid()):
-            return f"a process of user {channel.uid}"
-        try:
-            _, _, incarnation = greeting_of(frame)
-        except ProtocolError:
-            return None                 # it is refused for that
-        if incarnation in self.ended_before:
-            return "it greets as a member whose process has ended"
-        if not self.numbers_known:
-            return None
-        slot = self.processes.get(incarnation)
-        if slot is not None and self.slots[slot].pid != channel.pid:
-            return f"process {channel.pid} greets as a member that is process {self.slots[slot].pid}"
-        passed = processes.pid_of(channel.passed) if channel.passed >= 0 else None
-        if passed is not None and passed >= 0 and passed != channel.pid:
-            return f"process {channel.pid} greets with a descriptor of process {passed}"
-        return None
+        return self.processes.lie_of(frame, channel.pid, channel.uid, channel.passed)
 
     cdef refuse(self, Channel channel, str why):
         if why == CUT_OFF:
@@ -445,7 +379,7 @@ cdef class Links(Driver):
         cdef Py_ssize_t i
         while out.count or out.connects or out.closes:
             for i in range(out.count):
-                entry = self.slots[out.items[i].link]
+                entry = self.epoll.slots[out.items[i].link]
                 if isinstance(entry, Channel):
                     channel = <Channel>entry
                     if channel.proof is not None:
@@ -473,7 +407,7 @@ cdef class Links(Driver):
             self.connect(stack, stack.out.connects.pop(0))
         while stack.out.closes:
             link = stack.out.closes.pop(0)
-            entry = self.slots[link]
+            entry = self.epoll.slots[link]
             if isinstance(entry, Channel):
                 self.refuse(<Channel>entry, stack.bottom.take_why(link) or "the stack refused it")
         return 0
@@ -484,8 +418,8 @@ cdef class Links(Driver):
             self.read_to_end(channel)
         elif channel.waits_for_room != (not gone):
             channel.waits_for_room = not gone
-            self.watch(channel.fd, channel.link, EPOLLIN if gone else EPOLLIN | EPOLLOUT,
-                       EPOLL_CTL_MOD)
+            self.epoll.watch(channel.fd, channel.link, EPOLLIN if gone else EPOLLIN | EPOLLOUT,
+                             EPOLL_CTL_MOD)
         return 0
 
     cdef int read_to_end(self, Channel channel) except -1:
@@ -500,7 +434,7 @@ cdef class Links(Driver):
 
     cdef bint is_open(self, Channel channel) except -1:
         """Whether it is there, and its stack takes what comes."""
-        return self.slots[channel.link] is channel and (
+        return self.epoll.slots[channel.link] is channel and (
             channel.stack is None or channel.link not in channel.stack.out.closes)
 
     cdef bint is_outsider(self, Channel channel) except -1:
@@ -512,35 +446,14 @@ cdef class Links(Driver):
 
     cdef attend(self, Channel channel):
         """The peer has greeted, and passed its process: watch that until it ends (H13)."""
-        cdef Py_ssize_t slot
         peer = self.peer_of(channel)
         if peer is None:
             return
-        process = Process(channel.take_passed(), channel.stack, peer.incarnation, channel.pid)
-        pid = processes.pid_of(process.fd)
-        doubtful = pid is None or self.numbers_known and pid != channel.pid
-        if peer.incarnation in self.processes or doubtful:
-            process.close()
-            return
-        try:
-            slot = self.add_slot(process.fd, process, EPOLLIN)
-        except (OSError, OrcalikeError):
-            process.close()             # without room its death is suspected, never certain
-            return
-        self.processes[peer.incarnation] = slot
+        self.processes.watch(
+            Process(channel.take_passed(), channel.stack, peer.incarnation, channel.pid))
         if len(self.processes) > len(self.sockets) + LATE_MAX:
-            self.forget_late()
-
-    cdef forget_late(self):
-        """Of those whose links are gone watch only the last ones on."""
-        linked = set()
-        for entry in self.slots:
-            peer = self.peer_of(entry)
-            if peer is not None:
-                linked.add(peer.incarnation)
-        late = [slot for incarnation, slot in self.processes.items() if incarnation not in linked]
-        for slot in late[:-LATE_MAX]:
-            self.forget(slot, self.slots[slot])
+            linked = [self.peer_of(entry) for entry in self.epoll.slots]
+            self.processes.forget_late({peer.incarnation for peer in linked if peer is not None})
 
     cdef peer_of(self, object entry):
         """The peer at the other end of a channel; None where it is none, or has not greeted."""
@@ -553,22 +466,14 @@ cdef class Links(Driver):
                     return peer
         return None
 
-    cdef forget(self, Py_ssize_t slot, object process):
-        """Watch a process no more."""
-        self.unwatch(process.fd)
-        process.close()
-        del self.processes[process.incarnation]
-        self.slots[slot] = None
-        self.free_slots.append(slot)
-
-    cdef ended(self, Py_ssize_t slot, object process):
+    cdef ended(self, object process):
         """A process has ended, unless the event was for what the slot held before."""
         if process.has_ended():
-            self.forget(slot, process)
+            self.processes.forget(process)
             try:
                 self.died(process.stack, process.incarnation)
             finally:
-                self.ended_before.append(process.incarnation)
+                self.processes.ended(process.incarnation)
 
     cdef died(self, Stack stack, object incarnation):
         """A member is dead: its stack is to know, whichever thread tells it."""
@@ -590,10 +495,10 @@ cdef class Links(Driver):
         """
         cdef Channel channel
         cdef int64_t seen = monotonic()
-        for entry in list(self.slots):
+        for entry in list(self.epoll.slots):
             if isinstance(entry, socket.socket):
                 self.accept(entry, SLOTS_MAX)
-        for entry in list(self.slots):
+        for entry in list(self.epoll.slots):
             if not isinstance(entry, Channel) or (<Channel>entry).connecting:
                 continue
             channel = <Channel>entry
@@ -627,34 +532,33 @@ cdef class Links(Driver):
         """
         cdef Channel channel
         self.severed = frozenset(addresses)
-        for entry in list(self.slots):
+        for entry in list(self.epoll.slots):
             if isinstance(entry, Channel):
                 channel = <Channel>entry
                 peer = self.peer_of(channel)
                 address = peer.address if peer is not None else channel.address
                 if channel.severed != (address in self.severed):
                     self.set_severed(channel, not channel.severed)
-        self.told.clear()
+        self.report.clear()
         self.beat()
 
     cdef set_severed(self, Channel channel, bint severed):
         channel.severed = severed
         channel.waits_for_room = True   # so nothing is written
-        self.watch(channel.fd, channel.link, EPOLLIN | EPOLLOUT,
-                   EPOLL_CTL_DEL if severed else EPOLL_CTL_ADD)
+        self.epoll.watch(channel.fd, channel.link, EPOLLIN | EPOLLOUT,
+                         EPOLL_CTL_DEL if severed else EPOLL_CTL_ADD)
 
     def replace(self, Stack old, Stack new):
         """Serve `new`, and `old` no more, whose links are closed; it is not told."""
         cdef Channel channel
-        for slot, entry in enumerate(list(self.slots)):
+        for entry in list(self.epoll.slots):
             if isinstance(entry, Channel) and (<Channel>entry).stack is old:
                 channel = <Channel>entry
                 channel.stack = None
                 self.close(channel, "")
             elif isinstance(entry, Process) and entry.stack is old:
-                self.forget(slot, entry)
-        self.heartbeat.beat(old.me.incarnation, old.config.group, 1, ())
-        self.told.pop(old, None)
+                self.processes.forget(entry)
+        self.report.forget(old)
         self.stacks.remove(old)
         if new not in self.stacks:
             self.stacks.append(new)
@@ -666,52 +570,21 @@ cdef class Links(Driver):
         """Tell the heartbeats which members the stacks beat to now, and whether that is a lease."""
         cdef Stack stack
         for stack in self.stacks:
-            if stack not in self.told and not stack.beats_version:
-                self.told[stack] = 0
-                # It is to be let in: others may beat to it before it knows that it was.
-                self.heartbeat.answer(stack.me.incarnation, stack.config.group)
-            elif self.told.get(stack) != stack.beats_version:
-                self.told[stack] = stack.beats_version
-                detection = stack.config.detection
-                cut = [member for member in stack.beats if member.address in self.severed]
-                granted = self.heartbeat.beat(stack.me.incarnation, stack.config.group,
-                                              detection // BEATS, stack.beats, stack.lease,
-                                              window_of(detection), cut, self.unleased(stack))
-                if stack.lease == 0:
-                    stack.leases_ended(granted, self.now)
-
-    def unleased(self, Stack stack):
-        """The members that never learn of a death for certain: by TCP no process passes a pidfd."""
-        if self.hears_deaths:
-            return ()
-        return [member for member in stack.beats if not member.address.startswith("unix:")]
+            self.report.tell(stack, self.severed, self.hears_deaths, self.now)
 
     cdef int expire(self, Stack stack, int64_t now) except -1:
         """A stack's deadline has come: first it hears which members were heard, and which live."""
         if stack.beats:
-            for incarnation, when in self.heartbeat.heard(stack.me.incarnation):
-                stack.heard(incarnation, when)
-            for incarnation, until in self.heartbeat.excuses(stack.me.incarnation):
-                stack.excuse(incarnation, until)
-            quiet = stack.quiet(now)
-            for member in stack.beats if quiet else ():
-                if member.incarnation in quiet and self.runs(member):
-                    stack.lives(member.incarnation)
+            self.report.hear(stack, self.severed, self.processes, now)
         stack.expire(now)
         return 0
-
-    cdef bint runs(self, object member) except -1:
-        """Whether the kernel says that a member's process runs; not across a partition (`sever`)."""
-        slot = self.processes.get(member.incarnation)
-        return (slot is not None and member.address not in self.severed
-                and self.slots[slot].runs())
 
     # The end.
 
     def is_drained(self):
         """Whether all that was to be sent is with the kernel."""
         return not any(isinstance(entry, Channel) and (<Channel>entry).queued
-                       and not (<Channel>entry).severed for entry in self.slots)
+                       and not (<Channel>entry).severed for entry in self.epoll.slots)
 
     cdef close_sockets(self):
         """Close every socket, and beat no more; the stacks are not told."""
@@ -719,7 +592,5 @@ cdef class Links(Driver):
         for sock in self.sockets.values():
             sock.close()
         self.sockets.clear()
-        for slot in self.processes.values():
-            self.slots[slot].close()
-        self.processes.clear()
-        self.slots = [None] * PUMPS_SLOTS
+        self.processes.close()
+        self.epoll.slots = [None] * PUMPS_SLOTS

@@ -33,15 +33,19 @@ RUNNING = frozenset("RSD")
 
 
 class Process:
-    """The process of a peer of one stack: a pidfd and its number, and which peer it is."""
+    """The process of a peer of one stack: a pidfd and its number, and which peer it is.
 
-    __slots__ = ("fd", "incarnation", "pid", "stack")
+    `slot` is where the pidfd is watched, -1 where it is not.
+    """
+
+    __slots__ = ("fd", "incarnation", "pid", "slot", "stack")
 
     def __init__(self, fd: int, stack: Stack, incarnation: int, pid: int = 0) -> None:
         self.fd = fd
         self.pid = pid
         self.stack = stack
         self.incarnation = incarnation
+        self.slot = -1
 
     def has_ended(self) -> bool:
         """Whether the process has ended."""

@@ -3,7 +3,8 @@
 from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
-from orcalike.transport.drivers.links cimport Links, epoll_event
+from orcalike.transport.drivers.epoll_set cimport epoll_event
+from orcalike.transport.drivers.links cimport Links
 
 
 cdef class Pump(Links):

@@ -55,7 +55,7 @@ from orcalike.transport.drivers.deferral cimport (
     surface,
 )
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
-from orcalike.transport.drivers.links cimport Links, epoll_event
+from orcalike.transport.drivers.links cimport Links
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
 
@@ -125,8 +125,8 @@ cdef class Pump(Links):
         self.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)
         if self.alarm < 0 or self.timer < 0 or self.lock is NULL:
             raise OSError(errno, os.strerror(errno))
-        self.watch(self.alarm, ALARM, EPOLLIN)
-        self.watch(self.timer, TIMER, EPOLLIN)
+        self.epoll.watch(self.alarm, ALARM, EPOLLIN)
+        self.epoll.watch(self.timer, TIMER, EPOLLIN)
         self.timer_at = self.waits_until = NEVER
 
     def __dealloc__(self):
@@ -285,10 +285,10 @@ cdef class Pump(Links):
         if sleeps:
             self.asleep = True
             with nogil:
-                count = epoll_wait(self.epoll, events, EVENTS, -1)
+                count = epoll_wait(self.epoll.fd, events, EVENTS, -1)
             self.asleep = False
         else:
-            count = epoll_wait(self.epoll, events, EVENTS, 0)
+            count = epoll_wait(self.epoll.fd, events, EVENTS, 0)
         if count < 0:
             if errno != EINTR:
                 raise OSError(errno, os.strerror(errno))
@@ -452,7 +452,7 @@ cdef class Pump(Links):
         for stack in list(self.stacks):
             stack.resume(self.now)
         self.tell_deaths()
-        for entry in list(self.slots):
+        for entry in list(self.epoll.slots):
             if isinstance(entry, Channel) and not (<Channel>entry).connecting:
                 self.handle_channel(<Channel>entry, 0)
         for channel in list(self.dirty):
@@ -472,7 +472,7 @@ cdef class Pump(Links):
         cdef epoll_event event
         event.events = events
         event.data.u64 = 0
-        epoll_ctl(self.outer, operation, self.epoll, &event)
+        epoll_ctl(self.outer, operation, self.epoll.fd, &event)
         return 0
 
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:

@@ -1,0 +1,100 @@
+"""The table of the peers' processes: by incarnation, each watched until it ends (H13).
+
+It says which greetings are lies: an incarnation that is known by its process greets from no other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Collection
+
+from orcalike.transport.drivers import processes
+from orcalike.transport.drivers.epoll_set import EpollSet
+from orcalike.transport.drivers.processes import Process
+from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.layers.com import greeting_of
+
+LATE_MAX = 64
+"""Processes that are watched on when their links are gone, and incarnations that are known to have ended."""
+
+
+class PeerProcesses:
+    """The processes of peers that are watched in `epoll`, and the last ones that have ended.
+
+    `numbers_known` says whether processes can be compared by their numbers.
+    """
+
+    def __init__(self, epoll: EpollSet) -> None:
+        self.numbers_known = False
+        self._epoll = epoll
+        self._of: dict[int, Process] = {}
+        self._ended: deque[int] = deque(maxlen=LATE_MAX)
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def lie_of(self, greeting: bytes, pid: int, uid: int, passed: int) -> str | None:
+        """Why the process that sent `greeting` is not the one that it says; None if nothing shows that.
+
+        `pid` and `uid` are those of the sender, as the kernel says; `passed` is the descriptor that came
+        along, or -1.
+        """
+        if uid not in (-1, os.getuid()):
+            return f"a process of user {uid}"
+        try:
+            _, _, incarnation = greeting_of(greeting)
+        except ProtocolError:
+            return None  # it is refused for that
+        if incarnation in self._ended:
+            return "it greets as a member whose process has ended"
+        if not self.numbers_known:
+            return None
+        known = self._of.get(incarnation)
+        if known is not None and known.pid != pid:
+            return f"process {pid} greets as a member that is process {known.pid}"
+        number = processes.pid_of(passed) if passed >= 0 else None
+        if number is not None and number >= 0 and number != pid:
+            return f"process {pid} greets with a descriptor of process {number}"
+        return None
+
+    def watch(self, process: Process) -> None:
+        """Watch the process of a peer until it ends; it is closed where it is doubtful, or known already."""
+        number = processes.pid_of(process.fd)
+        doubtful = number is None or (self.numbers_known and number != process.pid)
+        if process.incarnation in self._of or doubtful:
+            process.close()
+            return
+        try:
+            process.slot = self._epoll.add(process.fd, process)
+        except (OSError, OrcalikeError):
+            process.close()  # without room its death is suspected, never certain
+            return
+        self._of[process.incarnation] = process
+
+    def forget(self, process: Process) -> None:
+        """Watch a process no more."""
+        self._epoll.remove(process.fd, process.slot)
+        process.close()
+        del self._of[process.incarnation]
+
+    def forget_late(self, linked: Collection[int]) -> None:
+        """Of those whose links are gone watch only the last ones on; `linked` are the incarnations of the others."""
+        late = [process for incarnation, process in self._of.items() if incarnation not in linked]
+        for process in late[:-LATE_MAX]:
+            self.forget(process)
+
+    def ended(self, incarnation: int) -> None:
+        """A process has ended, and what it had sent has been read: no greeting of its member is believed."""
+        self._ended.append(incarnation)
+
+    def runs(self, incarnation: int) -> bool:
+        """Whether the kernel says that the process of this peer runs; False if unknown."""
+        process = self._of.get(incarnation)
+        return process is not None and process.runs()
+
+    def close(self) -> None:
+        """Close every descriptor; the set is not used any more."""
+        for process in self._of.values():
+            process.close()
+        self._of.clear()
