@@ -545,8 +545,11 @@ cdef class Links(Driver):
     cdef set_severed(self, Channel channel, bint severed):
         channel.severed = severed
         channel.waits_for_room = True   # so nothing is written
-        self.epoll.watch(channel.fd, channel.link, EPOLLIN | EPOLLOUT,
-                         EPOLL_CTL_DEL if severed else EPOLL_CTL_ADD)
+        try:
+            self.epoll.watch(channel.fd, channel.link, EPOLLIN | EPOLLOUT,
+                             EPOLL_CTL_DEL if severed else EPOLL_CTL_ADD)
+        except OSError as error:
+            self.refuse(channel, f"it cannot be watched: {error.strerror}")
 
     def replace(self, Stack old, Stack new):
         """Serve `new`, and `old` no more, whose links are closed; it is not told."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -266,6 +268,30 @@ def test_a_partition_stands_for_another_host(quick: End, tmp_path: Path) -> None
     quick.stack.events.clear()
     quick.until(lambda: quick.told("problem"))
     assert quick.told("lives") == []
+
+
+def connections_from(pid: int) -> list[int]:
+    """Descriptors of the Unix sockets here that this process has connected to."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as sock:
+            data = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            if struct.unpack("3i", data)[0] == pid:
+                found.append(int(name))
+    return found
+
+
+def test_a_connection_that_is_not_watched_again_after_a_partition_is_closed(
+    end: End, sender: Sender, tmp_path: Path
+) -> None:
+    """The system does not watch a file; it may have no memory for others."""
+    end.pump.call(lambda now: end.pump.sever([f"unix:{tmp_path}/second"]))
+    with Path(os.devnull).open() as file:
+        for fd in connections_from(sender.pid):
+            os.dup2(file.fileno(), fd)
+    end.stack.events.clear()
+    end.pump.call(lambda now: end.pump.sever([]))
+    assert ("link_down", sender.incarnation) in end.stack.events
 
 
 # The parts.
