@@ -133,8 +133,8 @@ class Bench:
             name: scaled(samples, 1e6)
             for name, samples in interleave(self.effort.rounds, measures).items()
         }
-        n, judged = self.members, self.members in (1, 3)
-        bars = (Bar(1.5, 1.15), Bar(1.4, 1.0)) if judged else (None, None)
+        n, checked = self.members, self.members in (1, 3)
+        bars = (Bar(1.5, 1.15), Bar(1.4, 1.0)) if checked else (None, None)
         rows = []
         if c is not None:
             what = "write that waits, thread"

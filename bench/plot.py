@@ -54,11 +54,11 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
 
 def _bars(rows: Sequence[Row]) -> Any | None:
     """What must be is 1, and to the left of it is better; what is aimed at is a diamond."""
-    judged = [(row, limit) for row in rows for limit in row.limits][::-1]
-    if not judged:
+    checked = [(row, limit) for row in rows for limit in row.limits][::-1]
+    if not checked:
         return None
-    figure, axes = _figure(8, 1 + 0.3 * len(judged))
-    for place, (row, limit) in enumerate(judged):
+    figure, axes = _figure(8, 1 + 0.3 * len(checked))
+    for place, (row, limit) in enumerate(checked):
         values = (limit.samples.low, limit.samples.median, limit.samples.high)
         parts = [limit.must / it if limit.at_least else it / limit.must for it in values]
         low, median, high = max(min(parts), 0.001), max(parts[1], 0.001), max(parts)
@@ -67,7 +67,7 @@ def _bars(rows: Sequence[Row]) -> Any | None:
         if limit.aim is not None:
             aim = limit.must / limit.aim if limit.at_least else limit.aim / limit.must
             axes.plot(aim, place, "D", color="gray", markerfacecolor="none")
-    axes.set_yticks(range(len(judged)), [f"{row.what} ({row.members})" for row, _ in judged])
+    axes.set_yticks(range(len(checked)), [f"{row.what} ({row.members})" for row, _ in checked])
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
     axes.set_xlabel("share of what must be; left is better; diamond: what is aimed at")

@@ -2,7 +2,7 @@
 
 It passes packets on and does not look into them, so all that a larger one may cost more is the copying.
 Beside it is the process in the middle of the ping-pong in C, which passes on as many bytes. One member
-of three writes and waits, so each write is a packet; all are pinned to one core. What is judged is a
+of three writes and waits, so each write is a packet; all are pinned to one core. What is checked is a
 packet with the largest contents, beside what the smallest one costs and what C's copying adds to it.
 """
 

@@ -1,6 +1,6 @@
 """Measures what it costs to begin: `import orcalike`, and `orcalike run` of an empty program.
 
-Both beside the bare interpreter with nothing to do, in interleaved rounds. What is judged is how much more it
+Both beside the bare interpreter with nothing to do, in interleaved rounds. What is checked is how much more it
 takes, in time that passes: `orcalike run -n 4` starts six processes and ends them again. All runs
 find byte code, as those of an installed package do, which the first round leaves in a folder.
 """

@@ -72,12 +72,12 @@ def total(*accounts: Account) -> int:
     return sum(account.balance() for account in accounts)
 
 
-def work(accounts: list[Account], book: Book, expected: int, dice: random.Random) -> int:
+def work(accounts: list[Account], book: Book, expected: int, rng: random.Random) -> int:
     """Transfers until the book is full; how many were this process's. Raises if money is lost."""
     moved = tried = 0
     while not book.is_full():
-        source, target = dice.sample(accounts, 2)
-        moved += transfer(source, target, book, dice.randint(1, 100))
+        source, target = rng.sample(accounts, 2)
+        moved += transfer(source, target, book, rng.randint(1, 100))
         tried += 1
         if tried % CHECK_EVERY == 0:
             check(accounts, expected)

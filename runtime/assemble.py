@@ -24,7 +24,7 @@ from orcalike.transport.view import Member, View
 
 
 class Events(Protocol):
-    """What is told what happens to the group; none of these may block or invoke."""
+    """What is notified of what happens to the group; none of these may block or invoke."""
 
     def viewed(self, view: View) -> None:
         """A view was installed."""

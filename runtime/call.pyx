@@ -28,7 +28,7 @@ from orcalike.runtime.replica cimport (
     Replica,
     thread_slot,
 )
-from orcalike.runtime.task cimport KEPT, OVER, WAITS, Task, finish, hand_on, owe
+from orcalike.runtime.task cimport KEPT, OVER, WAITS, Task, finish, hand_on, note_pending
 
 
 cdef class Call(Task):
@@ -102,7 +102,7 @@ cdef class Call(Task):
                 raise ObjectDropped(f"{dropped.name!r} was ended with group.drop")
             if self.function.guard is not None:
                 for replica in self.replicas:
-                    replica.dice = None     # a later joiner has tried the guard less often
+                    replica.rng = None     # a later joiner has tried the guard less often
                 if not self.function.guard(*self.arguments(), **self.named):
                     progress = WAITS
             if progress != WAITS:
@@ -122,7 +122,7 @@ cdef class Call(Task):
         if self.waits or self.binds:
             self.end_waiting()
         if progress == KEPT:            # its thread may set the owner only now
-            owe(self)
+            note_pending(self)
             self.runtime.start_thread(self.popped_up)
             return KEPT
         self.over(result, failure)

@@ -147,11 +147,14 @@ class ViewChange(Change):
         call.at(self.seqno, self.index, self.stamp).run_held([replica])
 
     def pack(self) -> tuple[object, ...]:
-        return (self.kind, *([member.pack() for member in who] for who in (self.left, self.joined)))
+        return (
+            self.kind,
+            *([member.pack() for member in members] for members in (self.left, self.joined)),
+        )
 
     @classmethod
     def unpack(cls, runtime: Any, *fields: Any) -> Self:
-        left, joined = ([Member.unpack(list(member)) for member in who] for who in fields)
+        left, joined = ([Member.unpack(list(member)) for member in members] for members in fields)
         return cls(runtime, left, joined)
 
 

@@ -9,13 +9,13 @@ with what looks take, so all of them cost less than a part in two hundred.
 
 Each member reports its digests to the others in the order, once in a second in which there were any,
 and sooner while objects wait for their look (`Code.DIGESTS`). So all of them come to the same
-judgement at the same place: the members with the digest that the largest number has go on, of digests
+conclusion at the same place: the members with the digest that the largest number has go on, of digests
 with equal numbers those with the one of the oldest member, and the others serve no more. A report
 is a place to look at as well, so what was written last is looked at and reported, and then all is
 quiet.
 
 A member that compares nothing, or has failed, says so when others report, and is left out of the
-judgement; so is one that compares otherwise. What is known of that begins anew with each view.
+conclusion; so is one that compares otherwise. What is known of that begins anew with each view.
 
 With `check="hash"` a look follows each write, and goes through all of the object.
 """
@@ -312,7 +312,7 @@ class Digests:
             if place in self._spans:
                 reported = self._reported.setdefault(place, {})
                 reported[member.incarnation] = digest
-                self._judge(place, reported)
+                self._compare(place, reported)
         # A report without digests asks for a look: so what was written last is looked at.
         if (self._always or not packed) and self._runtime.sender.failure is None and dirty:
             self.due()
@@ -328,11 +328,11 @@ class Digests:
                 member,
             )
         for place, reported in list(self._reported.items()):
-            self._judge(place, reported)
+            self._compare(place, reported)
 
     # Judging.
 
-    def _judge(self, place: Place, reported: dict[int, bytes]) -> None:
+    def _compare(self, place: Place, reported: dict[int, bytes]) -> None:
         """All that is known here is from the order: so all members come to the same."""
         members = [m for m in self._runtime.view.replicas if m.incarnation not in self._apart]
         if not all(member.incarnation in reported for member in members):

@@ -24,8 +24,8 @@ cdef class Runtime(Layer):
     cdef public object manager          # what the group itself does, `manager.Manager`
     cdef public object table            # the objects by name and number, `object_table.ObjectTable`
     cdef public object long_waits       # calls that wait for long, `long_waits.LongWaits`
-    cdef public object events           # told of views, problems and the end
-    cdef int least, least_told          # R of H1, and what the stack knows of it
+    cdef public object events           # notified of views, problems and the end
+    cdef int least, least_reported          # R of H1, and what the stack knows of it
     cdef readonly object incarnation
     cdef readonly object view
     cdef readonly int place
@@ -46,10 +46,10 @@ cdef class Runtime(Layer):
     cdef public bint look_always        # before each message
     cdef public bytes chain             # digest over all deliveries; None if it is not asked for
     cdef public bint barred             # the sender's `failure` ends with the next view
-    cdef object dice                    # what reads draw from
+    cdef object rng                    # what reads draw from
     cdef unsigned int recent, recent_code   # object and operation of the message before
     cdef int full_queues                # objects whose lock queue has reached its bound
-    cdef bint credit_told               # what the stack was told of that
+    cdef bint credit_reported               # what the stack was notified of that
 
     cdef int attach(self, Stack stack) except -1
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,

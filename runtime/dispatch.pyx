@@ -77,7 +77,7 @@ cdef class Runtime(Layer):
         self.replicas = [None]
         self.waiting = {}
         self.place = -1
-        self.credit_told = True
+        self.credit_reported = True
         self.look_at = UINT64_MAX
         self.dirty = OrderedDict()
         self.degrees = Degrees(self)
@@ -302,12 +302,12 @@ cdef class Runtime(Layer):
             self.sender.history.flush()
         if self.sender.room.waitable is not None or self.sender.room.futures:
             self.sender.room.tell()
-        if self.least != self.least_told:
-            self.least_told = self.least
+        if self.least != self.least_reported:
+            self.least_reported = self.least
             self.below.degree(self.least)
-        if self.credit_told != (self.full_queues == 0):
-            self.credit_told = not self.credit_told
-            self.below.credit(self.credit_told)
+        if self.credit_reported != (self.full_queues == 0):
+            self.credit_reported = not self.credit_reported
+            self.below.credit(self.credit_reported)
         if self.budget.in_batch:
             self.budget.in_batch = False
             if now - self.budget.batch_began >= BATCH_MAX:
@@ -450,9 +450,9 @@ cdef class Runtime(Layer):
         self.taker.keep_objects([*self.replicas, *self.table.remains()])
         self.replicas = [None]
         self.waiting = {}
-        self.least = self.least_told = 0
+        self.least = self.least_reported = 0
         self.full_queues = 0
-        self.credit_told = True
+        self.credit_reported = True
         self.manager.forget()
         self.barred = True
         self.attach(stack)
@@ -547,7 +547,7 @@ cdef class Runtime(Layer):
     # For what is written in Python.
 
     def set_least(self, int least):
-        """R has changed; the stack is told when the upcalls have returned."""
+        """R has changed; the stack is notified when the upcalls have returned."""
         self.least = least
         self.core.again(self)
 
@@ -574,11 +574,11 @@ cdef class Runtime(Layer):
         """The sequencer's clock in this moment, as far as it is known here."""
         return self.clock.read(self.place_of()[2], self.sender.driver.clock())
 
-    def dice_of_reads(self):
+    def rng_of_reads(self):
         """A generator for the reads of this process, from the group's seed."""
-        if self.dice is None:
-            self.dice = Random(f"{self.manager.seed} reads {self.place}")
-        return self.dice
+        if self.rng is None:
+            self.rng = Random(f"{self.manager.seed} reads {self.place}")
+        return self.rng
 
     @property
     def seed(self):

@@ -1,6 +1,6 @@
 """What travels beyond msgpack's own types, and what it looks like on the way.
 
-A value that msgpack does not know is told apart in one of two forms:
+A value that msgpack does not know is distinguished in one of two forms:
 
 - a *leaf*, an extension type whose payload is a few bytes (a UUID's 16, say);
 - a *tagged array*: an array whose first element is an empty extension type, the tag, and whose

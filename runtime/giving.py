@@ -12,7 +12,7 @@ alone, to an object that is larger than that; those to small ones wait for a few
 An object with a queue from before the snapshot is packed when that has run.
 
 What cannot be given (a type that does not travel, a `snapshot` that raises) ends the snapshot and not
-the giver: the joiner hears the reason.
+the giver: the joiner is notified of the reason.
 
 A part is  kind (1), 0x80 in it where more of it follows | number of the object (4) | bytes (4) | these.
 """

@@ -209,8 +209,8 @@ class Recorder:
             self.flush()
             os.close(self._file)
         self.incarnation = f"{me.incarnation:016x}"
-        who = "w" if me.rank is None else str(me.rank)
-        name = f"{quote(self._group, safe='')}-{who}-{self.incarnation}.jsonl"
+        role = "w" if me.rank is None else str(me.rank)
+        name = f"{quote(self._group, safe='')}-{role}-{self.incarnation}.jsonl"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._directory / name, flags, 0o644)
         early, self._lines = self._lines, []
@@ -281,8 +281,8 @@ def _encode(line: dict[str, object]) -> bytes:
     try:
         return _dump(line)
     except (TypeError, ValueError):  # keys that JSON has not, or a value that holds itself
-        told = {name: value if _plain(value) else repr(value) for name, value in line.items()}
-        return _dump(told)
+        shown = {name: value if _plain(value) else repr(value) for name, value in line.items()}
+        return _dump(shown)
 
 
 def _dump(line: dict[str, object]) -> bytes:

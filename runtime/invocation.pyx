@@ -98,7 +98,7 @@ cdef class Invocation(Waitable):
             if invoker is not None:
                 return invoker.await_outcome(self, limit, False)
             if self.outcome == UNDER_WAY:
-                raise RuntimeError("this invocation is nobody's")
+                raise RuntimeError("this invocation was never sent")
         return self.take()
 
     def exception(self):
@@ -311,7 +311,7 @@ def complain(operation, error):
     """Log a failure that was not asked for."""
     if not isinstance(error, InvocationCancelled):
         name = name_of(operation)
-        _log.warning("%s failed, and nobody asked: %r", name, error)
+        _log.warning("%s failed, and its outcome was not asked for: %r", name, error)
 
 
 cdef object running_loop():
@@ -420,7 +420,7 @@ cdef class Invoker:
         """It is half empty again."""
         return 0
 
-    cdef object owe(self):
+    cdef object begin_pending(self):
         """A task is not applied yet: what is to be paid when it is, or None."""
         return None
 

@@ -21,7 +21,7 @@ cdef class Left(Invoker):
     def __init__(self, error, runtime):
         self.error = error              # GroupClosed
         self.fault = runtime.sender.failure
-        self.dice, self.seed = runtime.dice_of_reads(), runtime.seed
+        self.rng, self.seed = runtime.rng_of_reads(), runtime.seed
         self.me, self.stamp = runtime.me, runtime.group_clock()
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
@@ -47,9 +47,9 @@ cdef class Left(Invoker):
                         named_of(args, count, names))
         return invocation
 
-    def dice_of_reads(self):
+    def rng_of_reads(self):
         """As of a sender."""
-        return self.dice
+        return self.rng
 
     cdef int refuse(self, Replica replica) except -1:
         if replica.flags & FAULTY and self.fault is not None:

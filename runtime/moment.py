@@ -36,12 +36,12 @@ def random() -> Random:
         return Random()
     replica, seqno, index, _ = place
     if seqno < 0:
-        return replica.dice_of_reads
+        return replica.rng_of_reads
     key = (seqno, index)
-    if replica.dice is None or replica.dice[0] != key:
-        replica.dice = (key, Random(f"{replica.seed} {seqno} {index} {replica.number}"))
-    dice: Random = replica.dice[1]
-    return dice
+    if replica.rng is None or replica.rng[0] != key:
+        replica.rng = (key, Random(f"{replica.seed} {seqno} {index} {replica.number}"))
+    rng: Random = replica.rng[1]
+    return rng
 
 
 def caller() -> Member:

@@ -7,28 +7,28 @@ from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
 
 
-cdef class Debt:
+cdef class PendingApply:
     """Tasks that were delivered at one place in the order, and are not applied yet."""
     cdef readonly uint64_t since    # nothing from that place on is acked
     cdef int tasks
     cdef Receipts receipts
 
-    cdef Debt share(self)
-    cdef int pay(self) except -1
+    cdef PendingApply share(self)
+    cdef int end(self) except -1
 
 
 cdef class Receipts(Layer):
     cdef object runtime
     cdef uint64_t delivered         # the seqno of the newest packet
-    cdef uint64_t acked             # STABLE was told that all up to here is applied
-    cdef object debts               # deque, oldest first
-    cdef Message receipt            # what STABLE is told with
+    cdef uint64_t acked             # STABLE was notified that all up to here is applied
+    cdef object pending             # deque, oldest first
+    cdef Message receipt            # what STABLE is notified with
     cdef object matrix              # as STABLE shared it
     cdef dict held                  # ticket -> (invocation, result, exception): applied here
     cdef readonly dict awaited      # number of members -> heap of (seqno, ticket)
     cdef dict marks                 # ticket of a mark -> that of the invocation it stands for
 
-    cdef Debt owe(self)
+    cdef PendingApply begin_pending(self)
     cdef int note(self, uint64_t seqno) except -1
     cdef int settled(self) except -1
     cdef int check(self, object operation, unsigned int members) except -1

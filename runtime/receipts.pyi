@@ -6,7 +6,7 @@ from orcalike.transport.view import View
 
 NO_STABLE: str
 
-class Debt:
+class PendingApply:
     @property
     def since(self) -> int: ...
 

@@ -1,9 +1,9 @@
 """Receipts: what was applied here, and the calls that wait until others have applied it (Horus 4.4: H66, H68).
 
 Only where STABLE is in the stack. The application's meaning of "seen" is *applied*: a packet is
-acked when all its invocations have run here, those in lock queues and pop-up threads too. A debt
+acked when all its invocations have run here, those in lock queues and pop-up threads too. A `PendingApply`
 stands for the tasks that were delivered at one place and are not applied yet; nothing is acked from
-the oldest debt on. A call that waits for its guard is part of the objects' state, and counts as applied;
+the oldest on. A call that waits for its guard is part of the objects' state, and counts as applied;
 so does a task that waits for a class that is not declared here.
 
 `options(stable=k)`: an invocation that has run here is held back until k members have acked the
@@ -38,15 +38,15 @@ HELD_MAX = 65536
 _log = logging.getLogger("orcalike")
 
 
-cdef class Debt:
+cdef class PendingApply:
     """Tasks that were delivered at one place in the order, and are not applied yet."""
 
-    cdef Debt share(self):
+    cdef PendingApply share(self):
         """Another task, which the first has let run, is part of the same."""
         self.tasks += 1
         return self
 
-    cdef int pay(self) except -1:
+    cdef int end(self) except -1:
         """One of the tasks is applied."""
         self.tasks -= 1
         return self.receipts.settled() if self.tasks == 0 else 0
@@ -58,7 +58,7 @@ cdef class Receipts(Layer):
     def __init__(self, Core core, runtime):
         super().__init__(core)
         self.runtime = runtime
-        self.debts = deque()
+        self.pending = deque()
         self.receipt = Message()
         self.held = {}
         self.awaited = {}
@@ -72,19 +72,19 @@ cdef class Receipts(Layer):
         self.core.again(self)
         return 0
 
-    cdef Debt owe(self):
+    cdef PendingApply begin_pending(self):
         """A task of the newest packet is not applied yet."""
-        cdef Debt debt = Debt.__new__(Debt)
-        debt.receipts = self
-        debt.since = self.delivered or 1
-        debt.tasks = 1
-        self.debts.append(debt)
-        return debt
+        cdef PendingApply pending = PendingApply.__new__(PendingApply)
+        pending.receipts = self
+        pending.since = self.delivered or 1
+        pending.tasks = 1
+        self.pending.append(pending)
+        return pending
 
     cdef int settled(self) except -1:
-        """A debt is paid, on whatever thread: ack what can be acked now."""
-        while self.debts and (<Debt>self.debts[0]).tasks == 0:
-            self.debts.popleft()
+        """One is over, on whatever thread: ack what can be acked now."""
+        while self.pending and (<PendingApply>self.pending[0]).tasks == 0:
+            self.pending.popleft()
         if self.runtime.sender.receipts is self:   # and no other, of a later membership
             self.runtime.proceed_with(self)
         return 0
@@ -92,8 +92,8 @@ cdef class Receipts(Layer):
     cpdef proceed(self):
         """Ack all that is applied."""
         cdef uint64_t level = self.delivered
-        if self.debts:
-            level = (<Debt>self.debts[0]).since - 1
+        if self.pending:
+            level = (<PendingApply>self.pending[0]).since - 1
         if level > self.acked and self.runtime.sender.failure is None:
             self.acked = self.receipt.seqno = level
             (<Layer>self.runtime).below.ack(self.receipt)

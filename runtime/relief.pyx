@@ -16,7 +16,7 @@ from orcalike.runtime.dispatch cimport Runtime
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.replica cimport APPLYING, LOCKED, Replica
 from orcalike.runtime.sender cimport WINDOW
-from orcalike.runtime.task cimport Task, owe, pay
+from orcalike.runtime.task cimport Task, note_pending, note_applied
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.pump cimport Pump
 from orcalike.transport.wire.message cimport Message
@@ -80,12 +80,12 @@ def relieve(Runtime runtime not None, Pump pump not None):
     if message.source < 0 and message.index + 1 == message.count:
         gone = runtime.member_at(message.source)
     if not task.applied and task.held:
-        owe(task)
+        note_pending(task)
     # All this may have let the other thread run. From here on nothing does.
     if runtime.dispatched != dispatched or not runtime.budget.in_batch or (
             runtime.submitted is not task if call is None
             else runtime.submitted is not None or not replica.flags & APPLYING):
-        pay(task)
+        note_applied(task)
         return False
     if call is not None:
         replica.flags &= ~<unsigned int>APPLYING

@@ -15,7 +15,7 @@ class Replica:
     snapshots: list[Any] | None
     pending: Any
     slow: dict[str, Account] | None
-    dice: Any
+    rng: Any
     ran: int
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Replica:
     @property
     def seed(self) -> int: ...
     @property
-    def dice_of_reads(self) -> Random: ...
+    def rng_of_reads(self) -> Random: ...
     @property
     def arguments_digest(self) -> bytes: ...
     @property

@@ -202,9 +202,9 @@ cdef class Replica:
         return self.invoker.seed
 
     @property
-    def dice_of_reads(self):
+    def rng_of_reads(self):
         """What `orcalike.random` gives to reads in this process."""
-        return self.invoker.dice_of_reads()
+        return self.invoker.rng_of_reads()
 
     def hold(self, unsigned int why):
         """Lock for good, or until `hand_on`: nothing runs, what comes is queued."""
@@ -320,7 +320,7 @@ cdef class Replica:
         self.waiting, self.readers, self.bonds = {}, {}, {}
         self.queue_bytes = self.waiting_bytes = 0       # reads have no size
         self.full = False
-        self.snapshots = self.pending = self.dice = None
+        self.snapshots = self.pending = self.rng = None
         self.changed = False
         self.in_use = True
         self.flags = self.flags & (STRICT | RECORDED | SIGNALLED) | (LOCKED if runs else 0)

@@ -319,8 +319,8 @@ cdef class Sender(Invoker):
             drop_later()
         return ticket
 
-    cdef object owe(self):
-        return None if self.receipts is None else self.receipts.owe()
+    cdef object begin_pending(self):
+        return None if self.receipts is None else self.receipts.begin_pending()
 
     cdef int queue_full(self, object replica) except -1:
         self.runtime.queue_full(replica)
@@ -335,9 +335,9 @@ cdef class Sender(Invoker):
         """The group's."""
         return self.runtime.seed
 
-    def dice_of_reads(self):
+    def rng_of_reads(self):
         """A generator for the reads of this process, from the group's seed."""
-        return self.runtime.dice_of_reads()
+        return self.runtime.rng_of_reads()
 
     cdef Invocation take(self, uint64_t ticket):
         """The invocation under that count, if something holds it: the caller's to complete."""

@@ -107,10 +107,10 @@ class Shadow:
             copies = [self._copy(replica) for replica in replicas]
         except OrcalikeError:  # it cannot travel: there is nothing to compare with
             return run_last()
-        dice = [(r, r.dice, r.dice and r.dice[1].getstate()) for r in replicas]
+        rng = [(r, r.rng, r.rng and r.rng[1].getstate()) for r in replicas]
         first = _outcome(lambda: run_first(copies))
-        for replica, was, state in dice:
-            replica.dice = was
+        for replica, was, state in rng:
+            replica.rng = was
             if was:
                 was[1].setstate(state)
         last = _outcome(run_last)

@@ -1,7 +1,7 @@
 """Digests of states: equal for equal states, whatever made them, and within a bound of work.
 
 What is encoded is independent of the order in which dicts and sets were filled, of identities and
-of the hash seed; ints, bools and floats are told apart, floats are taken by their bits, NumPy arrays
+of the hash seed; ints, bools and floats are distinguished, floats are taken by their bits, NumPy arrays
 by their type, shape and bytes, registered classes by name and fields (`Codec.encode_canonical`).
 
 A look goes through so many values at the most. A list, tuple, deque, text, bytes or array that has

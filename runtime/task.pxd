@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from orcalike.runtime.receipts cimport Debt
+from orcalike.runtime.receipts cimport PendingApply
 from orcalike.runtime.replica cimport Replica
 
 cdef enum Progress:
@@ -19,7 +19,7 @@ cdef class Task:
     cdef readonly uint64_t seqno    # its place in the order
     cdef readonly uint32_t index
     cdef readonly uint64_t stamp
-    cdef Debt debt                  # paid when it is applied; None where it was at once
+    cdef PendingApply pending_apply     # ended when it is applied; None if it was at once
     cdef public bint changes_nothing    # it needs no mutex but those of `replicas`, and wakes nothing
     cdef bint placed                # it has, or queues for, all mutexes that it needs
     cdef bint applied               # it has run, and so has what it has let run
@@ -33,6 +33,6 @@ cdef class Task:
 
 cdef int submit(Task task) except -1
 cdef int finish(Task task) except -1
-cdef int owe(Task task) except -1
-cdef int pay(Task task) except -1
+cdef int note_pending(Task task) except -1
+cdef int note_applied(Task task) except -1
 cdef int hand_on(Replica replica) except -1

@@ -18,7 +18,7 @@ bound to it, and lets none go before all that waits has been tried.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from orcalike.runtime.errors import NotSerializable
 
-from orcalike.runtime.receipts cimport Debt
+from orcalike.runtime.receipts cimport PendingApply
 from orcalike.runtime.replica cimport LOCKED, QUEUED, UNDECLARED, UNPACKED, WAITING, Replica
 
 
@@ -82,7 +82,7 @@ cdef int submit(Task task) except -1:
             replica.flags |= LOCKED
     task.placed = True
     if task.missing:
-        owe(task)
+        note_pending(task)
     elif task.run() == OVER:
         finish(task)
     return 0
@@ -93,24 +93,24 @@ def never(Task task, error):
     task.refuse(error)
 
 
-cdef int owe(Task task) except -1:
+cdef int note_pending(Task task) except -1:
     """It has its place in the order, and is not applied yet."""
     cdef Replica replica
-    if task.debt is None and not task.changes_nothing:
+    if task.pending_apply is None and not task.changes_nothing:
         for replica in task.held:
             if replica.flags & UNDECLARED:
                 return 0                # it belongs to the object's state, which waits as a whole
-        task.debt = replica.invoker.owe()
+        task.pending_apply = replica.invoker.begin_pending()
     return 0
 
 
-cdef int pay(Task task) except -1:
+cdef int note_applied(Task task) except -1:
     """It is applied, and so is what it has let run."""
-    cdef Debt debt = task.debt
+    cdef PendingApply pending = task.pending_apply
     task.applied = True
-    if debt is not None:
-        task.debt = None
-        debt.pay()
+    if pending is not None:
+        task.pending_apply = None
+        pending.end()
     return 0
 
 
@@ -144,7 +144,7 @@ cdef int finish(Task task) except -1:
     """The task is over: try the waiting calls, unlock its mutexes, and run the tasks that waited for them."""
     cdef Replica replica
     cdef int progress = wake(task)
-    pay(task)
+    note_applied(task)
     if progress != KEPT:
         for replica in task.held:
             task.hand_on(replica)
@@ -163,7 +163,7 @@ cdef int hand_on(Replica replica) except -1:
         if task.missing or task.run() == KEPT:
             return 0                    # it holds the mutex now
         progress = wake(task)
-        pay(task)
+        note_applied(task)
         if progress == KEPT:
             return 0                    # what it woke holds the mutex
         for other in task.held:
@@ -231,12 +231,12 @@ cdef int try_waiting(Task task, list calls) except -1:
             progress = WAITS
             if call.waits:
                 call.held = task.held
-                if task.debt is not None:
-                    call.debt = task.debt.share()
+                if task.pending_apply is not None:
+                    call.pending_apply = task.pending_apply.share()
                 progress = call.attempt()
                 if progress == KEPT:
                     return KEPT
-                pay(call)
+                note_applied(call)
                 if progress == OVER and changed_among(task.held) != changed:
                     return OVER
             if call.waits:

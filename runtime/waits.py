@@ -1,4 +1,4 @@
-"""What each thread waits for, for the eyes of a person who looks for a hang.
+"""What each thread waits for, for the eyes of a person that looks for a hang.
 
 A wait that has begun in earnest is entered here and taken out when it ends; a call that needs
 no waiting never comes by. `orcalike.launcher.stack_dump` prints the table on SIGUSR1. This is the only

@@ -95,7 +95,7 @@ cdef class Stack(Core):
         self.settle()
 
     def heard(self, incarnation, int64_t when):
-        """No input: told right before `expire`, for each of `beats`.
+        """No input: called right before `expire`, for each of `beats`.
 
         `when` (ns) is the latest time at which the way to that member and back was known to work.
         """
@@ -103,7 +103,7 @@ cdef class Stack(Core):
             self.members.heard(incarnation, when)
 
     def excuse(self, incarnation, int64_t until):
-        """No input: told right before `expire`. Silence before `until` (ns) says nothing of it."""
+        """No input: called right before `expire`. Silence before `until` (ns) says nothing of it."""
         if self.members is not None:
             self.members.detector.excuse(incarnation, until)
 
@@ -112,7 +112,7 @@ cdef class Stack(Core):
         return self.members.detector.quiet(now) if self.members is not None else set()
 
     def lives(self, incarnation):
-        """No input: told right before `expire`. The kernel of this host says that its process lives.
+        """No input: called right before `expire`. The kernel of this host says that its process lives.
 
         It is not stopped either, and no way to it is cut on purpose: it has got no processor.
         """
@@ -122,7 +122,7 @@ cdef class Stack(Core):
     def died(self, incarnation, int64_t now, uint64_t lease=0, int64_t age=0):
         """The process of that member was seen to end (H13).
 
-        Told only after all that it had sent here was handed in, and `link_down`. `lease` is the key
+        Called only after all that it had sent here was handed in, and `link_down`. `lease` is the key
         of the last lease that it granted to this member, 0 for none; when its end was seen, `age` ns
         had passed since the beat of this member which that lease answers.
         """

@@ -92,8 +92,8 @@ class Member:
         raise ProtocolError("not a member")
 
     def __str__(self) -> str:
-        who = "witness" if self.witness else f"rank {self.rank}"
-        return f"{who} ({self.address or 'in this process'})"
+        role = "witness" if self.witness else f"rank {self.rank}"
+        return f"{role} ({self.address or 'in this process'})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 @click.option(
     "--models",
     metavar="MODULE:FUNCTION",
-    help="Finds the model of an object by its name: results and guards are judged, too.",
+    help="Finds the model of an object by its name: results and guards are checked, too.",
 )
 def check_history(folder: Path, degree: int, group: str, models: str | None) -> None:
-    """Judge the histories in FOLDER, which a group's members wrote with ORCALIKE_HISTORY=FOLDER.
+    """Check the histories in FOLDER, which a group's members wrote with ORCALIKE_HISTORY=FOLDER.
 
     The order, its durability, the views, the states of the replicas at one position and the reads
     of each member are held against the promises. A line for each violation says which invariant is
@@ -44,7 +44,7 @@ def check_history(folder: Path, degree: int, group: str, models: str | None) -> 
     ORCALIKE_HISTORY=/tmp/h orcalike run -n 3 --resilience 1 prog.py
     orcalike check-history /tmp/h --resilience 1
     """
-    from orcalike.history_check.judge import judge_histories
+    from orcalike.history_check.check import check_histories
     from orcalike.history_check.records import load
 
     if not folder.is_dir():
@@ -56,9 +56,9 @@ def check_history(folder: Path, degree: int, group: str, models: str | None) -> 
     if not histories:
         raise Refusal(f"{folder} has no history of a group {group!r}")
     if models is None:
-        verdict = judge_histories(histories, degree)
+        verdict = check_histories(histories, degree)
     else:
-        verdict = judge_histories(histories, degree, _model_finder(models))
+        verdict = check_histories(histories, degree, _model_finder(models))
     click.echo(str(verdict))
     for violation in verdict.violations:
         click.echo(f"  {violation}")

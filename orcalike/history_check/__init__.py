@@ -1,6 +1,6 @@
 """Checkers of recorded histories: what `ORCALIKE_HISTORY` wrote is held against the promises.
 
-`judge.judge(folder, degree)` reads a folder and gives all that is wrong; `orcalike check-history`
+`check.check_folder(folder, degree)` reads a folder and gives all that is wrong; `orcalike check-history`
 prints it. Nothing here knows how orcalike works: the records (docs/history.md) and the invariants
 (docs/internals/invariants.md) are all there is.
 """

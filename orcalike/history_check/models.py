@@ -38,4 +38,4 @@ ModelOf = Callable[[str], tuple[Model, State] | None]
 
 
 def no_model(name: str) -> None:
-    """No object has a model: results and guards are not judged."""
+    """No object has a model: results and guards are not checked."""

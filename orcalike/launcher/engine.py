@@ -193,7 +193,7 @@ class _Launcher:
             self.table.give_up(rank)
             if rank_exit.failed and self.outcome is None:
                 self._take_failure(rank_exit)
-        self._judge()
+        self._look_for_loss()
 
     def _take_failure(self, rank_exit: RankExit) -> None:
         """A rank has failed that is not started again."""
@@ -255,7 +255,7 @@ class _Launcher:
         else:
             self._decide(outcome.witness_lost(witness.pid, returncode))
             self._stop(_STOP)
-        self._judge()
+        self._look_for_loss()
 
     def _decide(self, outcome: Outcome) -> bool:
         """Make this the run's outcome, if it has none yet."""
@@ -272,7 +272,7 @@ class _Launcher:
     def _receive(self, role: Role, child: Child) -> None:
         if not self.table.receive(role, child):
             self._hang_up(child)
-        self._judge()
+        self._look_for_loss()
 
     def _hang_up(self, child: Child) -> None:
         """The end of the line to a process."""
@@ -280,7 +280,7 @@ class _Launcher:
             self.selector.unregister(child.control)
             child.control.close()
 
-    def _judge(self) -> None:
+    def _look_for_loss(self) -> None:
         """Begin to doubt, or no longer, that the run can go on."""
         if self.outcome is not None or self._loss() is None:
             self.timers.cancel("blocked")

@@ -124,7 +124,9 @@ class Witness:
         self.pump.key = find_key()
         self.pump.stack_for = self._greeted_for
         self.pump.listen(listener)
-        control_channel.listen_died(lambda dead: self.pump.later(lambda: self.pump.told_died(dead)))
+        control_channel.listen_died(
+            lambda dead: self.pump.later(lambda: self.pump.report_death(dead))
+        )
         self.pump.hears_deaths = True
         control_channel.listen_cut(self._cut_off_from)
         for group in sorted(formed):

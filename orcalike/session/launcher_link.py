@@ -57,7 +57,7 @@ class LauncherLink:
 
     def _member_died(self, incarnation: int) -> None:
         self._died.add(incarnation)
-        self._pump.later(lambda: self._pump.told_died(incarnation))
+        self._pump.later(lambda: self._pump.report_death(incarnation))
 
     def _network_cut(self, others: frozenset[int | None]) -> None:
         self._cut = others

@@ -23,7 +23,7 @@ DECISIONS = ("V5", "V6", "V7", "V8", "V9")
 class Frame:
     """What the families of faults need to know of a group that is being drawn."""
 
-    dice: Random
+    rng: Random
     size: int
     detection: int
     slow: int
@@ -39,21 +39,21 @@ class Frame:
     @property
     def when(self) -> int:
         """Some time, mostly soon after one of the instants."""
-        if self.dice.random() < 0.6:
-            return min(self.dice.choice(self.instants) + self.span(0.01, 2), self.safety - 1)
-        return self.dice.randrange(self.safety)
+        if self.rng.random() < 0.6:
+            return min(self.rng.choice(self.instants) + self.span(0.01, 2), self.safety - 1)
+        return self.rng.randrange(self.safety)
 
     @property
     def process(self) -> str:
         """Some process."""
-        if self.roles and self.dice.random() < 0.8:
-            return self.dice.choice(["sequencer", "sequencer", "next", "least", "youngest"])
-        return str(self.dice.randrange(self.size))
+        if self.roles and self.rng.random() < 0.8:
+            return self.rng.choice(["sequencer", "sequencer", "next", "least", "youngest"])
+        return str(self.rng.randrange(self.size))
 
     @property
     def one(self) -> str:
         """Some process, by number."""
-        return str(self.dice.randrange(self.size))
+        return str(self.rng.randrange(self.size))
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -63,31 +63,31 @@ class Frame:
 
     def span(self, least: float = 0.05, most: float = 10) -> int:
         """How long something lasts, log-uniform, in units of D."""
-        return between(self.dice, least * self.detection, most * self.detection)
+        return between(self.rng, least * self.detection, most * self.detection)
 
     @property
     def count(self) -> int:
         """How many faults of a family in a round."""
-        return self.dice.choice([1, 1, 1, 2, 2, 4])
+        return self.rng.choice([1, 1, 1, 2, 2, 4])
 
     @property
     def rounds(self) -> int:
         """How often a family comes."""
-        return self.dice.choice([1, 1, 2, 3])
+        return self.rng.choice([1, 1, 2, 3])
 
 
-def between(dice: Random, least: float, most: float) -> int:
+def between(rng: Random, least: float, most: float) -> int:
     """A log-uniform number."""
-    return max(1, int(least * (most / least) ** dice.random()))
+    return max(1, int(least * (most / least) ** rng.random()))
 
 
 def draw_faults(frame: Frame) -> list[Event]:
     """Each family with a probability of a half, or just a few of them; in the order of their times."""
-    dice = frame.dice
+    rng = frame.rng
     if frame.size == 1:
         return []
-    few = dice.choice([0, 0, 1, 2, 3])
-    families = dice.sample(FAMILIES, few) if few else [f for f in FAMILIES if dice.random() < 0.5]
+    few = rng.choice([0, 0, 1, 2, 3])
+    families = rng.sample(FAMILIES, few) if few else [f for f in FAMILIES if rng.random() < 0.5]
     events = [event for family in families for _ in range(frame.rounds) for event in family(frame)]
     return sorted(events, key=lambda event: event.at)
 
@@ -97,25 +97,25 @@ def draw_faults(frame: Frame) -> list[Event]:
 
 def crashes(frame: Frame) -> Iterator[Event]:
     """Processes are killed, now and then together, and some are started again."""
-    dice = frame.dice
-    most = max(1, (frame.size - 1) // 2) if dice.random() < 0.8 else frame.size
-    when, together = frame.when, dice.random() < 0.3
-    for _ in range(dice.randint(1, most)):
+    rng = frame.rng
+    most = max(1, (frame.size - 1) // 2) if rng.random() < 0.8 else frame.size
+    when, together = frame.when, rng.random() < 0.3
+    for _ in range(rng.randint(1, most)):
         when = when if together else frame.when
         process = frame.process
-        yield crash(frame, when, process, keep=dice.choice([-1, -1, 0, 1, 2]))
+        yield crash(frame, when, process, keep=rng.choice([-1, -1, 0, 1, 2]))
         yield from restart(frame, when, process)
 
 
 def crash(frame: Frame, when: int, process: str, keep: int = -1) -> Event:
     """A process is killed; those of its host see it at once, after what it sent, or not at all."""
-    way = frame.dice.choice(["", "", "soon", "machine"])
+    way = frame.rng.choice(["", "", "soon", "machine"])
     return Event("crash", when, process, keep=keep, way=way)
 
 
 def restart(frame: Frame, when: int, process: str) -> Iterator[Event]:
     """Mostly a process that is dead or out then is started again: that one, or another."""
-    if frame.dice.random() < 0.7:
+    if frame.rng.random() < 0.7:
         again = process if process.isdigit() else frame.one
         yield Event("restart", when + frame.span(0.01, 10), again)
 
@@ -123,7 +123,7 @@ def restart(frame: Frame, when: int, process: str) -> Iterator[Event]:
 def bounces(frame: Frame) -> Iterator[Event]:
     """One process is killed and started again within D, a few times."""
     when, process = frame.when, frame.one
-    for _ in range(frame.dice.choice([1, 2, 3])):
+    for _ in range(frame.rng.choice([1, 2, 3])):
         yield crash(frame, when, process)
         when += frame.span(0.01, 1)
         yield Event("restart", when, process)
@@ -132,31 +132,31 @@ def bounces(frame: Frame) -> Iterator[Event]:
 
 def marked(frame: Frame) -> Iterator[Event]:
     """Something goes wrong just when a step of the protocol is passed."""
-    dice = frame.dice
+    rng = frame.rng
     for _ in range(frame.count):
-        kind = dice.choice(["crash", "crash", "pause", "isolate"])
+        kind = rng.choice(["crash", "crash", "pause", "isolate"])
         yield Event(
             kind,
-            frame.when if dice.random() < 0.5 else 0,
-            frame.process if dice.random() < 0.5 else "",
+            frame.when if rng.random() < 0.5 else 0,
+            frame.process if rng.random() < 0.5 else "",
             span=0 if kind == "crash" else frame.span(),
-            keep=dice.randrange(4) if kind == "crash" else -1,
-            mark=dice.choice(tuple(STEPS)),
-            nth=dice.choice([1, 1, 2, 3, 10]),
+            keep=rng.randrange(4) if kind == "crash" else -1,
+            mark=rng.choice(tuple(STEPS)),
+            nth=rng.choice([1, 1, 2, 3, 10]),
         )
 
 
-def half_told(frame: Frame) -> Iterator[Event]:
+def half_notified(frame: Frame) -> Iterator[Event]:
     """A member dies when a view is proposed, accepted or decided, when some of its messages have left."""
-    dice = frame.dice
+    rng = frame.rng
     yield Event(
         "crash",
-        frame.when if dice.random() < 0.7 else 0,
-        dice.choice(["", "sequencer", "next", "C"]),
-        keep=dice.randint(0, frame.size),
-        way=dice.choice(["", "soon", "machine"]),
-        mark=dice.choice(DECISIONS),
-        nth=dice.choice([1, 1, 2, 3]),
+        frame.when if rng.random() < 0.7 else 0,
+        rng.choice(["", "sequencer", "next", "C"]),
+        keep=rng.randint(0, frame.size),
+        way=rng.choice(["", "soon", "machine"]),
+        mark=rng.choice(DECISIONS),
+        nth=rng.choice([1, 1, 2, 3]),
     )
     for _ in range(2):
         yield from restart(frame, frame.when, frame.one)
@@ -164,31 +164,31 @@ def half_told(frame: Frame) -> Iterator[Event]:
 
 def last_words(frame: Frame) -> Iterator[Event]:
     """Two lose each other for less than D/2, by a link or the way, and then one of them dies."""
-    dice = frame.dice
+    rng = frame.rng
     one, other = frame.pair
     when = frame.when
-    if dice.random() < 0.5:
+    if rng.random() < 0.5:
         span = frame.span(0.01, 0.5)
         yield Event("cut", when, one, other, span)
         yield Event("cut", when, other, one, span)
-    yield Event(dice.choice(["break", "half"]), when, one, other)
-    for process in dice.choice([(one,), (other,), (one, other)]):
+    yield Event(rng.choice(["break", "half"]), when, one, other)
+    for process in rng.choice([(one,), (other,), (one, other)]):
         when += frame.span(0.001, 2)
-        yield crash(frame, when, process, keep=dice.choice([-1, 0, 1]))
+        yield crash(frame, when, process, keep=rng.choice([-1, 0, 1]))
         yield from restart(frame, when, process)
 
 
 def expelled(frame: Frame) -> Iterator[Event]:
     """A member does not answer for `slow_timeout`, and those that went on without it die."""
-    dice = frame.dice
+    rng = frame.rng
     one, other = frame.pair
     when = frame.when
-    until = when + int(frame.slow * dice.uniform(0.8, 2))
+    until = when + int(frame.slow * rng.uniform(0.8, 2))
     yield Event("hang", when, one, span=until - when + frame.span(0.01, 3))
     yield Event("break", when + frame.span(0.001, 0.5), one, other)
-    for process in dice.choice([(other,), (one,), (other, frame.process)]):
+    for process in rng.choice([(other,), (one,), (other, frame.process)]):
         when = until + frame.span(0.001, 2)
-        yield crash(frame, when, process, keep=dice.choice([-1, 0, 1]))
+        yield crash(frame, when, process, keep=rng.choice([-1, 0, 1]))
         yield from restart(frame, when, process)
 
 
@@ -203,7 +203,7 @@ def leaves(frame: Frame) -> Iterator[Event]:
 def resets(frame: Frame) -> Iterator[Event]:
     """The program says to go on with so many members, at any time."""
     for _ in range(frame.count):
-        yield Event("reset", frame.when, frame.one, count=frame.dice.randint(1, frame.size))
+        yield Event("reset", frame.when, frame.one, count=frame.rng.randint(1, frame.size))
 
 
 # Processes that do not run, or not well.
@@ -241,13 +241,13 @@ def starves(frame: Frame) -> Iterator[Event]:
 
 def partitions(frame: Frame) -> Iterator[Event]:
     """The processes are cut into two sides; both ways, or one."""
-    dice = frame.dice
+    rng = frame.rng
     for _ in range(frame.count):
         names = [str(number) for number in range(frame.size)]
-        dice.shuffle(names)
-        middle = dice.randint(1, max(1, frame.size - 1))
+        rng.shuffle(names)
+        middle = rng.randint(1, max(1, frame.size - 1))
         one, other = names[:middle], names[middle:]
-        when, span, asymmetric = frame.when, frame.span(), dice.random() < 0.3
+        when, span, asymmetric = frame.when, frame.span(), rng.random() < 0.3
         for here in one:
             for there in other:
                 yield Event("cut", when, here, there, span)
@@ -258,15 +258,15 @@ def partitions(frame: Frame) -> Iterator[Event]:
 def isolations(frame: Frame) -> Iterator[Event]:
     """One process receives from no other, is received by no other, or both."""
     for _ in range(frame.count):
-        way = frame.dice.choice(["in", "out", "", ""])
+        way = frame.rng.choice(["in", "out", "", ""])
         yield Event("isolate", frame.when, frame.process, span=frame.span(), way=way)
 
 
 def flaps(frame: Frame) -> Iterator[Event]:
     """One process is cut off and comes back, again and again."""
-    dice = frame.dice
-    when, process, way = frame.when, frame.one, dice.choice(["in", "out", "", ""])
-    for _ in range(dice.choice([2, 3, 5, 8])):
+    rng = frame.rng
+    when, process, way = frame.when, frame.one, rng.choice(["in", "out", "", ""])
+    for _ in range(rng.choice([2, 3, 5, 8])):
         span = frame.span(0.05, 2)
         yield Event("isolate", when, process, span=span, way=way)
         when += span + frame.span(0.05, 2)
@@ -279,7 +279,7 @@ def bridges(frame: Frame) -> Iterator[Event]:
         if one != other:
             when, span = frame.when, frame.span()
             yield Event("cut", when, one, other, span)
-            if frame.dice.random() < 0.6:
+            if frame.rng.random() < 0.6:
                 yield Event("cut", when, other, one, span)
 
 
@@ -287,7 +287,7 @@ def broken(frame: Frame) -> Iterator[Event]:
     """Links break, at both ends or at one."""
     for _ in range(frame.count):
         one, other = frame.pair
-        yield Event(frame.dice.choice(["break", "half"]), frame.when, one, other)
+        yield Event(frame.rng.choice(["break", "half"]), frame.when, one, other)
 
 
 def swizzle(frame: Frame) -> Iterator[Event]:
@@ -301,7 +301,7 @@ def swizzle(frame: Frame) -> Iterator[Event]:
 
 def lags(frame: Frame) -> Iterator[Event]:
     """PCT: each path has a priority, which changes at a few points; the last is much slower."""
-    dice = frame.dice
+    rng = frame.rng
     unit = max(1, frame.span(0.001, 0.5) // frame.size)
     pairs = [
         (str(one), str(other))
@@ -310,26 +310,26 @@ def lags(frame: Frame) -> Iterator[Event]:
         if one != other
     ]
     for one, other in pairs:
-        yield Event("lag", 0, one, other, unit * dice.randrange(frame.size))
-    for _ in range(dice.choice([2, 3, 5])):
-        one, other = dice.choice(pairs)
+        yield Event("lag", 0, one, other, unit * rng.randrange(frame.size))
+    for _ in range(rng.choice([2, 3, 5])):
+        one, other = rng.choice(pairs)
         yield Event("lag", frame.when, one, other, unit * 2 * frame.size)
 
 
 def jams(frame: Frame) -> Iterator[Event]:
     """All that goes to a process and comes from it takes long, up to about D."""
     for _ in range(frame.count):
-        way, mean = frame.dice.choice(["in", "out", ""]), frame.span(0.01, 1)
+        way, mean = frame.rng.choice(["in", "out", ""]), frame.span(0.01, 1)
         yield Event("jam", frame.when, frame.process, span=frame.span(0.1, 10), count=mean, way=way)
 
 
 def stale_joins(frame: Frame) -> Iterator[Event]:
     """Just when a process joins, it stands still, or what is sent to it comes late or not at all."""
-    dice = frame.dice
-    name = dice.randrange(1, frame.size)
-    joiner, role = str(name), dice.choice(["sequencer", "next", "youngest"])
+    rng = frame.rng
+    name = rng.randrange(1, frame.size)
+    joiner, role = str(name), rng.choice(["sequencer", "next", "youngest"])
     start = frame.joins[name]
-    if dice.random() < 0.5:
+    if rng.random() < 0.5:
         start = frame.when
         yield crash(frame, start, joiner)
         start += frame.span(0.05, 3)
@@ -342,9 +342,9 @@ def stale_joins(frame: Frame) -> Iterator[Event]:
         Event("pause", 0, joiner, span=frame.span(0.1, 20)),
         Event("isolate", 0, joiner, span=frame.span(0.1, 20)),
         Event("jam", 0, joiner, span=frame.span(0.1, 10), count=frame.span(0.01, 1)),
-        crash(frame, 0, role, keep=dice.choice([-1, 0, 1])),
+        crash(frame, 0, role, keep=rng.choice([-1, 0, 1])),
     ]
-    for trouble in dice.sample(troubles, 2):
+    for trouble in rng.sample(troubles, 2):
         yield replace(trouble, at=when)
         when += frame.span(0.001, 1)
 
@@ -356,7 +356,7 @@ FAMILIES: tuple[Family, ...] = (
     crashes,
     bounces,
     marked,
-    half_told,
+    half_notified,
     last_words,
     expelled,
     leaves,

@@ -39,8 +39,8 @@ FAULTS: dict[str, Event] = {
     "stop 1.5 D": Event("pause", span=DETECTION * 3 // 2),
     "stop 10 D": Event("pause", span=DETECTION * 10),
     "cut off": Event("isolate", span=DETECTION * 3),
-    "hears nobody": Event("isolate", span=DETECTION * 3, way="in"),
-    "heard by nobody": Event("isolate", span=DETECTION * 3, way="out"),
+    "receives from none": Event("isolate", span=DETECTION * 3, way="in"),
+    "reaches none": Event("isolate", span=DETECTION * 3, way="out"),
     "slow": Event("slow", span=DETECTION * 3, count=MS),
 }
 """The faults, as events without a time."""
@@ -68,13 +68,13 @@ def cells() -> Iterator[Cell]:
 
 def scenario_of(cell: Cell, seed: int) -> Scenario:
     """A small busy group, with a change of view of each kind, in which that cell may happen."""
-    dice = Random(f"{seed} {cell}")
+    rng = Random(f"{seed} {cell}")
     size, safety = 5, 20 * DETECTION
-    degree = dice.choice([1, 1, 2])
-    events = [Event("join", dice.randrange(MS), str(number)) for number in range(1, size - 1)]
+    degree = rng.choice([1, 1, 2])
+    events = [Event("join", rng.randrange(MS), str(number)) for number in range(1, size - 1)]
     events.append(Event("join", 8 * DETECTION, str(size - 1)))
     events += [
-        Event("cast", dice.randrange(safety), str(dice.randrange(size)), degree=degree)
+        Event("cast", rng.randrange(safety), str(rng.randrange(size)), degree=degree)
         for _ in range(60)
     ]
     if cell.role == "P":  # one that has more under way when the first comes back
@@ -82,16 +82,16 @@ def scenario_of(cell: Cell, seed: int) -> Scenario:
             Event("cast", safety * tenth // 10, "next", count=5, degree=degree)
             for tenth in range(1, 10)
         ]
-    change = 4 * DETECTION + dice.randrange(DETECTION)
+    change = 4 * DETECTION + rng.randrange(DETECTION)
     if cell.step.startswith("L"):
         events.append(Event("leave", change, "sequencer" if cell.role == "S" else "youngest"))
     elif cell.step.startswith("V"):
         events.append(
-            Event(dice.choice(["crash", "leave"]), change, dice.choice(["least", "youngest"]))
+            Event(rng.choice(["crash", "leave"]), change, rng.choice(["least", "youngest"]))
         )
         events.append(Event("cast", change, "next", count=5, degree=degree))
     fault = FAULTS[cell.fault]
-    nth = dice.choice([1, 1, 2, 3])
+    nth = rng.choice([1, 1, 2, 3])
     after = 0 if cell.step.startswith("J") else 2 * DETECTION
     events.append(
         Event(
@@ -111,8 +111,8 @@ def scenario_of(cell: Cell, seed: int) -> Scenario:
         size=size,
         events=tuple(events),
         safety=safety,
-        stack=dice.choice(["XFER:TOTAL:MBRSHIP:COM:sim", "PACK:XFER:TOTAL:MBRSHIP:COM:sim"]),
-        witness=dice.random() < 0.3,
+        stack=rng.choice(["XFER:TOTAL:MBRSHIP:COM:sim", "PACK:XFER:TOTAL:MBRSHIP:COM:sim"]),
+        witness=rng.random() < 0.3,
         detection=DETECTION,
         resets=True,
     )

@@ -54,7 +54,7 @@ class Faults:
             if each is not target and each.inside and each.node.alive
         ]
         if known:
-            through = f"sim:{known[run.dice.below(len(known))]}"
+            through = f"sim:{known[run.rng.below(len(known))]}"
             target.failed = None
             target.node.call(lambda now: target.stack.join(through, now))
         pause = run.scenario.detection * (2 if known else 1) // 2

@@ -14,7 +14,7 @@ from orcalike.simulator.scenario import FAULTS, Event, Scenario
 from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.sim import Delays
 
-Judge = Callable[[Scenario], Violation | None]
+FindViolation = Callable[[Scenario], Violation | None]
 """What a scenario breaks, if anything."""
 
 
@@ -34,7 +34,7 @@ class Shrinker:
     scenario: Scenario
     id: str
     """Of the invariant."""
-    judge: Judge = violation_of
+    find_violation: FindViolation = violation_of
     keep_stack: bool = False
     """The stack stays as it is."""
     tries_max: int = 2_000
@@ -58,7 +58,7 @@ class Shrinker:
         if candidate == self.scenario or self.tries >= self.tries_max:
             return False
         self.tries += 1
-        violation = self.judge(candidate)
+        violation = self.find_violation(candidate)
         if violation is None or violation.id != self.id:
             return False
         self.scenario = candidate
@@ -157,12 +157,12 @@ def shrink(
     scenario: Scenario,
     id_: str,
     *,
-    judge: Judge = violation_of,
+    find_violation: FindViolation = violation_of,
     keep_stack: bool = False,
     progress: Callable[[Scenario, int], None] | None = None,
 ) -> Scenario:
     """The smallest scenario that was found to break the same invariant."""
-    it = Shrinker(scenario, id_, judge, keep_stack)
+    it = Shrinker(scenario, id_, find_violation, keep_stack)
     if progress is not None:
         it.progress = progress
     return it.shrink()

@@ -66,7 +66,7 @@ class Run:
         self.world.on_death = lambda node: self.monitor.die(node.incarnation)
         self.monitor: Monitor = Monitor(scenario.least)
         self.specs = parse_stack(scenario.stack, sound=False)  # a DROP below may be a bad network
-        self.dice = Stream(scenario.seed, "run", "dice")
+        self.rng = Stream(scenario.seed, "run", "dice")
         self.applications: dict[int, Application] = {}
         """By incarnation: of all that ever were."""
         self.current: dict[str, Application] = {}
@@ -98,15 +98,15 @@ class Run:
         """A new process of that name: what an earlier one knew is lost."""
         scenario, number = self.scenario, int(name)
         generation = sum(each.process == name for each in self.applications.values())
-        dice = Stream(scenario.seed, f"{name}/{generation}", "member")
+        rng = Stream(scenario.seed, f"{name}/{generation}", "member")
         witness = scenario.witness and number == 0
-        me = Member(f"sim:{name}", dice.draw(), witness=witness)
+        me = Member(f"sim:{name}", rng.draw(), witness=witness)
         config = StackConfig(
             "group",
             detection=scenario.detection,
             slow=scenario.slow,
         )
-        stack = Stack(self.specs, config, me, dice.draw())
+        stack = Stack(self.specs, config, me, rng.draw())
         application = Application(self, stack, name)
         stack.above = application
         stack.top.degree(scenario.least)
@@ -167,7 +167,7 @@ class Run:
                 "I28", f"{application.process} is out without a cause: {application.exited}"
             )
         if self.scenario.rejoins:
-            later = self.world.now + self.dice.below(self.scenario.detection)
+            later = self.world.now + self.rng.below(self.scenario.detection)
             self.world.at(later, lambda: self.actions.come_back(application))
 
     def holders(self, view: View, seqno: int) -> int:

@@ -1,4 +1,4 @@
-"""Campaigns: many runs of real processes under faults, judged by their histories.
+"""Campaigns: many runs of real processes under faults, checked by their histories.
 
 Not collected by pytest: `python -m tests.campaign.real` runs one.
 """

@@ -74,7 +74,7 @@ class Run:
     """One group beside the busy loops."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.processes = Processes(folder, Settings(degree=1, interval=0.2, objects=1), seed)
         self.folder = folder
         self.outcome = Outcome()
@@ -110,10 +110,10 @@ class Run:
     def change(self) -> None:
         """Some join at once, or one leaves."""
         inside = len(self.processes.inside())
-        if inside <= MEMBERS_MIN or (inside < MEMBERS_MAX and self.dice.random() < 0.5):
-            self.join(self.dice.randint(1, min(3, MEMBERS_MAX - inside)))
+        if inside <= MEMBERS_MIN or (inside < MEMBERS_MAX and self.rng.random() < 0.5):
+            self.join(self.rng.randint(1, min(3, MEMBERS_MAX - inside)))
         else:
-            gone = self.dice.choice(self.processes.by_age())
+            gone = self.rng.choice(self.processes.by_age())
             gone.write("stop")
             gone.write("leave")
             self.processes.until(lambda: not gone.runs, f"member {gone.number} leaves", DEADLINE)
@@ -132,7 +132,7 @@ class Run:
     def stop(self) -> None:
         """One stands still until the group goes on without it, and goes on itself then."""
         self.settle("all in one view before a stop")
-        gone = self.dice.choice(self.processes.by_age())
+        gone = self.rng.choice(self.processes.by_age())
         before, others = gone.incarnation, [m for m in self.processes.inside() if m is not gone]
         self.stopped.add(gone.number)
         gone.signal(signal.SIGSTOP)

@@ -1,6 +1,6 @@
-"""One member of a campaign: it writes and reads until it is told to stop.
+"""One member of a campaign: it writes and reads until it is notified to stop.
 
-It is told on stdin, one word a line: `cut` (its connections break), `stop` (no more writes), `leave`.
+It is notified on stdin, one word a line: `cut` (its connections break), `stop` (no more writes), `leave`.
 It says what happens as lines of JSON on stdout.
 """
 
@@ -90,8 +90,8 @@ class Work:
             for kind in kinds
         ]
 
-    def repeat(self, step: Callable[[random.Random, str], None], dice: random.Random) -> None:
-        """Do a step again and again; what it raises is told."""
+    def repeat(self, step: Callable[[random.Random, str], None], rng: random.Random) -> None:
+        """Do a step again and again; what it raises is notified."""
         number = 0
         due = time.monotonic()
         name = step.__name__
@@ -99,7 +99,7 @@ class Work:
             while not self.stopped.is_set():
                 incarnation = self.incarnation
                 try:
-                    step(dice, f"{self.name}.{name}.{number}")
+                    step(rng, f"{self.name}.{name}.{number}")
                 except orca.Expelled:
                     self.rejoin(incarnation)
                 number += 1
@@ -126,47 +126,47 @@ class Work:
         """How many writes a step makes."""
         return BURST if name == "write_ahead" else 1
 
-    def write(self, dice: random.Random, unique: str) -> None:
+    def write(self, rng: random.Random, unique: str) -> None:
         """One write, and wait for it."""
-        match dice.randrange(4):
+        match rng.randrange(4):
             case 0:
-                dice.choice(self.shared.registers).swap(unique)
+                rng.choice(self.shared.registers).swap(unique)
             case 1:
-                dice.choice(self.shared.counters).add(dice.randrange(1, 10))
+                rng.choice(self.shared.counters).add(rng.randrange(1, 10))
             case 2:
-                queue = dice.choice(self.shared.queues)
+                queue = rng.choice(self.shared.queues)
                 queue.put(unique)
                 queue.take()  # no more is taken than was put: it never waits for good
             case _:
                 try:
-                    move(dice, self.shared.banks)()
+                    move(rng, self.shared.banks)()
                 except ValueError:
                     pass  # too little on the account
 
-    def write_ahead(self, dice: random.Random, unique: str) -> None:
+    def write_ahead(self, rng: random.Random, unique: str) -> None:
         """Some writes at once, then wait for all."""
         under_way: list[orca.Invocation[Any]] = []
         for number in range(BURST):
-            if dice.randrange(2):
-                register = dice.choice(self.shared.registers)
+            if rng.randrange(2):
+                register = rng.choice(self.shared.registers)
                 under_way.append(register.swap.nowait(f"{unique}.{number}"))
             else:
-                under_way.append(dice.choice(self.shared.counters).add.nowait(1))
+                under_way.append(rng.choice(self.shared.counters).add.nowait(1))
         for invocation in under_way:
             invocation.result()
 
-    def read(self, dice: random.Random, unique: str) -> None:
+    def read(self, rng: random.Random, unique: str) -> None:
         """One read of each kind of object."""
-        dice.choice(self.shared.registers).get()
-        dice.choice(self.shared.counters).get()
-        dice.choice(self.shared.queues).length()
-        dice.choice(self.shared.banks).total()
+        rng.choice(self.shared.registers).get()
+        rng.choice(self.shared.counters).get()
+        rng.choice(self.shared.queues).length()
+        rng.choice(self.shared.banks).total()
 
 
-def move(dice: random.Random, banks: list[Bank]) -> Callable[[], int]:
+def move(rng: random.Random, banks: list[Bank]) -> Callable[[], int]:
     """A transfer between two accounts of some bank."""
-    source, target = dice.sample(range(ACCOUNTS), 2)
-    return partial(dice.choice(banks).move, source, target, dice.randrange(1, EACH // 2))
+    source, target = rng.sample(range(ACCOUNTS), 2)
+    return partial(rng.choice(banks).move, source, target, rng.randrange(1, EACH // 2))
 
 
 def cut_connections() -> int:

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orcalike.history_check.judge import judge_histories
+from orcalike.history_check.check import check_histories
 from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale, percentile
 from tests.campaign.members import Processes, Settings
@@ -51,8 +51,8 @@ class Campaign:
 
 PARTS = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
 
-JUDGED = Campaign()
-"""All that was judged so far, for G11."""
+CHECKED = Campaign()
+"""All that was checked so far, for G11."""
 
 
 def options(**given: object) -> argparse.Namespace:
@@ -81,7 +81,7 @@ def torment(cycles: int, seed: int, **given: object) -> Campaign:
         some = min(chosen.per_run, cycles - campaign.cycles)
         outcome = Run(folder, chosen, seed).go(some)
         verdict = outcome.verdict
-        for each in (campaign, JUDGED):
+        for each in (campaign, CHECKED):
             each.cycles += some
             each.acknowledged += verdict.acknowledged
             each.delivered += verdict.delivered
@@ -132,11 +132,11 @@ def measure_fail_over(scale: Scale) -> list[Figure]:
     return [Figure("G12", it.shown, met, it.wrong, it.figures)]
 
 
-def measure_judged(scale: Scale) -> list[Figure]:
-    """G11: how much of all this was judged."""
-    searched = JUDGED.cycles and 10_000
-    text = f"{JUDGED.delivered} by the order, {searched} calls a run by the search"
-    return [Figure("G11", text, JUDGED.delivered >= scale.of(200_000, 1_000_000))]
+def measure_checked(scale: Scale) -> list[Figure]:
+    """G11: how much of all this was checked."""
+    searched = CHECKED.cycles and 10_000
+    text = f"{CHECKED.delivered} by the order, {searched} calls a run by the search"
+    return [Figure("G11", text, CHECKED.delivered >= scale.of(200_000, 1_000_000))]
 
 
 def started(folder: Path, settings: Settings, seed: int, size: int) -> Processes:
@@ -150,7 +150,7 @@ def started(folder: Path, settings: Settings, seed: int, size: int) -> Processes
 
 
 def end(processes: Processes, degree: int) -> list[str]:
-    """All leave, and their histories are judged."""
+    """All leave, and their histories are checked."""
     stuck: list[str] = []
     try:
         processes.finish()
@@ -159,10 +159,10 @@ def end(processes: Processes, degree: int) -> list[str]:
     finally:
         processes.end()
     histories = load(processes.folder / "history")
-    verdict = judge_histories(histories, degree, model_of)
+    verdict = check_histories(histories, degree, model_of)
     for each in verdict.violations[:3]:
         stuck.append(f"{processes.folder}: {each}")
-    JUDGED.delivered += verdict.delivered
+    CHECKED.delivered += verdict.delivered
     if not stuck:
         shutil.rmtree(processes.folder)
     return stuck
@@ -215,19 +215,19 @@ def measure_flush(scale: Scale) -> list[Figure]:
 def measure_storm(scale: Scale) -> list[Figure]:
     """G25: members come and go, 100 changes a minute; now and then one is killed."""
     seconds, degree = scale.of(120, 600), 1
-    dice = random.Random(25)
+    rng = random.Random(25)
     settings = Settings(degree=degree, interval=5 * 2 / 200)
     processes = started(Path(tempfile.mkdtemp(prefix="orcalike-")), settings, 25, 4)
     start, changes = time.monotonic(), 0
     while time.monotonic() - start < seconds:
         inside = processes.by_age()
         coming = sum(member.runs for member in processes.members) - len(inside)
-        if len(inside) + coming <= 5 or (len(inside) + coming < 12 and dice.random() < 0.5):
+        if len(inside) + coming <= 5 or (len(inside) + coming < 12 and rng.random() < 0.5):
             processes.start()
-        elif dice.random() < 0.2:
-            dice.choice(inside).signal(signal.SIGKILL)
+        elif rng.random() < 0.2:
+            rng.choice(inside).signal(signal.SIGKILL)
         else:
-            gone = dice.choice(inside)
+            gone = rng.choice(inside)
             gone.write("stop")
             gone.write("leave")
         changes += 1
@@ -258,5 +258,5 @@ BARS = [
     Bar(("G14",), {"G14": "0 view changes in 5 min of load"}, measure_false_suspicion),
     Bar(("G16",), {"G16": "n=5: <= 10 ms"}, measure_flush),
     Bar(("G25",), {"G25": "100 changes/min, 2 min, one view in 5 s"}, measure_storm),
-    Bar(("G11",), {"G11": "200 k by the order, 10 k by the search"}, measure_judged),
+    Bar(("G11",), {"G11": "200 k by the order, 10 k by the search"}, measure_checked),
 ]

@@ -1,10 +1,10 @@
-"""Real processes under faults, judged by what they recorded.
+"""Real processes under faults, checked by what they recorded.
 
     python -m tests.campaign.real --cycles 20 --n 5 --r 2 --fault kill-sequencer+1 --seed 7
 
 A run starts the members, and then goes through some cycles: it waits until all are in one view and
 write, strikes, waits until all that are left are in one view and write, and starts new members for
-those that are gone. In the end all stop, their histories are read and judged, and the writers'
+those that are gone. In the end all stop, their histories are read and checked, and the writers'
 pauses are measured: at each fault, and for each member that lived on, the longest time between two
 acknowledgements.
 """
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from orcalike.history_check.judge import Verdict, judge_histories
+from orcalike.history_check.check import Verdict, check_histories
 from orcalike.history_check.records import History, Violation, load
 from tests.campaign.members import Member, Processes, Settings
 from tests.campaign.models import model_of
@@ -71,7 +71,7 @@ class Run:
 
     def __init__(self, folder: Path, options: argparse.Namespace, seed: int) -> None:
         self.options = options
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.detection: float = options.detection / 1000
         threads = 2  # that write, in each member
         interval = options.n * threads / options.rate if options.rate else 0.0
@@ -81,14 +81,14 @@ class Run:
         self.strikes: list[Strike] = []
 
     def go(self, cycles: int) -> Outcome:
-        """All cycles, then the end and the judgement."""
+        """All cycles, then the end and the check."""
         stuck: list[Violation] = []
         try:
             while len(self.processes.members) < self.options.n:
                 self._start()
             for _ in range(cycles):
                 self._settle()
-                self._strike(self.dice.choice(self.options.fault))
+                self._strike(self.rng.choice(self.options.fault))
                 self._fill_up()
             self._settle()
             self.processes.finish()
@@ -98,7 +98,7 @@ class Run:
         finally:
             self.processes.end()
         histories = load(self.folder / "history")
-        verdict = judge_histories(histories, self.options.r, model_of, self.options.black_box)
+        verdict = check_histories(histories, self.options.r, model_of, self.options.black_box)
         verdict.violations += stuck
         verdict.violations += self._troubles()
         if self.options.failpoints and not any(True for h in histories for _ in h.of("fault")):
@@ -117,7 +117,7 @@ class Run:
     def _settle(self) -> None:
         """All are in one view; then they write for a while."""
         self.processes.until(self.processes.agreed, "all in one view")
-        time.sleep(self.options.between * self.dice.uniform(0.5, 1.5))
+        time.sleep(self.options.between * self.rng.uniform(0.5, 1.5))
 
     def _fill_up(self) -> None:
         """New members for those that are gone, once the others have agreed on that."""
@@ -161,10 +161,10 @@ class Run:
             case "sequencer":
                 return [sequencer]
             case "sequencer+1":
-                return [sequencer, self.dice.choice(others)]
+                return [sequencer, self.rng.choice(others)]
             case "oldest":
                 return [others[0]]
-        return [self.dice.choice([sequencer, *others])]
+        return [self.rng.choice([sequencer, *others])]
 
     def _stop(self, member: Member, seconds: float) -> None:
         """Have it stand still; if the others went on without it, it joins again."""

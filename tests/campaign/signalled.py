@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from orcalike.history_check.judge import judge_histories
+from orcalike.history_check.check import check_histories
 from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale
 from tests.campaign.models import model_of
@@ -64,7 +64,7 @@ def run(seed: int, members: int, history: bool) -> tuple[int, list[str]]:
     if not wrong and len({json.dumps([end["digest"], end["states"]]) for end in ends}) != 1:
         wrong.append(f"{folder}, seed {seed}: the members differ")
     if history and not wrong:
-        verdict = judge_histories(load(folder / "history"), 0, model_of)
+        verdict = check_histories(load(folder / "history"), 0, model_of)
         wrong += [f"{folder}, seed {seed}: {each}" for each in verdict.violations[:3]]
     if not wrong:
         shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Real processes whose histories are judged: the campaign's harness, without faults."""
+"""Real processes whose histories are checked: the campaign's harness, without faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_run_without_faults_is_judged_to_be_right() -> None:
+def test_a_run_without_faults_is_found_to_be_right() -> None:
     options = ["--cycles", "2", "--n", "3", "--between", "0.3", "--seed", "5", "--fault", "none"]
     ended = subprocess.run(
         [sys.executable, "-m", "tests.campaign.real", *options],

@@ -28,9 +28,9 @@ def test_nothing_acknowledged_is_lost(
         "--between": 0.2,
         "--black-box": 3_000,
     }
-    told = [str(part) for option in options.items() for part in option]
+    notified = [str(part) for option in options.items() for part in option]
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.campaign.real", *told],
+        [sys.executable, "-m", "tests.campaign.real", *notified],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from tests.fuzz.decoders import DECODERS
 from tests.fuzz.endpoints import ENDPOINTS
-from tests.protocol.hostile import Dice
+from tests.protocol.hostile import Rng
 
 TARGETS = {**DECODERS, **ENDPOINTS}
 
@@ -40,12 +40,12 @@ def batch(name: str, seed: int) -> tuple[int, float]:
     """One batch of one target."""
     again = f"python -m tests.fuzz --only {name} --seed {seed} --batches 1"
     print(again, file=sys.stderr, flush=True)
-    dice, count, start = Dice(seed), 0, time.monotonic()
+    rng, count, start = Rng(seed), 0, time.monotonic()
     try:
         target = TARGETS[name]()
         try:
             for _ in range(target.inputs):
-                count += target.one(dice)
+                count += target.one(rng)
         finally:
             target.close()
     except BaseException as error:

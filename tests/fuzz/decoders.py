@@ -17,7 +17,7 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.wire.control import unpack
 from orcalike.transport.wire.message import Message
 from tests.fuzz.mutation import cut, exactly, mutated
-from tests.protocol.hostile import Dice, Grammar, Scene
+from tests.protocol.hostile import Grammar, Rng, Scene
 from tests.unit.runtime.test_stream import drawn
 
 KEPT = 64
@@ -30,7 +30,7 @@ class Target:
     inputs = 1_000
     """Of one batch: about a second."""
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """Take an input, or some; returns how many."""
         raise NotImplementedError
 
@@ -45,34 +45,34 @@ class Values(Target):
         self.codec = Codec(lambda value: None, lambda number: number)
         self.encodings = [b"\xc0"]
 
-    def encoding(self, dice: Dice) -> bytes:
+    def encoding(self, rng: Rng) -> bytes:
         """A right one, as pieces of any size that were joined."""
-        if len(self.encodings) < KEPT or dice.random() < 0.02:
-            encoder = Encoder(self.codec, drawn(dice, 3), "it", dice.choice((64, 100, 4096)))
+        if len(self.encodings) < KEPT or rng.random() < 0.02:
+            encoder = Encoder(self.codec, drawn(rng, 3), "it", rng.choice((64, 100, 4096)))
             new = b"".join(iter(encoder.next_piece, None))
             self.encodings = [new, *self.encodings[: KEPT - 1]]
-        encoding: bytes = dice.choice(self.encodings)
+        encoding: bytes = rng.choice(self.encodings)
         return encoding
 
-    def damaged(self, dice: Dice) -> bytes:
+    def damaged(self, rng: Rng) -> bytes:
         """One with faults, or bytes by chance."""
-        if dice.random() < 0.1:
-            return dice.randbytes(dice.randrange(80))
-        return mutated(self.encoding(dice), self.encodings, dice)
+        if rng.random() < 0.1:
+            return rng.randbytes(rng.randrange(80))
+        return mutated(self.encoding(rng), self.encodings, rng)
 
 
 class Marshal(Values):
     """Arguments and results: what is read can be written again, to the same value."""
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """One input."""
-        data = self.damaged(dice)
+        data = self.damaged(rng)
         with contextlib.suppress(ProtocolError, NotSerializable, Unreadable):
             for value in self.codec.decode(exactly(data)):
                 again = self.codec.encode_value(value, "it")
                 self.codec.decode(again)
                 self.codec.encode_canonical(value)
-                put_bytes(value, dice.choice((0, 1, 9, 4096)))
+                put_bytes(value, rng.choice((0, 1, 9, 4096)))
         with contextlib.suppress(ValueError):
             get_value(data)
         return 1
@@ -81,11 +81,11 @@ class Marshal(Values):
 class Stream(Values):
     """States, fed in pieces; also after an error, which leaves nothing half made."""
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """One input."""
-        data = self.damaged(dice)
+        data = self.damaged(rng)
         decoder = Decoder(self.codec, "it")
-        for part in cut(data, dice):
+        for part in cut(data, rng):
             with contextlib.suppress(ProtocolError, ReplicaDivergence):
                 decoder.feed(exactly(part))
         with contextlib.suppress(ProtocolError, ReplicaDivergence):
@@ -102,14 +102,14 @@ class Control(Target):
         self.view = Scene().view
         self.messages = [b"\x90"]
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """One input."""
-        if len(self.messages) < KEPT or dice.random() < 0.05:
-            new = Grammar(dice, self.view).control()
+        if len(self.messages) < KEPT or rng.random() < 0.05:
+            new = Grammar(rng, self.view).control()
             self.messages = [new, *self.messages[: KEPT - 1]]
-        data = mutated(dice.choice(self.messages), self.messages, dice)
+        data = mutated(rng.choice(self.messages), self.messages, rng)
         try:
-            value = unpack(exactly(data), "it", dice.choice((0, 1, 8)), dice.choice((0, 9, 32768)))
+            value = unpack(exactly(data), "it", rng.choice((0, 1, 8)), rng.choice((0, 9, 32768)))
         except ProtocolError:
             return 1
         assert msgpack.packb(value, unicode_errors="surrogatepass") is not None
@@ -119,14 +119,14 @@ class Control(Target):
 class Headers(Target):
     """A message is a body with headers before it: compared with bytes."""
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """One message."""
-        model = dice.randbytes(dice.choice((0, 1, 40, 5000)))
+        model = rng.randbytes(rng.choice((0, 1, 40, 5000)))
         message = Message(exactly(model))
-        for _ in range(dice.randrange(1, 30)):
-            size = dice.choice((0, 1, 8, 24, 33, 700))
-            if dice.random() < 0.5:
-                header = dice.randbytes(size)
+        for _ in range(rng.randrange(1, 30)):
+            size = rng.choice((0, 1, 8, 24, 33, 700))
+            if rng.random() < 0.5:
+                header = rng.randbytes(size)
                 message.push_header(exactly(header))
                 model = header + model
             elif size <= len(model):
@@ -136,7 +136,7 @@ class Headers(Target):
                 with contextlib.suppress(ValueError):
                     message.pop_header(size)
                     raise AssertionError("a header was there that was not")
-            if dice.random() < 0.1:
+            if rng.random() < 0.1:
                 message = message.copy()
             assert (len(message), message.body) == (len(model), model)
         return 1

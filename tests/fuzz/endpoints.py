@@ -12,7 +12,7 @@ from orcalike.transport.view import Member
 from tests.fuzz.decoders import Target
 from tests.fuzz.mutation import cut, mutated
 from tests.protocol import hostile
-from tests.protocol.hostile import Dice, Grammar, Scene, Tally
+from tests.protocol.hostile import Grammar, Rng, Scene, Tally
 from tests.protocol.test_bad_frames import hello
 from tests.unit.transport.drivers import test_half_open, test_heartbeat
 
@@ -30,17 +30,17 @@ class Connection(Target):
         self.end = test_half_open.End(f"unix:{self.folder.name}/end")
         self.view = Scene().view
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """One connection, with a greeting and some frames."""
-        grammar = Grammar(dice, self.view)
-        frames = [hello("group", "", 77 + dice.randrange(1 << 40))]
-        frames += [grammar.frame(member=False) for _ in range(dice.randrange(6))]
+        grammar = Grammar(rng, self.view)
+        frames = [hello("group", "", 77 + rng.randrange(1 << 40))]
+        frames += [grammar.frame(member=False) for _ in range(rng.randrange(6))]
         data = b"".join(frames)
-        if dice.random() < 0.7:
-            data = mutated(data, frames, dice)
+        if rng.random() < 0.7:
+            data = mutated(data, frames, rng)
         with self.end.connect() as sock:
             sock.setblocking(False)
-            for part in cut(data, dice)[:200]:
+            for part in cut(data, rng)[:200]:
                 try:
                     sock.send(part)
                 except OSError:
@@ -77,23 +77,23 @@ class Heartbeats(Target):
         others = [Member(f"unix:{self.folder.name}/raw", 1 + i, i) for i in range(count)]
         self.end.beat(*others, period=1_000_000)
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """One datagram."""
         with contextlib.suppress(BlockingIOError):
             self.raw.recv(200)
         right = test_heartbeat.pack(
-            dice.choice((self.me, 0, 1)), sender=dice.choice((1, 2, 5, secrets.randbits(60))),
-            group=dice.choice(("g", "x")), sent=dice.getrandbits(62), echo=dice.getrandbits(62),
-            kind=dice.choice((0, 1, 2, 3, 255)), lease=dice.choice((0, 1, dice.getrandbits(62))),
+            rng.choice((self.me, 0, 1)), sender=rng.choice((1, 2, 5, secrets.randbits(60))),
+            group=rng.choice(("g", "x")), sent=rng.getrandbits(62), echo=rng.getrandbits(62),
+            kind=rng.choice((0, 1, 2, 3, 255)), lease=rng.choice((0, 1, rng.getrandbits(62))),
         )  # fmt: skip
-        data = mutated(right, [right], dice) if dice.random() < 0.7 else right
+        data = mutated(right, [right], rng) if rng.random() < 0.7 else right
         with contextlib.suppress(BlockingIOError):
             self.raw.sendto(data, f"{self.folder.name}/end~")
-        if dice.random() < 0.02:
-            self.beat(dice.choice((0, 1, 2, 200)))
+        if rng.random() < 0.02:
+            self.beat(rng.choice((0, 1, 2, 200)))
         self.end.heartbeat.heard(self.me)
         self.end.heartbeat.excuses(self.me)
-        self.end.heartbeat.leased(self.me, dice.choice((1, 2, 5)))
+        self.end.heartbeat.leased(self.me, rng.choice((1, 2, 5)))
         return 1
 
     def close(self) -> None:
@@ -111,9 +111,9 @@ class NonMembers(Target):
     def __init__(self) -> None:
         self.scene = Scene()
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """One member, and so many frames."""
-        hostile.by_non_members(self.scene, dice, FRAMES, Tally())
+        hostile.by_non_members(self.scene, rng, FRAMES, Tally())
         return FRAMES
 
 
@@ -122,10 +122,10 @@ class Members(NonMembers):
 
     inputs = 100
 
-    def one(self, dice: Dice) -> int:
+    def one(self, rng: Rng) -> int:
         """The frames that one stack gets."""
         tally = Tally()
-        hostile.by_a_member(self.scene, dice, tally)
+        hostile.by_a_member(self.scene, rng, tally)
         return tally.members
 
 

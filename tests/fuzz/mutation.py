@@ -5,25 +5,25 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from tests.protocol.hostile import NUMBERS, Dice
+from tests.protocol.hostile import NUMBERS, Rng
 
 TAGS = bytes((0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, *range(0xC0, 0xE0)))
 """The first bytes of msgpack's values."""
 
 
-def mutated(data: bytes, others: Sequence[bytes], dice: Dice) -> bytes:
+def mutated(data: bytes, others: Sequence[bytes], rng: Rng) -> bytes:
     """The data with one to four faults; pieces come from the `others`."""
     changed = bytearray(data)
-    for _ in range(dice.randrange(1, 5)):
-        at = dice.randrange(len(changed) + 1)
-        end = min(len(changed), at + dice.choice((1, 2, 4, 8, 40)))
-        match dice.randrange(9):
+    for _ in range(rng.randrange(1, 5)):
+        at = rng.randrange(len(changed) + 1)
+        end = min(len(changed), at + rng.choice((1, 2, 4, 8, 40)))
+        match rng.randrange(9):
             case 0 if at < len(changed):
-                changed[at] ^= 1 << dice.randrange(8)
+                changed[at] ^= 1 << rng.randrange(8)
             case 1:
-                changed[at : at + 1] = dice.randbytes(1)
+                changed[at : at + 1] = rng.randbytes(1)
             case 2:
-                changed[at : at + 1] = bytes([dice.choice(TAGS)])
+                changed[at : at + 1] = bytes([rng.choice(TAGS)])
             case 3:
                 del changed[at:]
             case 4:
@@ -31,15 +31,15 @@ def mutated(data: bytes, others: Sequence[bytes], dice: Dice) -> bytes:
             case 5:
                 changed[at:at] = changed[at:end]
             case 6:
-                size = dice.choice((1, 2, 4, 8))
-                number = dice.choice(NUMBERS) % (1 << 8 * size)
-                changed[at : at + size] = number.to_bytes(size, dice.choice(("big", "little")))
+                size = rng.choice((1, 2, 4, 8))
+                number = rng.choice(NUMBERS) % (1 << 8 * size)
+                changed[at : at + size] = number.to_bytes(size, rng.choice(("big", "little")))
             case 7:
-                other = dice.choice(others)
-                start = dice.randrange(len(other) + 1)
+                other = rng.choice(others)
+                start = rng.randrange(len(other) + 1)
                 changed[at:end] = other[start : start + 40]
             case _:
-                changed[at:at] = dice.randbytes(dice.randrange(1, 9))
+                changed[at:at] = rng.randbytes(rng.randrange(1, 9))
     return bytes(changed)
 
 
@@ -48,11 +48,11 @@ def exactly(data: bytes) -> memoryview:
     return memoryview((ctypes.c_ubyte * len(data)).from_buffer_copy(data)).cast("B")
 
 
-def cut(data: bytes, dice: Dice) -> list[bytes]:
+def cut(data: bytes, rng: Rng) -> list[bytes]:
     """The data in pieces of any size."""
     parts, at = [], 0
     while at < len(data):
-        size = dice.choice((1, 2, 3, 7, 64, 4096, 70_000))
+        size = rng.choice((1, 2, 3, 7, 64, 4096, 70_000))
         parts.append(data[at : at + size])
         at += size
     return parts

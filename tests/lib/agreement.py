@@ -59,7 +59,7 @@ class Port:
         self.state = State.WHOLE
         self.granting = True
         self.leases = Leases(1000)
-        self.told: deque[tuple[int, ControlMessage]] = deque()
+        self.notified: deque[tuple[int, ControlMessage]] = deque()
         self.contacted: list[tuple[str, ControlMessage]] = []
         self.views: list[View] = []
         self.blocks: list[tuple[tuple[Member, ...], str]] = []
@@ -97,7 +97,7 @@ class Port:
     def carry_out(self, effect: Effect) -> None:
         match effect:
             case Send(position, message):
-                self.told.append((position, message))
+                self.notified.append((position, message))
             case Contact(address, message):
                 self.contacted.append((address, message))
             case Freeze():
@@ -226,8 +226,8 @@ class Group:
         """Let messages of `source` arrive, in order; those to `target` alone, if it is given."""
         port, passed = self[source], 0
         rest: list[tuple[int, ControlMessage]] = []
-        while port.told and passed < count and source not in self.gone:
-            place, message = port.told.popleft()
+        while port.notified and passed < count and source not in self.gone:
+            place, message = port.notified.popleft()
             name = self.view.members[place].address[-1]
             if target and name != target:
                 rest.append((place, message))
@@ -236,7 +236,7 @@ class Group:
             port_there = self[name]
             if name not in self.gone and port_there.agreement.view == self.view:
                 port_there.take(self.view.place(port.me.incarnation), message)
-        port.told.extendleft(reversed(rest))
+        port.notified.extendleft(reversed(rest))
         return passed
 
     def settle(self) -> None:

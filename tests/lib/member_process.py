@@ -59,7 +59,7 @@ sys.stdin.readline()
 
 
 class Told(Stack):
-    """A stack that keeps what it is told."""
+    """A stack that keeps what it is notified."""
 
     events: list[tuple[str, Any]]
 
@@ -140,7 +140,7 @@ class End:
             self.pump.handle()
             time.sleep(0.001)
 
-    def told(self, *kinds: str) -> list[tuple[str, Any]]:
+    def notified(self, *kinds: str) -> list[tuple[str, Any]]:
         return [event for event in self.stack.events if event[0] in kinds]
 
 
@@ -210,6 +210,6 @@ def peer_is_linked(end: End, incarnation: int) -> bool:
 
 
 def stop(sender: Sender) -> None:
-    """Have its process stand still, as SIGSTOP does; meanwhile nothing is told to the member that watches."""
+    """Have its process stand still, as SIGSTOP does; meanwhile nothing is notified to the member that watches."""
     sender.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, sender.process.pid, os.WSTOPPED | os.WNOWAIT)

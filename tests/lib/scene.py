@@ -144,10 +144,10 @@ class Scene:
         value: object = None,
         at: str = "",
     ) -> None:
-        """An operation runs at some members or at all; its caller is told."""
+        """An operation runs at some members or at all; its caller is notified."""
         refused = isinstance(value, Refused)
-        told = {"error": value.error} if isinstance(value, Refused) else {"value": value}
-        outcome = told if refused else {"result": hashed(value)}
+        notified = {"error": value.error} if isinstance(value, Refused) else {"value": value}
+        outcome = notified if refused else {"result": hashed(value)}
         for member in at or self.inside:
             self.tell(
                 member,
@@ -159,7 +159,7 @@ class Scene:
                 **outcome,
             )
             if self.histories[member].incarnation == message[0]:
-                self.tell(member, "ok", ticket=message[1], **told)
+                self.tell(member, "ok", ticket=message[1], **notified)
 
     def read(self, member: str, name: str, operation: str) -> Record:
         """A local read."""

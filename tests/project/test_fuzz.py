@@ -9,22 +9,22 @@ import pytest
 from tests.fuzz import sanitized
 from tests.fuzz.__main__ import TARGETS
 from tests.fuzz.mutation import mutated
-from tests.protocol.hostile import Dice
+from tests.protocol.hostile import Rng
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_each_target_takes_inputs(name: str) -> None:
-    dice, target = Dice(1), TARGETS[name]()
+    rng, target = Rng(1), TARGETS[name]()
     try:
-        assert all(target.one(dice) > 0 for _ in range(3))
+        assert all(target.one(rng) > 0 for _ in range(3))
     finally:
         target.close()
 
 
 def test_a_seed_stands_for_its_inputs() -> None:
     def drawn(seed: int) -> list[bytes]:
-        dice = Dice(seed)
-        return [mutated(b"0123456789", [b"abc", b"defghi"], dice) for _ in range(200)]
+        rng = Rng(seed)
+        return [mutated(b"0123456789", [b"abc", b"defghi"], rng) for _ in range(200)]
 
     assert drawn(1) == drawn(1) != drawn(2)
     assert len(set(drawn(1))) > 150

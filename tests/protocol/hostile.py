@@ -162,7 +162,7 @@ def state_of(stack: Stack) -> object:
             for facts in layers.values()]  # fmt: skip
 
 
-class Dice(Random):
+class Rng(Random):
     """Draws by multiplication: nearly uniform, and three times as fast."""
 
     def choice(self, seq: SupportsLenAndGetItem[Any]) -> Any:
@@ -178,8 +178,8 @@ class Dice(Random):
 class Grammar:
     """Draws frames."""
 
-    def __init__(self, dice: Random, view: View) -> None:
-        self.dice = dice
+    def __init__(self, rng: Random, view: View) -> None:
+        self.rng = rng
         self.view = view
         self.key = resets_of(view.lineage) << 56 | view.number << 24 | view.mark
         self.counter = 5
@@ -189,58 +189,56 @@ class Grammar:
 
     def number(self) -> int:
         """An integer of any size, mostly a telling one."""
-        return self.dice.choice(NUMBERS) if self.dice.random() < 0.8 else self.dice.getrandbits(64)
+        return self.rng.choice(NUMBERS) if self.rng.random() < 0.8 else self.rng.getrandbits(64)
 
     def near(self, true: int) -> int:
         """The right number, or one beside it, or any."""
-        return self.dice.choice((true, true, true, true + 1, max(true - 1, 0), self.number()))
+        return self.rng.choice((true, true, true, true + 1, max(true - 1, 0), self.number()))
 
     def value(self, depth: int = 0) -> Any:
         """Anything that msgpack can carry."""
-        dice = self.dice
-        match dice.randrange(12 if depth < 5 else 8):
+        rng = self.rng
+        match rng.randrange(12 if depth < 5 else 8):
             case 0:
                 return None
             case 1:
-                return dice.random() < 0.5
+                return rng.random() < 0.5
             case 2 | 3:
-                return dice.choice((self.number(), -self.number() // 2 - 1, 0.5))
+                return rng.choice((self.number(), -self.number() // 2 - 1, 0.5))
             case 4 | 5:
-                return dice.randbytes(dice.choice((0, 1, 8, 40)))
+                return rng.randbytes(rng.choice((0, 1, 8, 40)))
             case 6:
-                return dice.choice(
-                    ("", "x", "sim:0", "sim:x", "JOIN", "\x1b[2J", "\udcff", "é" * 9)
-                )
+                return rng.choice(("", "x", "sim:0", "sim:x", "JOIN", "\x1b[2J", "\udcff", "é" * 9))
             case 7:
-                return msgpack.ExtType(dice.randrange(128), dice.randbytes(dice.randrange(9)))
+                return msgpack.ExtType(rng.randrange(128), rng.randbytes(rng.randrange(9)))
             case 8 | 9 | 10:
-                return [self.value(depth + 1) for _ in range(dice.randrange(5))]
+                return [self.value(depth + 1) for _ in range(rng.randrange(5))]
             case _:
-                return {self.name(): self.value(depth + 1) for _ in range(dice.randrange(4))}
+                return {self.name(): self.value(depth + 1) for _ in range(rng.randrange(4))}
 
     def name(self) -> Any:
         """A key."""
-        return self.dice.choice(("resilience", "stack", "x", "", b"", "y" * 300))
+        return self.rng.choice(("resilience", "stack", "x", "", b"", "y" * 300))
 
     def maybe(self, true: Any) -> Any:
         """The right value, mostly."""
-        return true if self.dice.random() < 0.9 else self.value()
+        return true if self.rng.random() < 0.9 else self.value()
 
     def member(self) -> Any:
         """A member of the view, or one made up, or something else."""
-        dice = self.dice
-        if dice.random() < 0.6:
-            return self.maybe(dice.choice(self.view.members).pack())
-        rank = dice.choice((None, 0, 1, 2, 7, 1023, self.number()))
-        return [self.maybe(dice.choice(("sim:x", "sim:0", "", "link:3:4", "x" * 400))),
-                self.maybe(self.near(self.number())), self.maybe(rank), self.maybe(dice.random() < 0.2)]  # fmt: skip
+        rng = self.rng
+        if rng.random() < 0.6:
+            return self.maybe(rng.choice(self.view.members).pack())
+        rank = rng.choice((None, 0, 1, 2, 7, 1023, self.number()))
+        return [self.maybe(rng.choice(("sim:x", "sim:0", "", "link:3:4", "x" * 400))),
+                self.maybe(self.near(self.number())), self.maybe(rank), self.maybe(rng.random() < 0.2)]  # fmt: skip
 
     def a_view(self) -> Any:
         """The next view, with lies in it."""
-        dice = self.dice
-        members = [member.pack() for member in self.view.members if dice.random() < 0.9]
-        members += [self.member() for _ in range(dice.choice((0, 0, 0, 1, 2, 40)))]
-        if dice.random() < 0.1:
+        rng = self.rng
+        members = [member.pack() for member in self.view.members if rng.random() < 0.9]
+        members += [self.member() for _ in range(rng.choice((0, 0, 0, 1, 2, 40)))]
+        if rng.random() < 0.1:
             members = members[::-1]
         lineage = self.near(self.view.lineage)
         return self.maybe([lineage, self.near(self.view.number + 1), self.near(self.ballot()),
@@ -252,12 +250,12 @@ class Grammar:
 
     def ballot(self) -> int:
         """One of the lying member's, mostly."""
-        return self.dice.choice((1, 2, 3, 9, self.number())) << 10 | self.dice.choice((0, 1, 2, 5))
+        return self.rng.choice((1, 2, 3, 9, self.number())) << 10 | self.rng.choice((0, 1, 2, 5))
 
     def packed(self, make: Callable[[], bytes]) -> bytes:
         """What TOTAL makes, or other bytes."""
         try:
-            return make() if self.dice.random() < 0.85 else self.garbled(make())
+            return make() if self.rng.random() < 0.85 else self.garbled(make())
         except (OverflowError, ValueError):
             return b"\xc1"
 
@@ -268,45 +266,45 @@ class Grammar:
     def cut(self) -> bytes:
         """What belongs to the view that is to end."""
         counters = {member.incarnation: self.near(self.counter) for member in self.view.members}
-        senders = tuple(self.view.members[: self.dice.randrange(3)])
+        senders = tuple(self.view.members[: self.rng.randrange(3)])
         last, mark, stamp = self.near(self.seqno), self.near(self.seqno), self.number()
         return self.packed(lambda: Cut(last, mark, stamp, counters, senders).pack())
 
     def piece(self) -> bytes:
         """A packet that is missing, perhaps."""
-        sender = self.dice.choice((1, 2, 3, 9))
+        sender = self.rng.choice((1, 2, 3, 9))
         numbers = self.near(self.seqno), sender, self.near(self.counter)
-        degree, stamp, body = self.dice.choice((0, 1, 254, 999)), self.number(), self.body()
+        degree, stamp, body = self.rng.choice((0, 1, 254, 999)), self.number(), self.body()
         return self.packed(lambda: Piece(*numbers, degree, stamp, body).pack())
 
     # Messages.
 
     def control(self) -> bytes:
         """A control message."""
-        dice = self.dice
-        kind = dice.choice((*BELIEVED, "NONSENSE"))
+        rng = self.rng
+        kind = rng.choice((*BELIEVED, "NONSENSE"))
         message = [kind, *map(self.maybe, self.fields(kind))]
-        if dice.random() < 0.05:
-            message.insert(dice.randrange(len(message) + 1), self.value())
+        if rng.random() < 0.05:
+            message.insert(rng.randrange(len(message) + 1), self.value())
         return self.raw(message)
 
     def fields(self, kind: str) -> list[Any]:
         """What a control message of that kind says."""
-        dice = self.dice
+        rng = self.rng
         match kind:
             case "JOIN":
-                options = {self.name(): self.maybe(dice.choice((None, 0, 1, "x"))) for _ in "12"}
+                options = {self.name(): self.maybe(rng.choice((None, 0, 1, "x"))) for _ in "12"}
                 return [self.member(), options]
             case "BEHIND":
                 return [self.identity(), self.report()]
             case "DENIED":
-                return ["no" * dice.randrange(2000)]
+                return ["no" * rng.randrange(2000)]
             case "INSTALL":
                 return [self.a_view(), self.cut()]
             case "EXPELLED":
                 return [self.a_view()]
             case "SHIP":
-                return [*([self.identity()] if dice.random() < 0.5 else []), self.piece()]
+                return [*([self.identity()] if rng.random() < 0.5 else []), self.piece()]
             case "RESET":
                 return [self.near(1)]
             case "RESET_FAILED":
@@ -314,9 +312,9 @@ class Grammar:
             case "FLUSH":
                 return [self.ballot(), self.report(), self.dead()]
             case "FLUSH_OK":
-                accepted = dice.choice((None, [self.ballot(), self.a_view(), self.cut()]))
+                accepted = rng.choice((None, [self.ballot(), self.a_view(), self.cut()]))
                 return [self.ballot(), self.report(), accepted, self.dead(),
-                        dice.choice((0, 1, 2, 3)), self.maybe(True), self.near(1)]  # fmt: skip
+                        rng.choice((0, 1, 2, 3)), self.maybe(True), self.near(1)]  # fmt: skip
             case "PROPOSE":
                 return [self.ballot(), self.a_view(), self.cut()]
             case "PROMISED" | "ACCEPT":
@@ -330,90 +328,90 @@ class Grammar:
 
     def dead(self) -> list[Any]:
         """Incarnations that are said to be dead."""
-        return [self.maybe(self.dice.choice((1, 2, 3, 9))) for _ in range(self.dice.randrange(3))]
+        return [self.maybe(self.rng.choice((1, 2, 3, 9))) for _ in range(self.rng.randrange(3))]
 
     def raw(self, message: Any) -> bytes:
         """As bytes; sometimes with lies in counts and lengths, or nested without end."""
-        dice = self.dice
-        chance = dice.random()
+        rng = self.rng
+        chance = rng.random()
         if chance < 0.02:
-            return b"\x91" * dice.choice((7, 8, 9, 500, 1100)) + b"\x90"
+            return b"\x91" * rng.choice((7, 8, 9, 500, 1100)) + b"\x90"
         if chance < 0.04:
-            head = dice.choice((b"\xdc\xff\xff", b"\xdd\x7f\xff\xff\xff", b"\xdf\xff\xff\xff\xff",
+            head = rng.choice((b"\xdc\xff\xff", b"\xdd\x7f\xff\xff\xff", b"\xdf\xff\xff\xff\xff",
                                 b"\xc6\xff\xff\xff\xff", b"\xdb\x00\xff\xff\xff"))  # fmt: skip
-            return head + dice.randbytes(dice.randrange(40))
+            return head + rng.randbytes(rng.randrange(40))
         try:
             data: bytes = msgpack.packb(message, unicode_errors="surrogatepass")
         except (ValueError, OverflowError):
-            return dice.randbytes(20)
-        return self.garbled(data) if dice.random() < 0.05 else data
+            return rng.randbytes(20)
+        return self.garbled(data) if rng.random() < 0.05 else data
 
     def garbled(self, data: bytes) -> bytes:
         """With a fault in it."""
-        changed, dice = bytearray(data), self.dice
-        where = dice.randint(0, len(changed))
-        match dice.randrange(4):
+        changed, rng = bytearray(data), self.rng
+        where = rng.randint(0, len(changed))
+        match rng.randrange(4):
             case 0:
-                changed[where : where + 1] = dice.randbytes(1)
+                changed[where : where + 1] = rng.randbytes(1)
             case 1:
                 del changed[where:]
             case 2:
-                changed[where:where] = dice.randbytes(dice.randint(1, 8))
+                changed[where:where] = rng.randbytes(rng.randint(1, 8))
             case _:
                 changed[where : where + 8] = self.number().to_bytes(8, "little")
         return bytes(changed)
 
     def body(self) -> bytes:
         """What XFER, PACK and the runtime get: an invocation in a packet."""
-        dice = self.dice
+        rng = self.rng
         invocations = []
-        for _ in range(dice.choice((1, 1, 2, 5))):
-            target = varint(dice.choice((0, 0, 1, 1, 2, 9, self.number() % (1 << 32))))
-            code = varint(dice.choice((*range(24), self.number() % (1 << 32))))
-            values = b"".join(self.raw(self.value()) for _ in range(dice.randrange(4)))
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            target = varint(rng.choice((0, 0, 1, 1, 2, 9, self.number() % (1 << 32))))
+            code = varint(rng.choice((*range(24), self.number() % (1 << 32))))
+            values = b"".join(self.raw(self.value()) for _ in range(rng.randrange(4)))
             invocation = target + code + values
             invocations.append(varint(self.near(len(invocation)) % (1 << 35)) + invocation)
         packet = le(self.near(1), 8) + le(self.near(len(invocations)), 4)
-        kind = bytes([dice.choice((0, 0, 0, 0, 1, 2, 255))])
+        kind = bytes([rng.choice((0, 0, 0, 0, 1, 2, 255))])
         return kind + packet + b"".join(invocations)
 
     def data(self) -> bytes:
         """A message of TOTAL, or of what is above it."""
-        dice = self.dice
-        kind = dice.choice((1, 1, 1, 2, 3, 4, 5, 5, 6, 0))
+        rng = self.rng
+        kind = rng.choice((1, 1, 1, 2, 3, 4, 5, 5, 6, 0))
         if kind == 5:  # XFER's, to one member
-            head = bytes([dice.choice((2, 3, 4, 5, 9))]) + le(self.near(self.view.number), 4)
-            return b"\5" + head + le(self.near(0), 4) + dice.choice((self.body(), self.control()))
-        head = bytes([kind, dice.choice((0, 0, 1, 2, 253, 254, 255))])
-        head += le(dice.choice((0, 1, 2, 9, 0xFFFF)), 2) + le(self.near(1), 4)
+            head = bytes([rng.choice((2, 3, 4, 5, 9))]) + le(self.near(self.view.number), 4)
+            return b"\5" + head + le(self.near(0), 4) + rng.choice((self.body(), self.control()))
+        head = bytes([kind, rng.choice((0, 0, 1, 2, 253, 254, 255))])
+        head += le(rng.choice((0, 1, 2, 9, 0xFFFF)), 2) + le(self.near(1), 4)
         head += le(self.near(self.counter), 8) + le(self.near(self.seqno), 8)
-        if kind == 1 and dice.random() < 0.7:
+        if kind == 1 and rng.random() < 0.7:
             self.counter += 1
         return head + le(self.near(self.seqno), 8) + le(self.near(1), 8) + self.body()
 
     def frame(self, *, member: bool) -> bytes:
         """A whole frame."""
-        dice = self.dice
-        controls = dice.random() < 0.5
+        rng = self.rng
+        controls = rng.random() < 0.5
         key = self.near(self.key)
         if controls:
-            key = CONTROL if dice.random() < (0.2 if member else 0.7) else key % CONTROL | CONTROL
+            key = CONTROL if rng.random() < (0.2 if member else 0.7) else key % CONTROL | CONTROL
         body = le(key, 8) + (self.control() if controls else self.data())
-        kind = dice.choice((2, 3, 3, 3, 4)) if member else dice.choice((2, 3, 4, 4, 4))
-        if dice.random() < 0.01:
-            kind = dice.randrange(256)
+        kind = rng.choice((2, 3, 3, 3, 4)) if member else rng.choice((2, 3, 4, 4, 4))
+        if rng.random() < 0.01:
+            kind = rng.randrange(256)
         head = bytes([0x4F, 1, kind, 0])
         frame = (len(body) + 4).to_bytes(4, "little") + head + body
-        return self.garbled(frame) if dice.random() < 0.03 else frame
+        return self.garbled(frame) if rng.random() < 0.03 else frame
 
     def greeting(self) -> bytes:
         """A greeting, right in most of its parts."""
-        dice = self.dice
-        fields = [self.maybe("group"), self.maybe(dice.choice(("sim:x", "", "sim:9"))),
-                  self.maybe(1000 + dice.randrange(5))]  # fmt: skip
-        body = self.raw(fields if dice.random() < 0.95 else self.value())
+        rng = self.rng
+        fields = [self.maybe("group"), self.maybe(rng.choice(("sim:x", "", "sim:9"))),
+                  self.maybe(1000 + rng.randrange(5))]  # fmt: skip
+        body = self.raw(fields if rng.random() < 0.95 else self.value())
         frame = (len(body) + 4).to_bytes(4, "little") + b"\x4f\1\1\0" + body
-        return self.garbled(frame) if dice.random() < 0.05 else frame
+        return self.garbled(frame) if rng.random() < 0.05 else frame
 
 
 def varint(number: int) -> bytes:
@@ -446,15 +444,15 @@ class Tally:
         return self.non_members + self.members
 
 
-def by_non_members(scene: Scene, dice: Random, frames: int, tally: Tally) -> None:
+def by_non_members(scene: Scene, rng: Random, frames: int, tally: Tally) -> None:
     """Frames by links of endpoints that are in no view, at one member, whose state is compared."""
     node = scene.fresh()
     stack = node.stack
     before, link = state_of(stack), -1
     for number in range(frames):
-        grammar = Grammar(dice, scene.view)
+        grammar = Grammar(rng, scene.view)
         if link < 0:
-            link = len(scene.nodes[0].links) + dice.randrange(4)
+            link = len(scene.nodes[0].links) + rng.randrange(4)
             stack.link_up(link, "", scene.now)
             stack.receive(link, grammar.greeting(), scene.now)
             peer = stack.bottom.peer_at(link)
@@ -468,7 +466,7 @@ def by_non_members(scene: Scene, dice: Random, frames: int, tally: Tally) -> Non
         else:
             stack.receive(link, grammar.frame(member=False), scene.now)
         tally.non_members += 1
-        if link in clear(stack) or dice.random() < 0.02:
+        if link in clear(stack) or rng.random() < 0.02:
             tally.refused += 1
             stack.link_down(link, "closed", scene.now)
             clear(stack)
@@ -482,11 +480,11 @@ def by_non_members(scene: Scene, dice: Random, frames: int, tally: Tally) -> Non
     node.end()
 
 
-def by_a_member(scene: Scene, dice: Random, tally: Tally) -> None:
+def by_a_member(scene: Scene, rng: Random, tally: Tally) -> None:
     """Frames by the link of a member, until that is closed; then what follows from its end."""
     node = scene.fresh()
     stack, link = node.stack, scene.of_b
-    grammar = Grammar(dice, scene.view)
+    grammar = Grammar(rng, scene.view)
     for _ in range(FRAMES_OF_ONE):
         stack.receive(link, grammar.frame(member=True), scene.now)
         tally.members += 1
@@ -509,12 +507,12 @@ def attack(frames: int, seed: int) -> Tally:
     """So many frames, most by non-members, from one seed on; raises what the stack raises."""
     scene, tally = Scene(), Tally()
     while tally.frames < frames:
-        dice = Dice(seed)
+        rng = Rng(seed)
         try:
-            by_non_members(scene, dice, 800, tally)
+            by_non_members(scene, rng, 800, tally)
             until = tally.frames + 200
             while tally.frames < until:
-                by_a_member(scene, dice, tally)
+                by_a_member(scene, rng, tally)
         except Exception as error:
             error.add_note(f"python -m tests.protocol.hostile --frames 1 --seed {seed}")
             raise

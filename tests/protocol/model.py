@@ -47,7 +47,7 @@ class Thing:
     info: classes.ClassInfo
     plain: Any
     dropped: bool = False
-    dice: object = None
+    rng: object = None
     seed: int = 0
 
 

@@ -70,9 +70,9 @@ class Late:
 def on(name: str, act: Callable[[Any, Random], object]) -> Action:
     """An action on the object of that name, if the member has it."""
 
-    def action(member: Member, dice: Random) -> object:
+    def action(member: Member, rng: Random) -> object:
         shared = member.object_of(name)
-        return None if shared is None else act(shared, dice)
+        return None if shared is None else act(shared, rng)
 
     return action
 
@@ -80,40 +80,40 @@ def on(name: str, act: Callable[[Any, Random], object]) -> Action:
 def on_two(act: Callable[[Any, Any, int], object]) -> Action:
     """An action on two counters."""
 
-    def action(member: Member, dice: Random) -> object:
-        names = dice.sample(["counter", "alice", "bob"], 2)
+    def action(member: Member, rng: Random) -> object:
+        names = rng.sample(["counter", "alice", "bob"], 2)
         source, target = map(member.object_of, names)
         if source is None or target is None:
             return None
-        return act(source, target, dice.randint(0, 6))
+        return act(source, target, rng.randint(0, 6))
 
     return action
 
 
-def refer(member: Member, dice: Random) -> object:
+def refer(member: Member, rng: Random) -> object:
     journal = member.object_of("journal")
-    names = dice.sample(["counter", "alice", "temporary", "journal"], 2)
+    names = rng.sample(["counter", "alice", "temporary", "journal"], 2)
     others = [member.object_of(name) for name in names]
     return None if journal is None else journal.refer_to.nowait([*others, {"now": others}])
 
 
-def share_temporary(member: Member, dice: Random) -> None:
-    cls: Any = dice.choice([Counter, Counter, Journal])
-    member.keep("temporary", Share(member.runtime).nowait(cls, "temporary", dice.randint(1, 3)))
+def share_temporary(member: Member, rng: Random) -> None:
+    cls: Any = rng.choice([Counter, Counter, Journal])
+    member.keep("temporary", Share(member.runtime).nowait(cls, "temporary", rng.randint(1, 3)))
 
 
-def drop_temporary(member: Member, dice: Random) -> object:
+def drop_temporary(member: Member, rng: Random) -> object:
     shared = member.object_of("temporary")
     return None if shared is None else Drop(member.runtime).nowait(shared)
 
 
-def cancel(member: Member, dice: Random) -> None:
+def cancel(member: Member, rng: Random) -> None:
     pending = [invocation for invocation in member.invocations if not invocation.done()]
     if pending:
-        dice.choice(pending).cancel()
+        rng.choice(pending).cancel()
 
 
-def note(member: Member, dice: Random) -> object:
+def note(member: Member, rng: Random) -> object:
     journal = member.object_of("journal")
     if journal is None:
         return None
@@ -121,33 +121,33 @@ def note(member: Member, dice: Random) -> object:
 
 
 ACTIONS: list[Action] = [
-    on("counter", lambda c, dice: c.add.nowait(dice.randint(1, 3))),
-    on("counter", lambda c, dice: c.take.nowait(dice.randint(-1, 9))),
-    on("counter", lambda c, dice: c.take_nested.nowait(dice.randint(0, 5))),
-    on("counter", lambda c, dice: c.fail.nowait("failed")),
-    on("alice", lambda c, dice: c.fail_undone.nowait("undone")),
-    on("bob", lambda c, dice: c.add_all.nowait(1, dice.randint(0, 3), twice=True, extra=-4)),
-    on("alice", lambda c, dice: c.add_twice.nowait(1)),
-    on("alice", lambda c, dice: c.take.nowait(dice.randint(0, 20))),
-    on("journal", lambda j, dice: j.put.nowait(f"item {dice.random()}")),
-    on("journal", lambda j, dice: j.put.nowait(f"item {dice.random()}")),
-    on("journal", lambda j, dice: j.get.nowait("one")),
-    on("journal", lambda j, dice: j.get.nowait(reader="another")),
-    on("journal", lambda j, dice: j.roll.nowait()),
-    on("journal", lambda j, dice: j.note_slowly.nowait(f"slow {dice.random()}")),
-    on("temporary", lambda t, dice: t.add.nowait(1) if isinstance(t, Counter) else None),
-    on("late", lambda late, dice: late.add.nowait(dice.randint(0, 4))),
-    on("late", lambda late, dice: late.take.nowait(dice.randint(0, 9))),
-    on("late", lambda late, dice: late.add_slowly.nowait(dice.randint(0, 4))),
+    on("counter", lambda c, rng: c.add.nowait(rng.randint(1, 3))),
+    on("counter", lambda c, rng: c.take.nowait(rng.randint(-1, 9))),
+    on("counter", lambda c, rng: c.take_nested.nowait(rng.randint(0, 5))),
+    on("counter", lambda c, rng: c.fail.nowait("failed")),
+    on("alice", lambda c, rng: c.fail_undone.nowait("undone")),
+    on("bob", lambda c, rng: c.add_all.nowait(1, rng.randint(0, 3), twice=True, extra=-4)),
+    on("alice", lambda c, rng: c.add_twice.nowait(1)),
+    on("alice", lambda c, rng: c.take.nowait(rng.randint(0, 20))),
+    on("journal", lambda j, rng: j.put.nowait(f"item {rng.random()}")),
+    on("journal", lambda j, rng: j.put.nowait(f"item {rng.random()}")),
+    on("journal", lambda j, rng: j.get.nowait("one")),
+    on("journal", lambda j, rng: j.get.nowait(reader="another")),
+    on("journal", lambda j, rng: j.roll.nowait()),
+    on("journal", lambda j, rng: j.note_slowly.nowait(f"slow {rng.random()}")),
+    on("temporary", lambda t, rng: t.add.nowait(1) if isinstance(t, Counter) else None),
+    on("late", lambda late, rng: late.add.nowait(rng.randint(0, 4))),
+    on("late", lambda late, rng: late.take.nowait(rng.randint(0, 9))),
+    on("late", lambda late, rng: late.add_slowly.nowait(rng.randint(0, 4))),
     on_two(lambda source, target, n: transfer.nowait(source, target, n)),
     on_two(lambda source, target, n: transfer_undone.nowait(source, target, n)),
     on_two(lambda source, target, n: transfer_when.nowait(source, target, amount=n)),
     on_two(lambda source, target, n: transfer_when.nowait(source, target, amount=n)),
-    lambda member, dice: Whole(member.runtime, Code.FENCE).nowait(),
-    lambda member, dice: (
-        Whole(member.runtime, Code.BARRIER).nowait() if dice.random() < 0.1 else None
+    lambda member, rng: Whole(member.runtime, Code.FENCE).nowait(),
+    lambda member, rng: (
+        Whole(member.runtime, Code.BARRIER).nowait() if rng.random() < 0.1 else None
     ),
-    lambda member, dice: Find(member.runtime).nowait(Counter, "temporary"),
+    lambda member, rng: Find(member.runtime).nowait(Counter, "temporary"),
     note,
     note,
     refer,

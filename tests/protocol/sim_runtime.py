@@ -41,12 +41,12 @@ class Participant:
     """One process: a runtime on a simulated stack, and a program that uses it. It is its `Events`."""
 
     def __init__(self, simulation: Simulation, number: int) -> None:
-        scene, dice = simulation.scene, simulation.dice
+        scene, rng = simulation.scene, simulation.rng
         self.simulation, self.number = simulation, number
         witness = scene.witness and number == 0
-        me = Member(f"sim:{number}", dice.getrandbits(64), witness=witness)
+        me = Member(f"sim:{number}", rng.getrandbits(64), witness=witness)
         config = StackConfig("group", epoch=10**18)
-        self.stack = Stack(parse_stack(scene.stack, Runtime), config, me, dice.getrandbits(64))
+        self.stack = Stack(parse_stack(scene.stack, Runtime), config, me, rng.getrandbits(64))
         self.node = simulation.world.add(str(number), self.stack)
         self.runtime = make_runtime(
             self.stack,
@@ -88,7 +88,7 @@ class Participant:
 
     def _start_thread(self, function: Callable[[], None]) -> None:
         """A pop-up thread runs at some later time."""
-        later = self.simulation.dice.randint(0, self.simulation.scene.span // 4)
+        later = self.simulation.rng.randint(0, self.simulation.scene.span // 4)
         self.simulation.after(later, function)
 
     def _see(self, event: Cast | View) -> None:
@@ -180,9 +180,9 @@ class Participant:
         """Invoke something at random."""
         if not self.inside or not self.runtime.sender.may_invoke() or self.stack.me.witness:
             return
-        dice = self.simulation.dice
+        rng = self.simulation.rng
         try:
-            invocation = dice.choice(ACTIONS)(self, dice)
+            invocation = rng.choice(ACTIONS)(self, rng)
         except OrcalikeError as error:
             if type(error).__name__ != "ObjectDropped":
                 raise
@@ -192,13 +192,13 @@ class Participant:
 
     def hold(self) -> None:
         """A reader in another thread holds an object's mutex for a while."""
-        dice = self.simulation.dice
+        rng = self.simulation.rng
         free = [r for r in self.runtime.replicas if r is not None and not r.has(LOCKED | DROPPED)]
         if free and self.gone is None:
-            replica = dice.choice(free)
+            replica = rng.choice(free)
             replica.hold(0)
             self.simulation.after(
-                dice.randint(0, self.simulation.scene.span // 2), partial(go_on, replica)
+                rng.randint(0, self.simulation.scene.span // 2), partial(go_on, replica)
             )
 
     def leave(self) -> None:
@@ -218,7 +218,7 @@ class Simulation:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.world = World(scene.seed, scene.delays)
-        self.dice = Random(f"{scene.seed} events")
+        self.rng = Random(f"{scene.seed} events")
         self.canon: list[Cast | View] = []
         self.states: dict[tuple[int, int], tuple[object, int]] = {}
         """What an object was at a view, and which member says so."""
@@ -246,22 +246,22 @@ class Simulation:
                 participant.invocations.clear()
 
     def _schedule(self) -> None:
-        scene, dice = self.scene, self.dice
+        scene, rng = self.scene, self.rng
         first, *others = self.participants
         self._join(first, "")
         for participant in others:
             self._at_some_time(partial(self._try_to_join, participant), scene.span)
         for _ in range(scene.acts):
-            self._at_some_time(dice.choice(self.participants).act, 3 * scene.span)
+            self._at_some_time(rng.choice(self.participants).act, 3 * scene.span)
         for _ in range(scene.readers):
-            self._at_some_time(dice.choice(self.participants).hold, 3 * scene.span)
+            self._at_some_time(rng.choice(self.participants).hold, 3 * scene.span)
         for i in sorted(scene.leavers):
             self._at_some_time(self.participants[i].leave, 3 * scene.span)
         for i in sorted(scene.late):
             self._at_some_time(self.participants[i].learn, 4 * scene.span)
 
     def _at_some_time(self, event: Callable[[], None], end: int) -> None:
-        self.world.at(self.dice.randint(0, end), event)
+        self.world.at(self.rng.randint(0, end), event)
 
     def _join(self, participant: Participant, address: str) -> None:
         participant.asked = True
@@ -272,7 +272,7 @@ class Simulation:
             return
         seeds = [other for other in self.participants if other.inside]
         if seeds and not participant.asked:
-            self._join(participant, self.dice.choice(seeds).node.address)
+            self._join(participant, self.rng.choice(seeds).node.address)
         self.after(3_000 * MS if participant.asked else MS, partial(self._retry, participant))
 
     def _retry(self, participant: Participant) -> None:

@@ -40,15 +40,15 @@ class Scene:
     @classmethod
     def draw(cls, seed: int) -> Scene:
         """The scene of a seed."""
-        dice, sizes = Random(f"{seed} scene"), Random(f"{seed} sizes")
-        size = dice.choice([2, 2, 3, 3, 4, 5, 6])
-        witness = dice.random() < 0.5
-        pack = dice.choice(["PACK", "PACK(size=64)", "PACK(messages=8)", "PACK(size=200)"])
+        rng, sizes = Random(f"{seed} scene"), Random(f"{seed} sizes")
+        size = rng.choice([2, 2, 3, 3, 4, 5, 6])
+        witness = rng.random() < 0.5
+        pack = rng.choice(["PACK", "PACK(size=64)", "PACK(messages=8)", "PACK(size=200)"])
         pack = sizes.choice(
             [pack, pack[:-1] + ",fragment=40)" if "(" in pack else "PACK(fragment=9)"]
         )
-        total = dice.choice(["TOTAL", "TOTAL(packets=4)", "TOTAL(packets=16)"])
-        leaving, late = dice.choice([0.0, 0.3, 0.8]), dice.choice([0.0, 0.0, 0.5])
+        total = rng.choice(["TOTAL", "TOTAL(packets=4)", "TOTAL(packets=16)"])
+        leaving, late = rng.choice([0.0, 0.3, 0.8]), rng.choice([0.0, 0.0, 0.5])
         others = range(2 if witness else 1, size + witness)
         return cls(
             seed=seed,
@@ -56,14 +56,14 @@ class Scene:
             witness=witness,
             stack=f"{pack}:XFER:{total}:MBRSHIP:COM:sim",
             delays=Delays(
-                least=dice.choice([1_000, 10_000, 200_000]),
-                mean=dice.choice([1_000, 50_000, 400_000]),
+                least=rng.choice([1_000, 10_000, 200_000]),
+                mean=rng.choice([1_000, 50_000, 400_000]),
             ),
-            acts=dice.choice([30, 100, 300]),
-            span=dice.choice([2, 8, 30]) * MS,
-            leavers=frozenset(i for i in others if dice.random() < leaving),
-            late=frozenset(i for i in range(size + witness) if dice.random() < late),
-            readers=dice.choice([0, 0, 10]),
+            acts=rng.choice([30, 100, 300]),
+            span=rng.choice([2, 8, 30]) * MS,
+            leavers=frozenset(i for i in others if rng.random() < leaving),
+            late=frozenset(i for i in range(size + witness) if rng.random() < late),
+            readers=rng.choice([0, 0, 10]),
             piece=sizes.choice([80, 100, 1_000, 65_536]),
             kept=sizes.choice([0, 30, 300, 1 << 24]),
         )

@@ -93,9 +93,9 @@ class Script:
         self.group.pass_on(words[0], options.get("to", ""), int(options.get("count", 99)))
 
     def do_lose(self, words: list[str], options: dict[str, str]) -> None:
-        told = self.group[words[0]].told
-        for _ in range(min(len(told), int(options.get("count", 99)))):
-            told.popleft()
+        notified = self.group[words[0]].notified
+        for _ in range(min(len(notified), int(options.get("count", 99)))):
+            notified.popleft()
 
     def do_settle(self, words: list[str], options: dict[str, str]) -> None:
         self.group.settle()

@@ -118,10 +118,10 @@ def test_a_claim_to_the_address_of_a_member_does_not_take_its_place() -> None:
 
 
 def test_greeting_of_raises_nothing_but_protocol_errors() -> None:
-    dice = Random(1)
+    rng = Random(1)
     real = hello("group", "sim:x", 9)
     for _ in range(2_000):
-        with_errors = mutate(real, dice)
+        with_errors = mutate(real, rng)
         try:
             name, address, incarnation = greeting_of(with_errors)
         except ProtocolError:
@@ -247,44 +247,44 @@ def session(stack: str) -> list[tuple[str, str, bytes]]:
     return seen
 
 
-def mutate(frame: bytes, dice: Random) -> bytes:
+def mutate(frame: bytes, rng: Random) -> bytes:
     """A frame with one to three faults, mostly behind the header of COM."""
     changed = bytearray(frame)
-    for _ in range(dice.randint(1, 3)):
-        start = dice.choice([0, 8, 16, 16, 16, 20])
-        where = dice.randint(min(start, len(changed)), len(changed))
-        match dice.randrange(5):
+    for _ in range(rng.randint(1, 3)):
+        start = rng.choice([0, 8, 16, 16, 16, 20])
+        where = rng.randint(min(start, len(changed)), len(changed))
+        match rng.randrange(5):
             case 0:
-                changed[where : where + 1] = bytes([dice.randrange(256)])
+                changed[where : where + 1] = bytes([rng.randrange(256)])
             case 1:
                 del changed[where:]
             case 2:
-                del changed[where : where + dice.randint(1, 8)]
+                del changed[where : where + rng.randint(1, 8)]
             case 3:
-                changed[where:where] = dice.randbytes(dice.randint(1, 8))
+                changed[where:where] = rng.randbytes(rng.randint(1, 8))
             case 4:
-                number = dice.choice([0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1])
+                number = rng.choice([0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1])
                 changed[where : where + 8] = number.to_bytes(8, "little")
     return bytes(changed)
 
 
-def attack(stack: str, when: str, frames: list[Any], dice: Random) -> list[object]:
+def attack(stack: str, when: str, frames: list[Any], rng: Random) -> list[object]:
     """One group, and a few frames of the session that arrive once more, changed: what is reported."""
     network = unwatched(stack)
     network.form("a b c")
     if when == "joining":
         network.add("d")
         network.join("d", "b")
-        for _ in range(dice.randrange(12)):
-            one, other = dice.sample("abd", 2)
+        for _ in range(rng.randrange(12)):
+            one, other = rng.sample("abd", 2)
             network.deliver(one, other)
     for _ in range(10):
-        source, target, real = dice.choice(frames)
+        source, target, real = rng.choice(frames)
         if source and network.endpoints[source].links:
             links = network.endpoints[target].links
             ends = [i for i, far in enumerate(links) if far is not None and far[0].name == source]
             if ends:
-                network.inject(target, ends[-1], mutate(real, dice))
+                network.inject(target, ends[-1], mutate(real, rng))
     network.cast("a", b"after")
     network.stabilize()
     for name in "abc":

@@ -36,7 +36,7 @@ class Odd:
 
 @orca.shared
 class Bulk:
-    """It is as large as it is told to be."""
+    """It is as large as it is notified to be."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []

@@ -142,7 +142,7 @@ def test_links_of_the_leader_alone_break(frames: int) -> None:
         assert network[name].history == network["a"].history
 
 
-def test_joiners_are_told_though_the_leader_has_ended() -> None:
+def test_joiners_are_notified_though_the_leader_has_ended() -> None:
     """It leaves with the view that lets d in, and the only word of that to d is lost."""
     network = ManualNetwork()
     network.form("a b c")

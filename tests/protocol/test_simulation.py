@@ -125,9 +125,9 @@ def test_faults_are_drawn_about_the_limits() -> None:
 
 def frame(seed: int) -> Frame:
     """A group of five."""
-    dice = Random(seed)
+    rng = Random(seed)
     joins = dict.fromkeys(range(1, 5), 0)
-    return Frame(dice, 5, 100 * MS, 200 * MS, 3_000 * MS, False, joins, (500 * MS,))
+    return Frame(rng, 5, 100 * MS, 200 * MS, 3_000 * MS, False, joins, (500 * MS,))
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
@@ -209,11 +209,11 @@ def test_a_bug_is_shrunk_to_what_it_needs() -> None:
 def test_shrinking_accepts_no_other_violation() -> None:
     """A candidate that breaks something else is not smaller, it is another bug."""
 
-    def judge(scenario: Scenario) -> Violation | None:
+    def find_violation(scenario: Scenario) -> Violation | None:
         casts = sum(event.do == "cast" for event in scenario.events)
         return Violation("I1", "much") if casts > 20 else Violation("I2", "less")
 
-    smallest = shrink(losing(1), "I1", judge=judge)
+    smallest = shrink(losing(1), "I1", find_violation=find_violation)
     assert [event.do for event in smallest.events] == ["cast"] * 21
 
 

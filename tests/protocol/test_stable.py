@@ -136,40 +136,40 @@ class Run:
     """A group that forms, casts, acks, and loses members, all of it from a seed."""
 
     def __init__(self, seed: int) -> None:
-        self.dice = Random(f"{seed} stability")
-        dice = self.dice
-        delays = Delays(dice.choice([1_000, 50_000]), dice.choice([1_000, 200_000]))
+        self.rng = Random(f"{seed} stability")
+        rng = self.rng
+        delays = Delays(rng.choice([1_000, 50_000]), rng.choice([1_000, 200_000]))
         self.world = World(seed, delays)
         self.truth = Truth()
-        self.span = dice.choice([2, 10, 40]) * MS
+        self.span = rng.choice([2, 10, 40]) * MS
         self.users: list[User] = []
         self.nodes = []
-        pack = dice.choice(["PACK:", "PACK(size=64):", ""])
-        window = dice.choice(["", "", "(window=3)"])
+        pack = rng.choice(["PACK:", "PACK(size=64):", ""])
+        window = rng.choice(["", "", "(window=3)"])
         specs = parse_stack(f"{pack}STABLE{window}:XFER:TOTAL(packets=16):MBRSHIP:COM:sim")
-        self.witness = dice.random() < 0.3
-        for number in range(dice.choice([2, 3, 4, 6])):
-            incarnation = dice.getrandbits(64)
+        self.witness = rng.random() < 0.3
+        for number in range(rng.choice([2, 3, 4, 6])):
+            incarnation = rng.getrandbits(64)
             me = Member(f"sim:{number}", incarnation, witness=self.witness and number == 0)
-            stack = Stack(specs, StackConfig("group"), me, dice.getrandbits(64))
+            stack = Stack(specs, StackConfig("group"), me, rng.getrandbits(64))
             user = User(stack, self.truth, exact=not window)
             stack.above = user
             self.users.append(user)
             self.nodes.append(self.world.add(str(number), stack))
 
     def at_some_time(self, event: Callable[[], None], begin: int, end: int) -> None:
-        self.world.at(self.dice.randint(begin, end), event)
+        self.world.at(self.rng.randint(begin, end), event)
 
     def run(self) -> None:
         first = self.nodes[0]
         first.call(lambda now: first.stack.join("", now))
         for number in range(1, len(self.nodes)):
             self.at_some_time(partial(self.join, number), 1, self.span)
-        for _ in range(self.dice.choice([5, 40, 150])):
-            number = self.dice.randrange(len(self.nodes))
+        for _ in range(self.rng.choice([5, 40, 150])):
+            number = self.rng.randrange(len(self.nodes))
             self.at_some_time(partial(self.cast, number), 0, 3 * self.span)
             self.at_some_time(partial(self.ack, number), 0, 4 * self.span)
-        leavers = [n for n in range(1, len(self.nodes)) if self.dice.random() < 0.3]
+        leavers = [n for n in range(1, len(self.nodes)) if self.rng.random() < 0.3]
         for number in leavers[: len(self.nodes) - 2 - self.witness]:
             self.at_some_time(partial(self.leave, number), self.span, 4 * self.span)
         self.world.run(lambda: self.world.now > MINUTE)
@@ -188,14 +188,14 @@ class Run:
     def cast(self, number: int) -> None:
         node = self.nodes[number]
         if self.inside(number):
-            for _ in range(self.dice.choice([1, 1, 7])):
-                body = self.dice.randbytes(self.dice.choice([0, 5, 40]))
+            for _ in range(self.rng.choice([1, 1, 7])):
+                body = self.rng.randbytes(self.rng.choice([0, 5, 40]))
                 node.call(partial(node.stack.cast, Message(body)))
 
     def ack(self, number: int, *, everything: bool = False) -> None:
         user, node = self.users[number], self.nodes[number]
         if self.inside(number) and user.messages:
-            message = user.messages[-1] if everything else self.dice.choice(user.messages)
+            message = user.messages[-1] if everything else self.rng.choice(user.messages)
             user.see(message.seqno)
             node.call(node.stack.expire)
 
@@ -240,7 +240,7 @@ STACK = "STABLE:XFER:TOTAL:MBRSHIP:COM:sim"
 
 
 class Seer(manual_network.Narrator):
-    """Sees what is delivered when it is told to."""
+    """Sees what is delivered when it is notified to."""
 
     def up_cast(self, message: Message) -> None:
         super().up_cast(message)
@@ -439,9 +439,9 @@ def test_reached() -> None:
 
 
 def test_levels_fall_with_k() -> None:
-    dice = Random(0)
+    rng = Random(0)
     four = tuple(map(member, range(4)))
-    rows = tuple(tuple(dice.randrange(9) for _ in four) for _ in four)
+    rows = tuple(tuple(rng.randrange(9) for _ in four) for _ in four)
     levels = [Stability(four, rows).level(k) for k in range(1, 5)]
     for more, fewer in pairwise(levels):
         assert all(a >= b for a, b in zip(more, fewer, strict=True))

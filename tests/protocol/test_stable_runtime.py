@@ -39,8 +39,8 @@ class StableSimulation(Simulation):
 
     def _schedule(self) -> None:
         super()._schedule()
-        for number in range(self.dice.choice([3, 20])):
-            participant = self.dice.choice(self.participants)
+        for number in range(self.rng.choice([3, 20])):
+            participant = self.rng.choice(self.participants)
             self._at_some_time(partial(self.ask, participant, number), 3 * self.scene.span)
 
     def ask(self, participant: Participant, number: int) -> None:
@@ -48,8 +48,8 @@ class StableSimulation(Simulation):
         if journal is None or not participant.inside or not participant.runtime.sender.may_invoke():
             return
         trace = f"stable {number}"
-        k = self.dice.randint(1, len(self.participants))
-        operation = self.dice.choice([journal.note, journal.note_slowly, journal.put])
+        k = self.rng.randint(1, len(self.participants))
+        operation = self.rng.choice([journal.note, journal.note_slowly, journal.put])
         self.asked.append((trace, k, participant, operation.options(stable=k).nowait(trace)))
 
     def traces(self, participant: Participant) -> set[str]:

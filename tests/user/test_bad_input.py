@@ -47,7 +47,7 @@ def run(cli: Cli, program: str, *options: str) -> subprocess.CompletedProcess[st
 
 
 def check(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
-    """One failure, told once, with these words, and with no line of orcalike's own source."""
+    """One failure, notified once, with these words, and with no line of orcalike's own source."""
     assert result.returncode == code, result.stderr
     assert result.stderr.count("Traceback") <= 1
     assert not re.search(r'File "[^"]*orcalike/(?!examples)', result.stderr), result.stderr
@@ -151,7 +151,7 @@ def test_a_failure_that_is_not_asked_for_is_logged(cli: Cli) -> None:
     )
     result = run(cli, program)
     assert result.returncode == 0
-    assert "add failed, and nobody asked: TypeError" in result.stderr
+    assert "add failed, and its outcome was not asked for: TypeError" in result.stderr
 
 
 # Event loops

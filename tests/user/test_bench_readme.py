@@ -28,7 +28,7 @@ def test_each_phrase_has_its_row() -> None:
     assert PHRASES.keys() <= {row.what for row in rows}
 
 
-def test_the_size_of_three_is_told() -> None:
+def test_the_size_of_three_is_said() -> None:
     rows = [
         compare("write that waits, thread", members, "us", [30.0 + members], "C", [10.0], Bar(9))
         for members in (1, 3, 4)

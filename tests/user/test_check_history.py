@@ -1,4 +1,4 @@
-"""`orcalike check-history`: real members record, and the command judges what they recorded."""
+"""`orcalike check-history`: real members record, and the command checks what they recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_good_run_is_judged_good(folder: Path) -> None:
+def test_a_good_run_is_found_good(folder: Path) -> None:
     ended = check_history(str(folder))
     assert (ended.returncode, ended.stderr) == (0, "")
     counted = re.fullmatch(r"2 members, (\d+) messages, (\d+) acknowledged: ok\n", ended.stdout)

@@ -252,7 +252,7 @@ def test_ctrl_c_ends_a_run_that_would_start_a_rank_again(cli: Cli) -> None:
 
 
 def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
-    """At the same address, and told which groups there are."""
+    """At the same address, and notified which groups there are."""
     go_on = tmp_path / "go on"
     program = cli.write(
         f"""
@@ -289,27 +289,27 @@ def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
         assert process.wait(cli.deadline) == 0
 
 
-# What the others are told
+# What the others are notified
 
 
 TELLING = """
 from orcalike.launch_protocol import control_channel
 import queue
-told = queue.SimpleQueue()
-control_channel.listen(lambda ranks: told.put(("ended", sorted(ranks))))
-control_channel.listen_died(lambda incarnation: told.put(("died", incarnation)))
+notified = queue.SimpleQueue()
+control_channel.listen(lambda ranks: notified.put(("ended", sorted(ranks))))
+control_channel.listen_died(lambda incarnation: notified.put(("died", incarnation)))
 control_channel.report_joining("default", 100 * rank + again)
 """
 
 
-def test_all_are_told_which_members_ended_and_which_died(cli: Cli) -> None:
+def test_all_are_notified_which_members_ended_and_which_died(cli: Cli) -> None:
     program = cli.write(
         AGAIN
         + TELLING
         + """
 if rank == 1 and again == 0: sys.exit(1)
-if rank == 1: print("again", *(told.get() for _ in range(1)))
-if rank in (0, 2): print(*(told.get() for _ in range(3)))
+if rank == 1: print("again", *(notified.get() for _ in range(1)))
+if rank in (0, 2): print(*(notified.get() for _ in range(3)))
 """
     )
     result = cli.run("-n3", "-q", "--restart", "1", program)

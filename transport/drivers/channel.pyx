@@ -233,7 +233,7 @@ cdef class Channel:
         return 0
 
     cdef bint has_link(self) except -1:
-        """Whether the stack was told of it: not while the end that connects waits for a nonce."""
+        """Whether the stack was notified of it: not while the end that connects waits for a nonce."""
         return self.proof is None or not self.proof.connects or self.proof.met
 
     cdef Message next_frame(self):

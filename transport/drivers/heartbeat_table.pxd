@@ -73,7 +73,7 @@ cdef struct Table:
     uint64_t counts[REASONS]
     const bint* busy            # whether packets are being dispatched; NULL: not watched
     const int64_t* began        # since when
-    int64_t told                # the `began` that was told of last
+    int64_t reported               # the `began` that was reported last
     int64_t look_at             # when to look what runs, although no beat is due then; 0: with the beats
     int long_wakeup             # an eventfd that is written to for what runs for long
 

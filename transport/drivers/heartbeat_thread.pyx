@@ -107,9 +107,9 @@ cdef int send_due(Table* table) noexcept nogil:
 cdef int64_t look_what_runs(Table* table, int64_t now) noexcept nogil:
     """Report what has run for `LONG`, once; returns when to look although no beat is due, or -1."""
     cdef uint64_t one = 1
-    cdef bint runs = table.busy is not NULL and table.busy[0] and table.began[0] != table.told
+    cdef bint runs = table.busy is not NULL and table.busy[0] and table.began[0] != table.reported
     if runs and now - table.began[0] >= LONG:
-        table.told = table.began[0]
+        table.reported = table.began[0]
         write(table.long_wakeup, &one, 8)
         runs = False
     if table.look_at and table.look_at <= now:

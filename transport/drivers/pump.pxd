@@ -9,13 +9,13 @@ from orcalike.transport.drivers.links cimport Links
 
 cdef class Pump(Links):
     cdef int outer                  # what the thread of its own waits on; -1 without one
-    cdef int alarm                  # an eventfd that wakes whoever polls
+    cdef int alarm                  # an eventfd that wakes the thread that polls
     cdef PyThread_type_lock lock    # held while something runs in a stack
-    cdef bint polled                # somebody sleeps in, or handles, the epoll set
-    cdef bint asleep                # whoever polls sleeps
+    cdef bint polled                # a thread sleeps in, or handles, the epoll set
+    cdef bint asleep                # that thread sleeps
     cdef bint kicked                # PACK has something to cast
-    cdef int timer                  # a timerfd that wakes whoever polls for a deadline
-    cdef int64_t timer_at           # when; NEVER where it has told
+    cdef int timer                  # a timerfd that wakes the thread that polls for a deadline
+    cdef int64_t timer_at           # when; NEVER if it has expired
     cdef int64_t waits_until        # when the thread that waits in a call gives up; or NEVER
     cdef unsigned long inside       # the thread that has `lock`, where it is held
     cdef unsigned long poller       # the thread that has the role, where `polled` is set

@@ -139,8 +139,8 @@ cdef class Pump(Links):
 
     # One at a time.
 
-    def told_died(self, incarnation):
-        """Somebody who knows says that this member's process has ended (H13): tell every stack.
+    def report_death(self, incarnation):
+        """It is certain that this member's process has ended (H13): notify every stack.
 
         Not to be called by what runs in a stack; `later` is for that.
         """
@@ -225,7 +225,7 @@ cdef class Pump(Links):
         return 0
 
     cdef int kick(self) except -1:
-        """PACK has something to cast: now, or when whoever runs in a stack lets go."""
+        """PACK has something to cast: now, or when the thread that runs in a stack lets go."""
         self.kicked = True
         if PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
             hold()
@@ -249,7 +249,7 @@ cdef class Pump(Links):
         return 0
 
     cdef int wind(self) except -1:
-        """See to it that whoever polls wakes up for the next deadline."""
+        """See to it that the thread that polls wakes up for the next deadline."""
         cdef int64_t deadline = self.next_deadline()
         cdef itimerspec at
         if deadline < self.timer_at:
@@ -269,7 +269,7 @@ cdef class Pump(Links):
         return least
 
     def ring(self):
-        """Wake whoever polls."""
+        """Wake the thread that polls."""
         cdef uint64_t one = 1
         write(self.alarm, &one, 8)
 
@@ -476,7 +476,7 @@ cdef class Pump(Links):
         return 0
 
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
-        """Wait until it is done (True) or the time has come, doing the I/O where nobody does.
+        """Wait until it is done (True) or the time has come, doing the I/O if no other thread does.
 
         Raises what signals' handlers raise.
         """
@@ -491,7 +491,7 @@ cdef class Pump(Links):
             self.poller = PyThread_get_thread_ident()
             self.waits_until = until
             waitable.roused = self
-            # Hidden before anything leaves: an answer that comes at once wakes nobody else.
+            # Hidden before anything leaves: an answer that comes at once wakes no other thread.
             self.show(0, EPOLL_CTL_MOD)
             try:
                 self.kick()
@@ -546,7 +546,7 @@ cdef class Pump(Links):
             drop_later()
 
     def close_all(self):
-        """Close every socket; the stacks are not told."""
+        """Close every socket; the stacks are not notified."""
         self.stopped = True
         self.ring()
         self.close_sockets()

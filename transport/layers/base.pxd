@@ -34,7 +34,7 @@ cdef class Outbox:
 
 
 cdef class Core:
-    """What the layers of one stack share: the time of this input, the outbox, the dice."""
+    """What the layers of one stack share: the time of this input, the outbox, the rng."""
     cdef readonly int64_t now       # ns, monotonic; set at each input
     cdef readonly int64_t wall      # ns since the epoch; set at each input
     cdef readonly Outbox out
@@ -42,7 +42,7 @@ cdef class Core:
     cdef Layer handing              # the layer that has something to hand up before; or None
     cdef uint64_t seed
     cdef readonly object me         # this endpoint, a Member
-    cdef public tuple beats         # the members that this endpoint beats to, and wants to hear
+    cdef public tuple beats         # the members that this endpoint beats to, and watches
     cdef public uint64_t lease      # key of the view in which beats grant leases; 0 for none
     cdef public uint64_t beats_version  # changes when `beats` or `lease` does
     cdef public object on_mark      # called with the name of each failpoint passed, or None

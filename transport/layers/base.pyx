@@ -76,7 +76,7 @@ cdef class Outbox:
 
 
 cdef class Core:
-    """What the layers of one stack share: the time of this input, the outbox, the dice."""
+    """What the layers of one stack share: the time of this input, the outbox, the rng."""
 
     def __cinit__(self, *args, **kwargs):
         self.out = Outbox()

@@ -39,7 +39,7 @@ cdef class Com(Layer):
     cdef dict whys                      # why links of non-members are refused, for the driver
     cdef readonly dict counters         # what was dropped, by reason
     cdef tuple sought                   # members outside of the view that a link is to stand to
-    cdef list overrun                   # peers that more waited for than may; not told yet
+    cdef list overrun                   # peers that more waited for than may; not reported yet
     cdef int64_t pause                  # ns until links that are missing are tried again
     cdef int64_t pause_max              # the longest such pause
     cpdef link_up(self, int link, str address)

@@ -10,7 +10,7 @@ addresses that one is wanted to. What is sent to a peer whose link is not up yet
 within a bound: beyond that it is lost, as if a link had broken. Of two links to one peer, the first that greets carries all that is sent there, and
 is tried when the second greets: the peer may have lost it.
 A link to a member of the view that went down is made again, with growing pauses; what was under
-way on it is lost, and the layers above are told. So is one to an endpoint that MBRSHIP seeks.
+way on it is lost, and the layers above are notified. So is one to an endpoint that MBRSHIP seeks.
 
 A frame is  length of the rest (4) | magic | version | kind | 0 | body.  Nothing of it is believed
 before length, magic, version and kind are checked, and nothing but a greeting from a stranger.

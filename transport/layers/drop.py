@@ -1,7 +1,7 @@
 """DROP: a bad network, anywhere in a stack, for tests.
 
 Promises nothing, needs nothing: of what comes up from below it loses, repeats and delays some, by
-the stack's own dice, so that a seed still is a schedule. Faults are layers: what stands above is
+the stack's own rng, so that a seed still is a schedule. Faults are layers: what stands above is
 tested against them as it is.
 
 - `lose`, `repeat`: so many percent of the messages do not arrive, arrive twice.
@@ -34,7 +34,7 @@ _Held = tuple[int, int, bool, Message]
 
 
 class Drop(Layer):
-    """Loses, repeats, delays and reorders messages, by the stack's own dice."""
+    """Loses, repeats, delays and reorders messages, by the stack's own rng."""
 
     name = "DROP"
 

@@ -16,7 +16,7 @@ cdef class Mbrship(Layer):
     cdef readonly object reachability   # which members are silent, and whose links are down
     cdef readonly object detector   # its failure detector
     cdef object leader              # whether the one that leads hangs
-    cdef object others              # what endpoints of other views are told and asked
+    cdef object others              # what endpoints of other views are notified and asked
     cdef object left_behind         # members that a view went on without, and that are sought
     cdef object early               # data of views that are not installed here yet
     cdef object pending             # a value that was decided, and whose cut is not all here
@@ -36,7 +36,7 @@ cdef class Mbrship(Layer):
     cdef dispatch(self, Message message, object it)
     cdef asked_to_join(self, Message message, object member, object options)
     cdef decided(self, object view, bytes cut)
-    cdef told_expelled(self, Message message, object view)
+    cdef notified_expelled(self, Message message, object view)
     cdef say_newest(self, Message message, object view)
     cdef say_gone(self, Message message)
     cpdef step(self, object event)

@@ -4,13 +4,13 @@
 Promises: members that go from one view to the next delivered the same messages in between
 (virtual synchrony, H03). A message carries the view that it was sent in, and is passed up in
 that view only: one of an older view is dropped (so a member that was expelled and does not know
-it is fenced, I16, and is told), one of a view that is not installed here yet waits for it, and
+it is fenced, I16, and is notified), one of a view that is not installed here yet waits for it, and
 its sender is asked for what is missing here. Joining goes through any member, and is repeated
 until the group has answered.
 
 The modules in `membership/` do the thinking: which members can be reached (`reachability`), whether
 the one that leads hangs (`leader`), what the next view is (`agreement`), and what endpoints of other
-views are told (`other_views`). The layers above know what is held (`holdings`). A view names the one
+views are notified (`other_views`). The layers above know what is held (`holdings`). A view names the one
 that it follows, and is installed after that one alone.
 
 Needs FIFO from below. A link that breaks is a suspicion at once, and leaves a gap that only a new
@@ -72,7 +72,7 @@ cdef class Mbrship(Layer):
         self.early = Early()
         self.request = JoinRequest(self, me, config.options)
         self.others = OtherViews(self, self.agreement, held.missing_before, me.incarnation)
-        self.left_behind = LeftBehind(self, config.detection, self.detector.patience)
+        self.left_behind = LeftBehind(self, config.detection, self.detector.silence_max)
         self.frozen_at = self.lease_at = NEVER
 
     # Downcalls.
@@ -216,7 +216,7 @@ cdef class Mbrship(Layer):
         self.contact_with(address, Behind(self.view.identity, self.above.up_held()))
 
     cpdef plan(self):
-        """The deadline: the detector's, the next question, or the end of patience."""
+        """The deadline: the detector's, the next question, or the end of the change of view that is due."""
         frozen_until = NEVER if self.frozen_at == NEVER else self.frozen_at + self.slow
         times = (self.request.deadline, self.lease_at, frozen_until, self.detector.deadline,
                  self.leader.deadline, self.left_behind.deadline)
@@ -347,7 +347,7 @@ cdef class Mbrship(Layer):
                 self.say_newest(message, it.view)
             case Expelled():
                 if it.incarnation == self.me.incarnation:   # not one that had this address before
-                    self.told_expelled(message, it.view)
+                    self.notified_expelled(message, it.view)
                 self.say_newest(message, it.view)
             case Behind():
                 peer = self.peer_of(message)
@@ -404,7 +404,7 @@ cdef class Mbrship(Layer):
             self.pending = Value(view, cut)     # its sender has more to send, or is asked
             self.others.ask_for_cut(view)
 
-    cdef told_expelled(self, Message message, object view):
+    cdef notified_expelled(self, Message message, object view):
         """The group has gone on without this member: it can never have its old writes accepted."""
         if view.place(self.me.incarnation) >= 0:
             return
@@ -541,7 +541,7 @@ cdef class Mbrship(Layer):
             except ProtocolError as error:      # this one's, and not of the view's sender
                 self.below.focus("COM").refuse_peer(entry.peer, str(error))
         if self.leaves and self.view is not None and self.above.up_may_leave():
-            self.leave()                        # the member that was asked is gone, or did not hear
+            self.leave()                        # the member that was asked is gone, or did not receive that
         self.core.again(self)                   # those that asked meanwhile are served now
 
     def schedule(self):

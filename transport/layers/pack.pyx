@@ -446,7 +446,7 @@ cdef class Pack(Layer):
             stay = {member.incarnation for member in view.members}
             if cut:
                 stay |= {member.incarnation for member in Cut.unpack(cut).senders}
-            self.partial = {who: part for who, part in self.partial.items() if who in stay}
+            self.partial = {sender: part for sender, part in self.partial.items() if sender in stay}
         if self.hands_up:
             self.put_off((self.hand_up_view, view, cut, self.place))
         else:
@@ -457,7 +457,7 @@ cdef class Pack(Layer):
         self.place_above, self.members_above = place, view.members
         self.above.up_view(view, cut)
 
-    # What is told of the group keeps its place among the views, and so behind what is on the agenda.
+    # What is reported of the group keeps its place among the views, and so behind what is on the agenda.
 
     cpdef up_problem(self, object member, str why):
         if self.hands_up:
@@ -486,7 +486,7 @@ cdef class Pack(Layer):
     # State: what has come of large packets.
 
     cpdef object up_give_state(self):
-        parts = [(who, (<Message>part).body[HEADER:]) for who, part in self.partial.items()]
+        parts = [(sender, (<Message>part).body[HEADER:]) for sender, part in self.partial.items()]
         if not self.hands_up:
             return PackPieces(parts, self.above.up_give_state())
         others = PiecesToCome()
@@ -512,10 +512,10 @@ cdef class Pack(Layer):
         if not self.coming:
             self.above.up_take_state(piece)
             return
-        who, size = self.coming[0]
-        part = self.partial.get(who)
+        sender, size = self.coming[0]
+        part = self.partial.get(sender)
         if part is None:
-            part = self.partial[who] = Message.new(HEADER + len(piece))
+            part = self.partial[sender] = Message.new(HEADER + len(piece))
             memset(part.room(HEADER), 0, HEADER)
             part.stop += HEADER
         memcpy(part.room(len(piece)), <const unsigned char*>piece, len(piece))

@@ -31,8 +31,8 @@ cdef class Stable(Layer):
     cdef list senders               # incarnations by place
     cdef tuple others               # places of the others with replicas
     cdef uint64_t own               # this member has seen all up to here
-    cdef uint64_t told              # and has told the others so, in this view
-    cdef bint asks                  # it has just come, and wants to hear the others' reports
+    cdef uint64_t reported              # and has notified the others, in this view
+    cdef bint asks                  # it has just come, and needs the others' reports
     cdef bint changed               # the matrix has, since it was last handed up
     cdef bint yields                # the other layers go on first: one of them may cast
     cdef bint restored              # this layer's piece of the state was taken

@@ -7,7 +7,7 @@ business (H66): it says so with the downcall `ack`, of a message that it has see
 it in the order. In a packet the last message counts.
 
 A report is one seqno, up to which a member has seen everything: the order is the same at all, so
-who sent how much of that each member knows by itself. It rides on the member's next cast; where
+how much of that each member sent, each knows by itself. It rides on the member's next cast; where
 there is none in the same input it goes by itself (H69). A change of view may lose reports, so each
 member repeats its own then. The matrix is handed up by `up_stable` when it has changed.
 
@@ -163,7 +163,7 @@ cdef class Stable(Layer):
         cdef unsigned char* header = message.push(HEADER)
         store64(header, self.own)
         store32(header + 8, 0 if message.count == NO_MESSAGES else message.count or 1)
-        self.told = self.own
+        self.reported = self.own
         self.below.cast(message)
 
     cpdef list unsent(self):
@@ -189,7 +189,7 @@ cdef class Stable(Layer):
         return 0
 
     cpdef proceed(self):
-        """Hand the matrix up, and tell the others, where no cast of this input has told them."""
+        """Hand the matrix up, and tell the others, where no cast of this input has said it."""
         if self.core.todo is not None and not self.yields:
             self.yields = True
             self.core.again_last(self)
@@ -198,9 +198,9 @@ cdef class Stable(Layer):
         if self.changed:
             self.changed = False
             self.above.up_stable(self.matrix)
-        if self.asks or self.own > self.told:
+        if self.asks or self.own > self.reported:
             self.report(ASK if self.asks else REPORT, self.others)
-            self.told = self.own
+            self.reported = self.own
             self.asks = False
 
     cdef int report(self, int kind, tuple places) except -1:
@@ -252,7 +252,7 @@ cdef class Stable(Layer):
                 if not member.witness and member.incarnation != me.incarnation])
             self.matrix.install(view)
             self.matrix.note(me.incarnation, self.own)
-            self.told = 0
+            self.reported = 0
             self.changed = True
             self.core.again(self)
         self.above.up_view(view, cut)
@@ -276,7 +276,7 @@ cdef class Stable(Layer):
         self.own = delivered
 
     cpdef dict dump(self):
-        return {"matrix": self.matrix.stability().matrix, "seen": self.own, "told": self.told,
+        return {"matrix": self.matrix.stability().matrix, "seen": self.own, "reported": self.reported,
                 "delivered": self.matrix.delivered, "remembered": len(self.matrix.order)}
 
 

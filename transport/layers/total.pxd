@@ -24,10 +24,10 @@ cdef class Total(Order):
     cdef readonly uint64_t counter  # of this member's latest packet
     cdef uint64_t submitted         # the counter of the last one that was sent in this view
     cdef uint64_t overdue           # the first unordered one, when it was looked for last
-    cdef bint owes                  # the sequencer waits for word of what is held here
+    cdef bint ack_due                  # the sequencer waits for word of what is held here
     cdef dict counters              # incarnation -> counter of its last packet in the order
     cdef int mode                   # AVAILABLE where the group asks for that, else 0
-    cdef int least                  # R as the layers above have told it
+    cdef int least                  # R as the layers above have set it
     cdef int64_t slow
 
     cdef int submit(self, Sent sent, Message message) except -1

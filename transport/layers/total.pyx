@@ -16,15 +16,15 @@ sequencer. Nothing tentative is delivered anywhere, and what comes behind it wai
 degree the view has too few members for stays with its sender; where the sender's group says
 "available", or was reset, it goes, and MIN(r, members - 1) is its degree (Amoeba 3.1).
 
-*History* (A30, H63): everybody keeps what it holds until all members hold it; the mark of that rides
+*History* (A30, H63): every member keeps what it holds until all members hold it; the mark of that rides
 on ORDERED. When the view changes, a sender sends again, in order, what it has not seen ordered.
 
 *Credit*: `expect`, the seqno that a member wants next, rides on its requests, and goes by itself
 after a quarter of the window (A22). The sequencer gives no more numbers than a window ahead of the
-slowest member; who stays behind for `slow_timeout` is expelled (F17).
+slowest member; one that stays behind for `slow_timeout` is expelled (F17).
 
 *Flush* (H62): from FLUSH to VIEW nothing is numbered, acknowledged or delivered. A report says what is
-held and what is known to be accepted; the cut is the longest run that anybody reports. What of it is
+held and what is known to be accepted; the cut is the longest run that any member reports. What of it is
 accepted is delivered before the view; the rest keeps its places, and is tentative until r + 1
 members of the new view hold it (H12).
 """
@@ -103,7 +103,7 @@ cdef class Total(Order):
             store_header(message, REQUEST, degree, self.place, sent.counter, self.expected())
             store32(message.data() + WHOLE_AT, self.is_whole())
             store64(message.data() + HOLDS_AT, self.held)
-            self.owes = False
+            self.ack_due = False
             if self.deadline == NEVER:
                 self.deadline = self.core.now + self.slow // 2
             self.core.mark("W1")
@@ -166,7 +166,7 @@ cdef class Total(Order):
             if self.place == 0:
                 self.sequencer.accept_more()
             else:
-                self.owes = True            # whether this member is one of them
+                self.ack_due = True            # whether this member is one of them
                 self.core.again(self)
 
     cdef int count_whole(self) except -1:
@@ -192,7 +192,7 @@ cdef class Total(Order):
         self.has_credit = given
 
     cpdef proceed(self):
-        """Tell the sequencer what is held and applied here, where nothing else has told it."""
+        """Tell the sequencer what is held and applied here, if nothing else has."""
         if self.place < 0 or self.frozen:
             return
         if self.place == 0:
@@ -200,14 +200,14 @@ cdef class Total(Order):
                 self.acks.by_place[0].expects = self.next
                 self.sequencer.give_numbers()
             self.sequencer.announce()
-        elif self.owes or self.has_credit and self.next != self.acked:
+        elif self.ack_due or self.has_credit and self.next != self.acked:
             self.report()
         if CHECKED:
             self.check_positions()
 
     cdef int report(self) except -1:
         cdef Message message = Message.new(0)
-        self.owes = False
+        self.ack_due = False
         store_header(message, EXPECT, 0, self.place, 0, self.expected())
         store32(message.data() + WHOLE_AT, self.is_whole())
         store64(message.data() + HOLDS_AT, self.held)
@@ -306,7 +306,7 @@ cdef class Total(Order):
         if self.accepted == seqno and self.needed(degree) <= <int>self.is_whole():
             self.accepted = seqno + 1   # the sequencer holds it, and this member does
         if degree or known <= seqno:
-            self.owes = True
+            self.ack_due = True
             self.core.again(self)
         if direct and self.accepted > seqno:
             self.deliver(message, place, seqno, stamp)
@@ -319,7 +319,7 @@ cdef class Total(Order):
         """What cannot be right about a packet with its number; None where nothing is."""
         cdef uint64_t last
         if place >= self.acks.count:
-            return f"a packet of member {place}, who is not in the view"
+            return f"a packet of member {place}, which is not in the view"
         if self.held < self.begun:
             return None                 # from before the view, and so counted already
         last = self.acks.by_place[place].last
@@ -505,7 +505,7 @@ cdef class Total(Order):
         return 0
 
     cdef int settle_in(self, object before, object view) except -1:
-        """Begin a view: nobody has said anything in it yet."""
+        """Begin a view: no member has said anything in it yet."""
         if before is not None:
             self.core.departed = self.buffer.move(before, view, self.core.departed)
         self.counters = {member.incarnation: self.counters.get(member.incarnation, 0)
@@ -531,7 +531,7 @@ cdef class Total(Order):
         cdef Held held
         cdef Message message
         self.frozen = False
-        self.owes = self.place > 0
+        self.ack_due = self.place > 0
         self.core.again(self)
         if self.place == 0:
             new = tuple([place for place, member in enumerate(self.view.members)
@@ -543,7 +543,7 @@ cdef class Total(Order):
                     self.below.send(message, new)
             if self.acks.count == 1:
                 self.sequencer.accept_more()
-                self.trim(self.next)    # nobody else will say that it holds that
+                self.trim(self.next)    # no other will say that it holds that
         self.submit_more()
         return 0
 

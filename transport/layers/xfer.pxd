@@ -6,7 +6,7 @@ from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
 
 
-cdef class Gift:
+cdef class Transfer:
     """State on its way to one joiner."""
     cdef object joiner              # its incarnation
     cdef uint32_t epoch             # the number of the view as of which the state is
@@ -23,11 +23,11 @@ cdef class Xfer(Layer):
     cdef readonly bint complete     # this member's state is
     cdef public bint silent         # no layer above applies casts: they are not handed up
     cdef dict donors                # incarnation that waits for state -> its donor's incarnation
-    cdef dict gifts                 # incarnation -> Gift, where this member is the donor
+    cdef dict transfers                 # incarnation -> Transfer, where this member is the donor
     cdef bint replays               # what was buffered is on its way up
     cdef object blocked             # the members that the view waits for, and why; None while it may go on
     cdef list kept                  # casts that wait until the state is complete
-    cdef bint leaves                # the application left while gifts are under way
+    cdef bint leaves                # the application left while transfers are under way
     # Joining.
     cdef uint32_t epoch             # number of the view whose state is awaited, or ...
     cdef uint32_t start             # ... the end of the seqno of this member's AGAIN
@@ -35,7 +35,7 @@ cdef class Xfer(Layer):
     cdef object giver               # the incarnation that they come from; None as long as none came
     cdef bint begun                 # a piece of it came
     cdef bint deaf                  # that donor failed; its pieces are not taken
-    cdef int64_t patience           # ns without a piece until another donor is asked
+    cdef int64_t piece_timeout           # ns without a piece until another donor is asked
     cdef list tried                 # the donors that failed
     cdef str reason                 # why the first did
     cdef bint gives_up              # this member leaves, since the state does not come
@@ -50,10 +50,10 @@ cdef class Xfer(Layer):
     cdef cast_kept(self)
     cdef hand_out(self)
     cdef begin(self, object joiner, uint32_t start, bint refused)
-    cdef give(self, Gift gift)
-    cdef end_gift(self, Gift gift, int kind, bytes body)
-    cdef put(self, Gift gift, int kind, bytes body)
-    cdef tell(self, Gift gift, uint32_t number, int kind, bytes body)
+    cdef give(self, Transfer transfer)
+    cdef end_transfer(self, Transfer transfer, int kind, bytes body)
+    cdef put(self, Transfer transfer, int kind, bytes body)
+    cdef tell(self, Transfer transfer, uint32_t number, int kind, bytes body)
     cdef acknowledged(self, int source, Message message)
     cdef buffer(self, Message message)
     cdef take(self, int source, Message message)

@@ -3,7 +3,7 @@
 
 Promises: a joiner's application sees the state at that view, then every cast since, nothing
 missed and nothing twice; the others go on meanwhile. What a piece of state holds is the business
-of the application, which is asked with `up_give_state` and told with `up_take_state`.
+of the application, which is asked with `up_give_state` and given it with `up_take_state`.
 
 The donor is the oldest member whose state is complete for all to see; if there is none, all that
 are complete give, and the joiner takes from the first of them. A donor gives a few pieces, and one
@@ -17,7 +17,7 @@ gone, another starts again as of that view (F21). A donor that leaves finishes w
 A donor that cannot give says why (FAILED), and goes on with all else. A joiner that did not get all,
 or cannot take it, is no holder: it casts AGAIN, and at that place in the order another member begins
 to give, the state as of there. If that fails too, or there is no other (REFUSED), it leaves, and its
-application hears why it could not join. If no piece comes for `slow_timeout`, and twice as long each
+application learns why it could not join. If no piece comes for `slow_timeout`, and twice as long each
 time, it casts AGAIN too: then another member gives if there is one, else the same one from the start.
 
 Needs total order. If no member has state (only witnesses were there) a joiner begins empty.
@@ -51,14 +51,14 @@ cdef enum:
     REFUSED = 8                     # likewise, and no other member can
     HEADER = 13
     AHEAD = 8                       # pieces that are given before one is acknowledged
-    ANYBODY = 0                     # as a donor: all that are complete, whether it is known or not
+    ANY_DONOR = 0                     # as a donor: all that are complete, whether it is known or not
     TRIES = 2                       # donors that a joiner tries
     REASON_MAX = 2000               # bytes of a reason
     BUFFERED_MAX = 67108864         # bytes of casts that a joiner keeps before senders must wait
     CAST_COST = 256                 # bytes that one takes beside its own
 
 
-cdef class Gift:
+cdef class Transfer:
     """State on its way to one joiner."""
 
 
@@ -72,11 +72,11 @@ cdef class Xfer(Layer):
     def __init__(self, Core core, config, me):
         super().__init__(core)
         self.donors = {}
-        self.gifts = {}
+        self.transfers = {}
         self.buffered = []
         self.tried = []
         self.kept = []
-        self.patience = config.slow
+        self.piece_timeout = config.slow
 
     cpdef cast(self, Message message):
         message.push(1)[0] = DATA
@@ -106,20 +106,20 @@ cdef class Xfer(Layer):
         self.below.send(message, members)
 
     cpdef leave(self):
-        if self.gifts:
+        if self.transfers:
             self.leaves = True
         else:
             self.below.leave()
 
     cpdef proceed(self):
-        for gift in list(self.gifts.values()):
-            self.give(gift)
-        if self.leaves and not self.gifts:
+        for transfer in list(self.transfers.values()):
+            self.give(transfer)
+        if self.leaves and not self.transfers:
             self.leaves = False
             self.below.leave()
 
     cpdef bint up_may_leave(self):
-        if not self.gifts:
+        if not self.transfers:
             return True
         self.leaves = True              # it became a donor after it had asked to leave
         return False
@@ -209,7 +209,7 @@ cdef class Xfer(Layer):
         """Which members wait for state in `view`, and from which donors; all whose state is complete agree."""
         for member in view.members:
             if self.view.place(member.incarnation) < 0 and not member.witness:
-                self.donors[member.incarnation] = ANYBODY
+                self.donors[member.incarnation] = ANY_DONOR
         oldest = view.members[0].incarnation
         present = {member.incarnation for member in view.members}
         able = [member.incarnation for member in view.members
@@ -219,11 +219,11 @@ cdef class Xfer(Layer):
         unsure = [member.incarnation for member in view.members
                   if not member.witness and self.view.place(member.incarnation) >= 0]
         alone = unsure[0] if not able and len(unsure) == 1 else None
-        giver = able[0] if able else ANYBODY if unsure else oldest
+        giver = able[0] if able else ANY_DONOR if unsure else oldest
         self.view = view
         self.donors = {joiner: donor if donor in present else oldest if joiner == alone else giver
                        for joiner, donor in self.donors.items() if joiner in present}
-        for joiner in [joiner for joiner in self.gifts if joiner not in present]:
+        for joiner in [joiner for joiner in self.transfers if joiner not in present]:
             self.take_back(joiner)
 
     cdef change_donor(self, object joiner, Message message):
@@ -239,10 +239,10 @@ cdef class Xfer(Layer):
         untried = [member for member in able if member not in tried]
         others = [member for member in untried if member != self.donors[joiner]]
         # Where none is complete for all to see, each that is knows only of itself.
-        giver = (others or untried or able or [ANYBODY])[0]
+        giver = (others or untried or able or [ANY_DONOR])[0]
         self.donors[joiner] = giver
         self.take_back(joiner)
-        if giver == me or giver == ANYBODY and not self.core.me.witness and joiner != me:
+        if giver == me or giver == ANY_DONOR and not self.core.me.witness and joiner != me:
             self.begin(joiner, <uint32_t>message.seqno, me in tried)
         if self.leaves:
             self.core.again(self)
@@ -250,106 +250,106 @@ cdef class Xfer(Layer):
     # The donor.
 
     cdef take_back(self, object joiner):
-        """A gift is over: nothing waits for it any more."""
-        cdef Gift gift = self.gifts.pop(joiner, None)
-        if gift is not None:
-            close = getattr(gift.pieces, "close", None)
-            gift.over = True
-            gift.pieces = iter(())
+        """A transfer is over: nothing waits for it any more."""
+        cdef Transfer transfer = self.transfers.pop(joiner, None)
+        if transfer is not None:
+            close = getattr(transfer.pieces, "close", None)
+            transfer.over = True
+            transfer.pieces = iter(())
             if close is not None:
                 close()
 
     cdef hand_out(self):
         """Begin to give to those that wait for this member; repeat what may have been dropped."""
-        cdef Gift gift
-        for gift in self.gifts.values():
-            for number, kind, body in gift.sent:
-                self.tell(gift, number, kind, body)
+        cdef Transfer transfer
+        for transfer in self.transfers.values():
+            for number, kind, body in transfer.sent:
+                self.tell(transfer, number, kind, body)
         me = self.core.me.incarnation
         for joiner, donor in list(self.donors.items()):
             # This member may stand here itself, until its COMPLETE has its place in the order.
-            mine = donor == me or donor == ANYBODY and not self.core.me.witness
-            if mine and joiner != me and joiner not in self.gifts:
+            mine = donor == me or donor == ANY_DONOR and not self.core.me.witness
+            if mine and joiner != me and joiner not in self.transfers:
                 self.begin(joiner, 0, False)
 
     cdef begin(self, object joiner, uint32_t start, bint refused):
         """Begin to give the state as it is now; `refused`: say only that there is no other donor."""
-        cdef Gift gift = Gift.__new__(Gift)
-        self.gifts[joiner] = gift
-        gift.joiner = joiner
-        gift.epoch = self.view.number
-        gift.start = start
-        gift.waiting = msgpack.packb(list(self.donors.items()))
-        gift.sent = deque()
-        gift.pieces = iter(())
+        cdef Transfer transfer = Transfer.__new__(Transfer)
+        self.transfers[joiner] = transfer
+        transfer.joiner = joiner
+        transfer.epoch = self.view.number
+        transfer.start = start
+        transfer.waiting = msgpack.packb(list(self.donors.items()))
+        transfer.sent = deque()
+        transfer.pieces = iter(())
         if refused:
-            self.end_gift(gift, REFUSED, b"no other member has the state")
+            self.end_transfer(transfer, REFUSED, b"no other member has the state")
             return
         if not self.core.me.witness:
             try:
-                gift.pieces = self.above.up_give_state()
+                transfer.pieces = self.above.up_give_state()
             except Exception as error:  # whatever it is, the giver goes on
-                self.end_gift(gift, FAILED, reason_of(error))
+                self.end_transfer(transfer, FAILED, reason_of(error))
                 return
-        self.give(gift)
+        self.give(transfer)
 
-    cdef give(self, Gift gift):
+    cdef give(self, Transfer transfer):
         """The next pieces, as far ahead as may be."""
-        while not self.replays and not gift.over and len(gift.sent) < AHEAD:
+        while not self.replays and not transfer.over and len(transfer.sent) < AHEAD:
             try:
-                piece = next(gift.pieces, None)
+                piece = next(transfer.pieces, None)
             except Exception as error:
-                self.end_gift(gift, FAILED, reason_of(error))
+                self.end_transfer(transfer, FAILED, reason_of(error))
                 return
             if piece == b"":
                 return                  # nothing now: `again` has this layer go on
             if piece is None:
-                self.end_gift(gift, LAST, gift.waiting)
+                self.end_transfer(transfer, LAST, transfer.waiting)
             else:
-                self.put(gift, PIECE, piece)
+                self.put(transfer, PIECE, piece)
 
-    cdef end_gift(self, Gift gift, int kind, bytes body):
-        gift.over = True
-        self.put(gift, kind, body)
+    cdef end_transfer(self, Transfer transfer, int kind, bytes body):
+        transfer.over = True
+        self.put(transfer, kind, body)
 
-    cdef put(self, Gift gift, int kind, bytes body):
+    cdef put(self, Transfer transfer, int kind, bytes body):
         """Send the next piece, and keep it until it is acknowledged."""
-        gift.sent.append((gift.next, kind, body))
-        self.tell(gift, gift.next, kind, body)
-        gift.next += 1
+        transfer.sent.append((transfer.next, kind, body))
+        self.tell(transfer, transfer.next, kind, body)
+        transfer.next += 1
 
-    cdef tell(self, Gift gift, uint32_t number, int kind, bytes body):
+    cdef tell(self, Transfer transfer, uint32_t number, int kind, bytes body):
         cdef Message message
         if self.replays:
             return                      # in no view yet: `finish` repeats it
         message = Message(body)
-        store_header(message, kind, gift.epoch, gift.start, number)
-        self.below.send(message, (self.view.place(gift.joiner),))
+        store_header(message, kind, transfer.epoch, transfer.start, number)
+        self.below.send(message, (self.view.place(transfer.joiner),))
 
     cdef acknowledged(self, int source, Message message):
-        cdef Gift gift
+        cdef Transfer transfer
         if not self.complete:
             return
-        gift = self.gifts.get(self.view.members[source].incarnation)
-        if (gift is None or load32(message.data() + 1) != gift.epoch
-                or load32(message.data() + 5) != gift.start):
+        transfer = self.transfers.get(self.view.members[source].incarnation)
+        if (transfer is None or load32(message.data() + 1) != transfer.epoch
+                or load32(message.data() + 5) != transfer.start):
             return
         wanted = load32(message.data() + 9)
-        while gift.sent and gift.sent[0][0] < wanted:
-            gift.sent.popleft()
-        self.give(gift)
+        while transfer.sent and transfer.sent[0][0] < wanted:
+            transfer.sent.popleft()
+        self.give(transfer)
 
     # The joiner.
 
     cdef expect(self):
-        """The next piece is to come while its donor's patience lasts."""
-        self.deadline = self.core.now + self.patience
+        """The next piece is to come within the time limit of its donor."""
+        self.deadline = self.core.now + self.piece_timeout
 
     cpdef expire(self):
         """Nothing has come for too long: perhaps the donor hangs, or its program does."""
         self.deadline = NEVER
         if not self.complete and not self.deaf:
-            self.patience *= 2
+            self.piece_timeout *= 2
             self.ask_again()
 
     cdef buffer(self, Message message):
@@ -470,7 +470,7 @@ cdef class Xfer(Layer):
     cdef finish(self, dict donors):
         """The state is whole: hand up what was buffered on top of it."""
         cdef Message done = Message.new(0)
-        cdef Gift gift
+        cdef Transfer transfer
         cdef tuple departed = self.core.departed
         buffered, self.buffered, self.buffered_bytes = self.buffered, [], 0
         self.complete = self.replays = True
@@ -487,10 +487,10 @@ cdef class Xfer(Layer):
                 self.up_cast(event[0])
         self.core.departed = departed
         self.replays = False            # now the view is the one that messages are sent in
-        for gift in self.gifts.values():
-            for number, kind, body in gift.sent:
-                self.tell(gift, number, kind, body)
-            self.give(gift)
+        for transfer in self.transfers.values():
+            for number, kind, body in transfer.sent:
+                self.tell(transfer, number, kind, body)
+            self.give(transfer)
         self.below.credit(True)
         self.tell_incomplete()
         done.push(1)[0] = COMPLETE
@@ -507,7 +507,7 @@ cdef class Xfer(Layer):
 
     cpdef dict dump(self):
         return {"complete": self.complete, "waiting": len(self.donors),
-                "giving": len(self.gifts), "buffered": len(self.buffered),
+                "giving": len(self.transfers), "buffered": len(self.buffered),
                 "tried": len(self.tried), "reason": self.reason,
                 "epoch": self.epoch, "start": self.start}
 

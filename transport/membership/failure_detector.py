@@ -5,7 +5,7 @@ nothing. Beats say that a process runs and that the way to it and back is open. 
 not heard for the detection time D is suspected, until it is heard again.
 
 On a busy machine silence says little: a process that gets no processor cannot beat. If the kernel
-says that the process lives and is not stopped (`lives`), it is suspected only after `patience`. And
+says that the process lives and is not stopped (`lives`), it is suspected only after `silence_max`. And
 silence while this process could not have heard anything does not count (`excuse`).
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-PATIENCE, PATIENCE_MIN_NS = 10, 5_000_000_000
+SILENCE_TIMES, SILENCE_MIN_NS = 10, 5_000_000_000
 """How long a process that lives may be silent: so many times D, and so long at the least."""
 
 
@@ -24,7 +24,7 @@ class FailureDetector:
     def __init__(self, detection: int) -> None:
         """`detection` is D, in nanoseconds."""
         self.detection = detection
-        self.patience = max(PATIENCE * detection, PATIENCE_MIN_NS)
+        self.silence_max = max(SILENCE_TIMES * detection, SILENCE_MIN_NS)
         """The same for a member whose process lives, by the kernel's word."""
         self.silent: set[int] = set()
         """Those watched that have not been heard for D."""
@@ -80,7 +80,7 @@ class FailureDetector:
                     self._heard[each] = max(last, now)
         quiet = {each for each in self._heard if now - self._since(each) >= self.detection}
         patient = {
-            each for each in self._living - before if now - self._since(each) < self.patience
+            each for each in self._living - before if now - self._since(each) < self.silence_max
         }
         self.silent = quiet - patient
         self._living = set()

@@ -41,7 +41,7 @@ class LeaderWatch:
         """`slow` is `slow_timeout`, in nanoseconds."""
         self.port = port
         self.agreement = agreement
-        self.patience = slow // 2
+        self.timeout = slow // 2
         self.deadline: int | None = None
         """When to `expire`, in ns; None while nothing is waited for."""
         self.asked: int | None = None
@@ -61,7 +61,7 @@ class LeaderWatch:
     def wait(self, now: int) -> None:
         """If a change of view is due that another member leads, ask that one after a while."""
         if self.deadline is None and self.agreement.waits:
-            self.deadline = now + self.patience
+            self.deadline = now + self.timeout
 
     def ask(self, now: int) -> None:
         """Ask the member that leads now; once, until it answers."""
@@ -71,14 +71,14 @@ class LeaderWatch:
         leader = view.members[self.agreement.leader].incarnation
         if leader != self.asked:
             self.asked = leader
-            self.deadline = now + self.patience
+            self.deadline = now + self.timeout
             self.port.tell(self.agreement.leader, Waits())
 
     def say_here(self, *, again: bool = False) -> None:
         """If this member waits for another leader than before, say so to that one.
 
         All that knew that it has gone on may be out themselves, and nothing follows from its silence.
-        `again`: it may have gone on since it was told.
+        `again`: it may have gone on since it was notified.
         """
         view = self.agreement.view
         if view is None or self.agreement.leader == self.agreement.place:
@@ -106,7 +106,7 @@ class LeaderWatch:
         """Ask, if it is time to; a leader that was asked in time, and has not answered, is out."""
         if self.deadline is None or now < self.deadline:
             return
-        late = now - self.deadline > self.patience // 2
+        late = now - self.deadline > self.timeout // 2
         asked = self.asked
         self.clear()
         view, agreement = self.agreement.view, self.agreement

@@ -1,7 +1,7 @@
 """Members that a view went on without, and that may live: they are sought, and notified.
 
 In one lineage only one side goes on. A member that is left out and lives suspects the others when it
-does not hear them for the detection time D, or for as long as the detector is patient with processes
+does not receive from them for the detection time D, or for as long as the detector is patient with processes
 that live, and asks them then; until then it may notice nothing. So the member that leads seeks it
 for longer than that.
 
@@ -20,7 +20,7 @@ from orcalike.transport.membership.messages import ControlMessage, Expelled, Gon
 from orcalike.transport.view import Member, View
 
 SOUGHT = 4
-"""Times D for which a member that was left out is sought, beyond the detector's patience."""
+"""Times D for which a member that was left out is sought, beyond the longest silence that the detector excuses."""
 
 
 class Port(Protocol):
@@ -39,10 +39,10 @@ class Port(Protocol):
 class LeftBehind:
     """The members of earlier views that this member seeks."""
 
-    def __init__(self, port: Port, detection: int, patience: int) -> None:
-        """`detection` is D, `patience` the longest silence that the detector excuses; in ns."""
+    def __init__(self, port: Port, detection: int, silence_max: int) -> None:
+        """`detection` is D, `silence_max` the longest silence that the detector excuses; in ns."""
         self._port = port
-        self._sought_for = patience + SOUGHT * detection
+        self._sought_for = silence_max + SOUGHT * detection
         self._members: dict[int, tuple[Member, int | None]] = {}
         """By incarnation; with the time until which it is sought, in ns, or None after a reset."""
 

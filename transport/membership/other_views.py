@@ -1,6 +1,6 @@
 """Endpoints of other views: what this one tells them, and what it asks of them (I16, I28).
 
-One that is in an older view is told the present one, or that the group went on without it. One that
+One that is in an older view is notified the present one, or that the group went on without it. One that
 may know more is asked: this member says which view it is in, and what it holds (BEHIND). Neither is
 done for each message that comes: an answer is repeated after a while.
 
@@ -29,7 +29,7 @@ from orcalike.transport.membership.messages import (
 from orcalike.transport.view import Member, View
 
 ANSWER_AGAIN = 10_000_000
-"""After so many ns an endpoint of another view is told again."""
+"""After so many ns an endpoint of another view is notified again."""
 
 NOTED_MAX = 4096
 """Endpoints outside of the view that are remembered."""
@@ -122,7 +122,7 @@ class OtherViews:
     def is_known(self, incarnation: int) -> bool:
         """Whether an endpoint is in the view, or in the next one as far as that is known here.
 
-        One that is still to join knows no member, and must hear all.
+        One that is still to join knows no member, and must receive all.
         """
         view = self._agreement.view
         if view is None or view.place(incarnation) >= 0:
@@ -130,10 +130,10 @@ class OtherViews:
         proposed = self._agreement.proposed()
         return proposed is not None and proposed.place(incarnation) >= 0
 
-    # What they are told.
+    # What they are notified.
 
     def may_answer(self, incarnation: int, now: int) -> bool:
-        """Whether one that speaks of another view is told about this one now: not each time."""
+        """Whether one that speaks of another view is notified of this one now: not each time."""
         last = self._answered.get(incarnation)
         if last is not None and now - last < ANSWER_AGAIN:
             return False
@@ -188,7 +188,7 @@ class OtherViews:
     def link_broke(self, peer: Endpoint, *, stands: bool) -> None:
         """A link to an endpoint outside of the view broke; `stands`: there is another one.
 
-        What it was told of this view may be lost with the link: it is told again by each other one
+        What it was notified of this view may be lost with the link: it is notified again by each other one
         that stands, of which all but one may be dead, and once by a new one.
         """
         if peer.incarnation in self._answered:

@@ -68,7 +68,7 @@ class Reachability:
         self.unlinked = {each: why for each, why in self.unlinked.items() if each in present}
 
     def watch(self, now: int, *, is_all: bool = False) -> None:
-        """Beat to the oldest, or to all if this is one of them, and hear them.
+        """Beat to the oldest, or to all if this is one of them, and watch them.
 
         `is_all`: none of the oldest is there, as seen here, so the leader is watched like them.
         """

@@ -39,17 +39,17 @@ def try_one(tree: Tree, mutant: Mutant, tests: Sequence[str]) -> Verdict:
         with tree.planted(asked):
             return tree.fails(asked.tests, stop=not asked.violates)
 
-    return _judged(asked, run)
+    return _checked(asked, run)
 
 
 def try_in_place(mutant: Mutant) -> Verdict:
     """Run the tests of a mutant of a Python module here; only their own process has it."""
     # Else pytest reads the modules of its plugins, and so of orcalike, itself.
     program = ("tests.campaign.mutants.planted", mutant.name, "pytest", "--assert=plain")
-    return _judged(mutant, lambda: fails(ROOT, *program, tests=mutant.tests, stop=False))
+    return _checked(mutant, lambda: fails(ROOT, *program, tests=mutant.tests, stop=False))
 
 
-def _judged(mutant: Mutant, run: Callable[[], str]) -> Verdict:
+def _checked(mutant: Mutant, run: Callable[[], str]) -> Verdict:
     """What came of a mutant, if `run` says what failed."""
     start = time.monotonic()
     try:

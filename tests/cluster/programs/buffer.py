@@ -37,4 +37,4 @@ with orca.join() as group:
         wakes=buffer.fingerprint(),
         fullest=buffer.fullest(),
     )
-    meet("told", group.size)
+    meet("notified", group.size)

@@ -62,4 +62,4 @@ with joining as group:
             writers={writer: len(log.numbers(writer)) for writer in log.writers()},
             disorder=log.disorder(),
         )
-        meet("told", remaining)
+        meet("notified", remaining)

@@ -63,4 +63,4 @@ with joining as group:
         "all know that all have",
     )
     tell(rows=group.stability().matrix)
-    meet("told", 3)
+    meet("notified", 3)

@@ -33,11 +33,11 @@ SIGNALS = (signal.SIGINT, signal.SIGUSR2, signal.SIGTERM)
 
 def send(pid: int, seed: int, mean: float) -> None:
     """Send signals to a process, while it is this one's parent."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     while os.getppid() == pid:
-        time.sleep(dice.expovariate(1 / mean))
+        time.sleep(rng.expovariate(1 / mean))
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, dice.choice(SIGNALS))
+            os.kill(pid, rng.choice(SIGNALS))
 
 
 if __name__ == "__main__" and sys.argv[1] == "send":
@@ -85,7 +85,7 @@ class Storm:
     """The signals of this member, and what it does when one comes."""
 
     def __init__(self, seed: int, mean: float) -> None:
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.shots = 0
         """How many more handlers raise: none between two rounds."""
         self.instead: Callable[[], object] | None = None
@@ -137,9 +137,9 @@ class Storm:
         return self.instead is None
 
     def _interrupt(self, seed: int, mean: float) -> None:
-        dice = random.Random(seed)
+        rng = random.Random(seed)
         while self.on:
-            time.sleep(dice.expovariate(1 / mean))
+            time.sleep(rng.expovariate(1 / mean))
             if self.sender is not None:
                 interrupt_main()
 
@@ -160,7 +160,7 @@ class Storm:
         while self.hits < end:
             try:
                 try:
-                    self.shots = self.dice.choice((1, 1, 1, 2))
+                    self.shots = self.rng.choice((1, 1, 1, 2))
                     while True:
                         call()
                 except (KeyboardInterrupt, Hit, asyncio.CancelledError):
@@ -397,7 +397,7 @@ def run(options: argparse.Namespace) -> None:
             disorder=len(calls.log.disorder()),
             view=group.view.number,
         )
-        meet("told", options.members)
+        meet("notified", options.members)
     tell(left=True)
 
 

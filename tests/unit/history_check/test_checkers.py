@@ -1,4 +1,4 @@
-"""The judges of histories judge: what is right passes, and each way to be wrong has its invariant."""
+"""The checkers of histories: what is right passes, and each way to be wrong has its invariant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orcalike.history_check.blackbox import NEVER, Call, linearizable
-from orcalike.history_check.judge import judge, judge_histories
+from orcalike.history_check.check import check_folder, check_histories
 from orcalike.history_check.models import Model, Refused, State
 from orcalike.history_check.records import History, Record, load
 from orcalike.history_check.witness import out_of_time
@@ -26,7 +26,7 @@ def wrong(scene: Scene, degree: int = 1) -> set[str]:
     """The invariants that a scene breaks."""
     return {
         violation.invariant
-        for violation in judge_histories(scene.all(), degree, model_of).violations
+        for violation in check_histories(scene.all(), degree, model_of).violations
     }
 
 
@@ -57,7 +57,7 @@ def swap(scene: Scene, member: str, first: Record, second: Record) -> None:
 
 
 def test_what_is_right_passes() -> None:
-    verdict = judge_histories(good_scene().all(), 2, model_of)
+    verdict = check_histories(good_scene().all(), 2, model_of)
     assert verdict.violations == []
     assert verdict.members == 4
     assert verdict.delivered == 4 + 1 + 12 + 2 + 1 + 9
@@ -65,7 +65,7 @@ def test_what_is_right_passes() -> None:
 
 
 def lost_tail(scene: Scene) -> None:
-    """c crashes alone with a write that it was told of."""
+    """c crashes alone with a write that it was notified of."""
     message = scene.invoke("c", COUNTER, "Counter.add", (5,))
     scene.deliver(message, COUNTER, "Counter.add", (5,), at="c")
     scene.run(message, COUNTER, "Counter.add", (5,), 5, at="c")
@@ -87,7 +87,7 @@ def scene_with_tail(lineage: int = 1) -> Scene:
 
 def test_without_a_degree_a_crash_may_lose_what_no_other_member_had() -> None:
     scene = scene_with_tail()
-    verdict = judge_histories(scene.all(), 0, model_of)
+    verdict = check_histories(scene.all(), 0, model_of)
     assert verdict.violations == []
     assert verdict.lost == 1
     assert wrong(scene, 1) >= {"I1"}
@@ -310,7 +310,7 @@ def test_the_order_as_witness() -> None:
 
 
 def test_a_million_operations_by_the_order() -> None:
-    """The aim is a second; it is told and not asserted, since timing decides nothing here."""
+    """The aim is a second; it is notified and not asserted, since timing decides nothing here."""
     invoked = list(range(1_000_000))
     returned = [t + 1000 for t in invoked]
     began = time.perf_counter()
@@ -340,37 +340,37 @@ def _explains(order: tuple[Call, ...], model: Model, start: State) -> bool:
         if not model.ready(state, call.operation, call.args):
             return False
         state, value = model.step(state, call.operation, call.args)
-        told = value.error if isinstance(value, Refused) else value
-        if call.returned != NEVER and told != call.value:
+        notified = value.error if isinstance(value, Refused) else value
+        if call.returned != NEVER and notified != call.value:
             return False
     return True
 
 
-def random_calls(dice: random.Random) -> tuple[list[Call], Model, State]:
+def random_calls(rng: random.Random) -> tuple[list[Call], Model, State]:
     """A few calls at random times, with results that may be right."""
-    kind = dice.randrange(3)
+    kind = rng.randrange(3)
     calls = []
-    for number in range(dice.randrange(1, 6)):
-        begin = dice.randrange(20)
-        end = NEVER if dice.random() < 0.2 else begin + dice.randrange(1, 15)
+    for number in range(rng.randrange(1, 6)):
+        begin = rng.randrange(20)
+        end = NEVER if rng.random() < 0.2 else begin + rng.randrange(1, 15)
         if kind == 0:
-            value = dice.choice(["", "0", "1", "2"])
+            value = rng.choice(["", "0", "1", "2"])
             calls.append(Call(begin, end, "swap", (str(number),), value))
         elif kind == 1:
-            calls.append(Call(begin, end, "add", (1,), dice.randrange(1, 5)))
-        elif dice.random() < 0.5:
+            calls.append(Call(begin, end, "add", (1,), rng.randrange(1, 5)))
+        elif rng.random() < 0.5:
             calls.append(Call(begin, end, "put", (str(number),), None))
         else:
-            calls.append(Call(begin, end, "take", (), dice.choice(["0", "1", "2"])))
+            calls.append(Call(begin, end, "take", (), rng.choice(["0", "1", "2"])))
     model: Model = (Register(), Counter(), Queue())[kind]
     return calls, model, model.start(())
 
 
 def test_the_search_finds_what_the_definition_says() -> None:
-    dice = random.Random(7)
+    rng = random.Random(7)
     answers = {True: 0, False: 0}
     for _ in range(1500):
-        calls, model, start = random_calls(dice)
+        calls, model, start = random_calls(rng)
         answer = linearizable(calls, model, start)
         assert answer == brute(calls, model, start), calls
         answers[bool(answer)] += 1
@@ -395,10 +395,10 @@ def test_what_no_order_explains(calls: list[Call], model: Model) -> None:
 
 
 def test_ten_thousand_calls_are_searched() -> None:
-    dice = random.Random(3)
+    rng = random.Random(3)
     calls = []
     for number in range(10_000):  # overlapping, in an order that is not that of the invocations
-        begin = number * 10 - dice.randrange(40)
+        begin = number * 10 - rng.randrange(40)
         calls.append(Call(begin, number * 10 + 5, "add", (1,), number + 1))
     assert linearizable(calls, Counter(), 0) is True
     calls[5000] = Call(calls[5000].invoked, calls[5000].returned, "add", (1,), 4000)
@@ -417,10 +417,10 @@ def write(folder: Path, history: History, end: str = "") -> None:
     (folder / name).write_text(text + end)
 
 
-def test_a_folder_is_judged(tmp_path: Path) -> None:
+def test_a_folder_is_checked(tmp_path: Path) -> None:
     for history in good_scene().all():
         write(tmp_path, history, '{"kind": "del' if history.rank == 2 else "")
-    assert judge(tmp_path, 1, model_of=model_of).violations == []
+    assert check_folder(tmp_path, 1, model_of=model_of).violations == []
     assert len(load(tmp_path)) == 4
     assert load(tmp_path, "another") == []
 

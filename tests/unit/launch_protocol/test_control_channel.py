@@ -44,13 +44,13 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
 
 
 def test_what_the_launcher_says(line: socket.socket) -> None:
-    told: queue.SimpleQueue[object] = queue.SimpleQueue()
+    notified: queue.SimpleQueue[object] = queue.SimpleQueue()
     line.sendall(b"ended 2\ndied 77\n")
-    control_channel.listen(lambda ranks: told.put(("ended", ranks)))
-    assert told.get(timeout=30) == ("ended", {2})
-    control_channel.listen_died(lambda incarnation: told.put(("died", incarnation)))
-    assert told.get(timeout=30) == ("died", 77)
-    control_channel.listen_cut(lambda others: told.put(("cut", others)))
+    control_channel.listen(lambda ranks: notified.put(("ended", ranks)))
+    assert notified.get(timeout=30) == ("ended", {2})
+    control_channel.listen_died(lambda incarnation: notified.put(("died", incarnation)))
+    assert notified.get(timeout=30) == ("died", 77)
+    control_channel.listen_cut(lambda others: notified.put(("cut", others)))
     for said, heard in (
         (b"end", None),
         (b"ed 1\n", ("ended", {1, 2})),
@@ -60,25 +60,25 @@ def test_what_the_launcher_says(line: socket.socket) -> None:
     ):
         line.sendall(said)
         if heard:
-            assert told.get(timeout=30) == heard
-    assert told.empty()
+            assert notified.get(timeout=30) == heard
+    assert notified.empty()
 
 
-def test_a_late_listener_is_told_what_was_said(line: socket.socket) -> None:
-    told: list[object] = []
+def test_a_late_listener_is_notified_what_was_said(line: socket.socket) -> None:
+    notified: list[object] = []
     for said in ("ended 1", "died 5", "cut 3,w"):
         assert control_channel.receive(said)
-    control_channel.listen(told.append)
-    control_channel.listen_died(told.append)
-    control_channel.listen_cut(told.append)
-    assert told == [{1}, 5, {3, None}]
-    control_channel.forget(told.append)
+    control_channel.listen(notified.append)
+    control_channel.listen_died(notified.append)
+    control_channel.listen_cut(notified.append)
+    assert notified == [{1}, 5, {3, None}]
+    control_channel.forget(notified.append)
     assert control_channel.receive("ended 2")
-    assert len(told) == 3
+    assert len(notified) == 3
     assert not control_channel.receive("quit")
 
 
-def test_what_the_launcher_is_told(line: socket.socket) -> None:
+def test_what_the_launcher_is_notified_of(line: socket.socket) -> None:
     missing = [Member("", 5, 1), Member("", 6, None, witness=True)]
     control_channel.report_joining("a group", 99)
     control_channel.report_unblocked("a group")
@@ -97,7 +97,7 @@ def test_what_the_launcher_is_told(line: socket.socket) -> None:
 
 
 def test_both_ends_fit(line: socket.socket) -> None:
-    """The launcher understands what it is told, in a view of the largest size too."""
+    """The launcher understands what it is notified, in a view of the largest size too."""
     incarnations = [2**64 - 1 - rank for rank in range(1024)]
     groups = Groups()
     for rank, incarnation in enumerate(incarnations[1:], 1):
@@ -121,7 +121,7 @@ def test_both_ends_fit(line: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x", "9", "9:1", ":", "-1:1"])
-def test_outside_of_a_launched_program_nothing_is_told(
+def test_outside_of_a_launched_program_nothing_is_reported(
     line: socket.socket, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     """What a rank starts inherits its variables, and not its descriptors."""

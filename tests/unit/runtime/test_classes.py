@@ -96,9 +96,9 @@ def test_without_source_the_compiled_code_is_compared() -> None:
     assert digest_of(["put"], [one]) != digest_of(["get"], [one])
 
 
-def test_a_listener_is_told_of_a_class() -> None:
-    told: list[ClassInfo | AtomicInfo] = []
-    cancel = on_declared(told.append)
+def test_a_listener_is_notified_of_a_class() -> None:
+    notified: list[ClassInfo | AtomicInfo] = []
+    cancel = on_declared(notified.append)
 
     @shared
     class Jobs:
@@ -115,8 +115,8 @@ def test_a_listener_is_told_of_a_class() -> None:
 
     info = lookup_class(Jobs)
     assert info is not None
-    assert told == [info]
+    assert notified == [info]
     assert lookup(import_name(Jobs)) is info
-    assert info.name.endswith(":test_a_listener_is_told_of_a_class.<locals>.Jobs")
+    assert info.name.endswith(":test_a_listener_is_notified_of_a_class.<locals>.Jobs")
     assert lookup("nowhere:Jobs") is None
     assert lookup_class(int) is None

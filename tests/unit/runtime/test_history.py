@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.history_check.judge import judge
+from orcalike.history_check.check import check_folder
 from tests.campaign.models import model_of
 from tests.campaign.objects import Bank, Queue, Register
 from tests.lib.shared_classes import Counter, Journal, transfer
@@ -51,7 +51,7 @@ def test_the_file_says_whose_it_is(recorded: orca.Group, tmp_path: Path) -> None
     assert view["primary"] is True
 
 
-def test_a_write_is_invoked_delivered_applied_and_told(
+def test_a_write_is_invoked_delivered_applied_and_reported(
     recorded: orca.Group, tmp_path: Path
 ) -> None:
     counter = recorded.share(Counter, "c")
@@ -155,7 +155,7 @@ def test_states_at_the_digest_and_at_the_end(
 def test_threads_that_write_and_read_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their lines are judged: the tickets, the order at each object, what the reads show."""
+    """Their lines are checked: the tickets, the order at each object, what the reads show."""
     monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path / "histories"))
 
     def work(name: str) -> None:
@@ -176,7 +176,7 @@ def test_threads_that_write_and_read_together(
             thread.start()
         for thread in threads:
             thread.join()
-    verdict = judge(tmp_path / "histories", 0, model_of=model_of)
+    verdict = check_folder(tmp_path / "histories", 0, model_of=model_of)
     assert verdict.violations == []
     assert verdict.delivered >= 4 + 1600
 
@@ -187,7 +187,7 @@ async def test_on_an_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         counter = await group.share.aio(Counter, "c")
         assert await counter.add.aio(4) == 4
         assert counter.get() == 4
-    assert judge(tmp_path / "histories", 0, model_of=model_of).violations == []
+    assert check_folder(tmp_path / "histories", 0, model_of=model_of).violations == []
     assert records(tmp_path, "read")[0]["value"] == 4
 
 

@@ -158,7 +158,7 @@ def test_a_failure_in_a_cycle_of_references_is_logged(
     del invocation
     with caplog.at_level(logging.WARNING, "orcalike"):
         gc.collect()
-    assert f"{name} failed, and nobody asked: Holding('in a cycle')" in caplog.text
+    assert f"{name} failed, and its outcome was not asked for: Holding('in a cycle')" in caplog.text
 
 
 class StruckError(Exception):
@@ -414,7 +414,7 @@ def test_what_is_settled_while_a_coroutine_begins_to_wait_is_not_missed() -> Non
         assert runner.run(wait()) == 7
 
 
-def test_a_loop_that_is_closed_by_then_is_not_told() -> None:
+def test_a_loop_that_is_closed_by_then_is_not_notified() -> None:
     """What waited there waits no more; what settles it is not to blame."""
     invocation: Invocation[object] = Invocation()
     loop = asyncio.new_event_loop()

@@ -69,7 +69,7 @@ def test_what_they_are_made_by_comes_too() -> None:
 
 
 def test_states_that_are_equal_have_one_encoding() -> None:
-    """A Counter and a defaultdict are told apart by what they hold, an OrderedDict by its order too."""
+    """A Counter and a defaultdict are distinguished by what they hold, an OrderedDict by its order too."""
     first, second = {"a": 1, "b": 2}, {"b": 2, "a": 1}
     encode = codec.encode_canonical
     assert encode(Counter(first)) == encode(Counter(second))

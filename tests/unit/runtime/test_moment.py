@@ -43,7 +43,7 @@ class Leases:
         return orca.now()
 
     @orca.read
-    def dice(self) -> float:
+    def rng(self) -> float:
         return orca.random().random()
 
     @orca.write
@@ -100,10 +100,10 @@ def rolls(group: orca.Group) -> tuple[object, ...]:
     journal = group.share(Journal, "journal")
     leases = group.share(Leases, "leases")
     rolled = [journal.roll()[1:] for _ in range(3)]
-    return (*rolled, leases.roll(), leases.dice(), leases.dice())
+    return (*rolled, leases.roll(), leases.rng(), leases.rng())
 
 
-def test_each_group_has_dice_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_group_has_random_numbers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ORCALIKE_SEED", raising=False)
     runs = set()
     for _ in range(3):
@@ -112,7 +112,7 @@ def test_each_group_has_dice_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(runs) == 3
 
 
-def test_a_seed_fixes_the_dice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_fixes_the_random_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
     for seed, name in (("1", "a"), ("1", "a"), ("2", "a"), ("1", "b")):
         monkeypatch.setenv("ORCALIKE_SEED", seed)
@@ -122,7 +122,7 @@ def test_a_seed_fixes_the_dice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(set(runs)) == 3
 
 
-def test_reads_do_not_change_the_dice_of_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_do_not_change_the_random_numbers_of_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each process reads as often as it likes."""
     monkeypatch.setenv("ORCALIKE_SEED", "1")
     rolled = []
@@ -131,7 +131,7 @@ def test_reads_do_not_change_the_dice_of_writes(monkeypatch: pytest.MonkeyPatch)
             leases = group.share(Leases, "leases")
             waiting = leases.roll_when.nowait(1)
             for _ in range(reads):
-                leases.dice()
+                leases.rng()
             leases.take("a", 1.0)
             rolled.append((leases.roll(), waiting.result(DEADLINE)))
     assert rolled[0] == rolled[1]

@@ -36,7 +36,7 @@ class Planted:
         self.value = time.perf_counter_ns()  # orca: unchecked
 
     @orca.write
-    def dice(self) -> None:
+    def rng(self) -> None:
         self.value = random.random()  # orca: unchecked
 
     @orca.write
@@ -123,7 +123,7 @@ def planted() -> Iterator[Planted]:
     ("operation", "where"),
     [
         ("clock", "the attribute 'value'"),
-        ("dice", "the attribute 'value'"),
+        ("rng", "the attribute 'value'"),
         ("result_alone", "its result"),
         ("order_of_a_set", "the attribute 'value'"),
         ("order_of_names", "the attribute 'listed'"),
@@ -159,7 +159,7 @@ def test_what_is_deterministic_runs_as_ever(planted: Planted) -> None:
     assert planted.get() == os.getpid()
 
 
-def test_the_dice_are_those_of_a_run_without_it(planted: Planted) -> None:
+def test_random_numbers_are_those_of_a_run_without_it(planted: Planted) -> None:
     with orca.join() as group:
         plain = group.share(Planted, "planted")
         plain.honest([])

@@ -87,18 +87,18 @@ def look(state: object, most: int | None = 4096, turn: int = 1) -> tuple[bytes, 
     return one.digest(state), one
 
 
-def random_value(dice: random.Random, room: int) -> Any:
+def random_value(rng: random.Random, room: int) -> Any:
     """Any plain value, and its equal that was made in another order."""
-    kind = dice.randrange(9 if room else 5)
+    kind = rng.randrange(9 if room else 5)
     if kind < 5:
-        one = [dice.randrange(10), dice.random(), str(dice.random()), None, bytes([kind])][kind]
+        one = [rng.randrange(10), rng.random(), str(rng.random()), None, bytes([kind])][kind]
         return one, one
-    pairs = [random_value(dice, room - 1) for _ in range(dice.randrange(6))]
+    pairs = [random_value(rng, room - 1) for _ in range(rng.randrange(6))]
     if kind == 5:
         return [a for a, _ in pairs], [b for _, b in pairs]
     if kind == 6:
         return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
-    keys = [dice.randrange(1000) for _ in pairs]
+    keys = [rng.randrange(1000) for _ in pairs]
     if kind == 7:
         backward = keys[::-1]
         return set(keys), set(backward)
@@ -112,9 +112,9 @@ def random_value(dice: random.Random, room: int) -> Any:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("most", [None, 4096, 60, 5])
 def test_how_a_state_was_made_does_not_matter(seed: int, most: int | None) -> None:
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(100):
-        one, other = random_value(dice, 4)
+        one, other = random_value(rng, 4)
         assert digest({"a": one, "b": 1}, most) == digest({"b": 1, "a": other}, most), one
 
 

@@ -38,31 +38,31 @@ def fed(data: bytes, step: int) -> Any:
     return decoder.result()
 
 
-def drawn(dice: Random, depth: int = 0) -> Any:
+def drawn(rng: Random, depth: int = 0) -> Any:
     leaves = [
-        lambda: dice.choice((None, True, False)),
-        lambda: dice.choice((0, 1, -1, 127, 128, -33, 1 << 62, 1 << 63, -(1 << 63), 1 << 200)),
-        lambda: dice.random(),
-        lambda: "x" * dice.choice((0, 1, 31, 32, 255, 256, 70_000)),
-        lambda: "é€𝄞" * dice.choice((1, 10, 100, 9_000)),
-        lambda: bytes(dice.choice((0, 1, 200, 255, 256, 65_536, 90_000))),
-        lambda: bytearray(dice.choice((0, 3, 300, 70_000))),
-        lambda: numpy.arange(dice.choice((0, 3, 100, 20_000)), dtype=">i4"),
+        lambda: rng.choice((None, True, False)),
+        lambda: rng.choice((0, 1, -1, 127, 128, -33, 1 << 62, 1 << 63, -(1 << 63), 1 << 200)),
+        lambda: rng.random(),
+        lambda: "x" * rng.choice((0, 1, 31, 32, 255, 256, 70_000)),
+        lambda: "é€𝄞" * rng.choice((1, 10, 100, 9_000)),
+        lambda: bytes(rng.choice((0, 1, 200, 255, 256, 65_536, 90_000))),
+        lambda: bytearray(rng.choice((0, 3, 300, 70_000))),
+        lambda: numpy.arange(rng.choice((0, 3, 100, 20_000)), dtype=">i4"),
         lambda: decimal.Decimal("1.5"),
-        lambda: uuid.UUID(int=dice.getrandbits(128)),
+        lambda: uuid.UUID(int=rng.getrandbits(128)),
         lambda: datetime.datetime(2026, 1, 2, 3, 4, 5, 6, datetime.UTC),
         lambda: complex(1, 2),
     ]
-    if depth > 4 or dice.random() < 0.4:
-        leaf: Callable[[], Any] = dice.choice(leaves)
+    if depth > 4 or rng.random() < 0.4:
+        leaf: Callable[[], Any] = rng.choice(leaves)
         return leaf()
-    count = dice.choice((0, 1, 2, 5, 15, 16, 40) if depth < 2 else (0, 1, 3))
-    kind = dice.choice((list, tuple, dict, set, frozenset))
+    count = rng.choice((0, 1, 2, 5, 15, 16, 40) if depth < 2 else (0, 1, 3))
+    kind = rng.choice((list, tuple, dict, set, frozenset))
     if kind in (set, frozenset):
-        return kind(dice.choice((i, str(i), (i, "x" * i), frozenset({i}))) for i in range(count))
-    items = [drawn(dice, depth + 1) for _ in range(count)]
+        return kind(rng.choice((i, str(i), (i, "x" * i), frozenset({i}))) for i in range(count))
+    items = [drawn(rng, depth + 1) for _ in range(count)]
     if kind is dict:
-        keys = [dice.choice((i, str(i), (i, (i, "k")), b"%d" % i)) for i in range(count)]
+        keys = [rng.choice((i, str(i), (i, (i, "k")), b"%d" % i)) for i in range(count)]
         return dict(zip(keys, items, strict=True))
     return kind(items)
 
@@ -73,11 +73,11 @@ def canonical(value: object) -> bytes:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_what_goes_in_comes_out(seed: int) -> None:
-    dice = Random(seed)
-    value = drawn(dice)
-    parts = pieces(value, dice.choice((64, 65, 100, 1_000, 65_536)))
+    rng = Random(seed)
+    value = drawn(rng)
+    parts = pieces(value, rng.choice((64, 65, 100, 1_000, 65_536)))
     data = b"".join(parts)
-    assert canonical(fed(data, dice.choice((1, 2, 7, 64, 65_536)))) == canonical(value)
+    assert canonical(fed(data, rng.choice((1, 2, 7, 64, 65_536)))) == canonical(value)
     assert canonical(codec().decode(data)[0]) == canonical(value)
     assert canonical(decode_whole(codec(), data, "it")) == canonical(value)
     assert encode_whole(codec(), value, "it") == data
@@ -195,13 +195,13 @@ def result_of(data: bytes, step: int) -> object:
 
 
 def test_random_bytes_come_to_the_same_in_any_pieces() -> None:
-    dice = Random(9)
+    rng = Random(9)
     results = []
     for _ in range(3_000):
-        data = dice.randbytes(dice.randint(1, 60))
-        if dice.random() < 0.5:
-            whole = b"".join(pieces(drawn(Random(dice.randint(0, 30)), 4)))[:4_000]
-            at = dice.randint(0, len(whole))
+        data = rng.randbytes(rng.randint(1, 60))
+        if rng.random() < 0.5:
+            whole = b"".join(pieces(drawn(Random(rng.randint(0, 30)), 4)))[:4_000]
+            at = rng.randint(0, len(whole))
             data = whole[:at] + data[:2] + whole[at + 1 :]
         one, *others = (result_of(data, step) for step in (1, 5, 100))
         assert others == [one, one], data

@@ -267,7 +267,7 @@ here: dict[str, Callable[[], str]] = {"name": lambda: threading.current_thread()
 
 @orca.shared
 class Greedy:
-    """An operation that takes as long as it is told."""
+    """An operation that takes as long as it is notified."""
 
     def __init__(self) -> None:
         self.threads: list[str] = []

@@ -24,7 +24,7 @@ with orca.join() as group:
     door.slam.nowait()
     group.fence()
 """
-FAILURE = "slam failed, and nobody asked: ValueError('the frame is broken')"
+FAILURE = "slam failed, and its outcome was not asked for: ValueError('the frame is broken')"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ FAILURE = "slam failed, and nobody asked: ValueError('the frame is broken')"
     ],
     ids=["none", "root", "of the logger", "of another logger", "level"],
 )
-def test_a_failure_is_told_once(setup: str, expected: str) -> None:
+def test_a_failure_is_logged_once(setup: str, expected: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(setup=setup)],
         capture_output=True,

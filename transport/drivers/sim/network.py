@@ -126,9 +126,9 @@ class End:
         self.path = path
         """The way to here."""
         self.open = True
-        """The process has not been told that the link is gone."""
+        """The process has not been notified that the link is gone."""
         self.broken = False
-        """Nothing more comes to here, though the process has not been told."""
+        """Nothing more comes to here, though the process has not been notified."""
         self.queue: deque[bytes | Down] = deque()
         self.due = 0
 
@@ -172,7 +172,7 @@ class End:
             self.node.give(self.node.take_down, self, word)
 
     def lose(self) -> None:
-        """The link breaks: what is under way to here is lost, and the process will be told."""
+        """The link breaks: what is under way to here is lost, and the process will be notified."""
         self.broken = True
         self.queue.clear()
         word = Down("the connection was reset")

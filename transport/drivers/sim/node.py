@@ -169,7 +169,7 @@ class Node:
         self.drain()
 
     def _tell_beats(self) -> None:
-        """When each of those that it beats to was last known to hear it and to be heard."""
+        """When each of those that it beats to was last known to receive from it and to be received from."""
         for member in self.stack.beats:
             when = self.world.contact(self, member.incarnation, self._beats)
             if when is not None and when > self._heard.get(member.incarnation, -1):

@@ -33,11 +33,11 @@ class World:
         self.beat_loss = 0.0
         """How probable it is that one beat is lost."""
         self.on_frame: Callable[[End, bytes], None] | None = None
-        """Told of each frame that arrives."""
+        """Called for each frame that arrives."""
         self.on_input: Callable[[Node], None] | None = None
-        """Told after each input, when what came out of it is on its way."""
+        """Called after each input, when what came out of it is on its way."""
         self.on_death: Callable[[Node], None] | None = None
-        """Told of each process that ends."""
+        """Called for each process that ends."""
         self._paths: dict[tuple[str, str], Path] = {}
         self._generations: dict[str, int] = {}
         self._ties = Stream(seed, "world", "ties")
@@ -189,16 +189,16 @@ class World:
             node.silent.end(self.now)
             node.go_on()
 
-    def contact(self, node: Node, incarnation: int, dice: Stream) -> int | None:
+    def contact(self, node: Node, incarnation: int, rng: Stream) -> int | None:
         """When the last beat came to `node` that says that its own had arrived; None for never."""
         other = self.members.get(incarnation)
         if other is None:
             return None
         # A beat from one that it does not beat to is answered, too: by all that beat, or join.
-        when = self._reached(node, other, self._drawn(node, other, dice), other.mute)
+        when = self._reached(node, other, self._drawn(node, other, rng), other.mute)
         return when if when >= other.born else None
 
-    def leased(self, node: Node, incarnation: int, dice: Stream) -> tuple[int, int]:
+    def leased(self, node: Node, incarnation: int, rng: Stream) -> tuple[int, int]:
         """(key, when) of the last lease that came to `node` from a process; (0, 0) for none.
 
         `when` is the time of the beat of `node` that it answers.
@@ -207,7 +207,7 @@ class World:
         if other is None or other.host != node.host or node.incarnation not in other.beating:
             return 0, 0
         _, beating = other.beating[node.incarnation]
-        drawn = self._drawn(node, other, dice)
+        drawn = self._drawn(node, other, rng)
         for lease, since, ended in reversed(other.leases):
             when = self._reached(node, other, drawn, beating, ended)
             # The first beat that grants it leaves at once, and answers one that came before it.
@@ -225,14 +225,14 @@ class World:
         window = window_of(node.stack.config.detection)
         return min(self.now, self._reached(node, other, self.now, beating) + window)
 
-    def _drawn(self, node: Node, other: Node, dice: Stream) -> int:
+    def _drawn(self, node: Node, other: Node, rng: Stream) -> int:
         """When the last beat to `node` left, if nothing was wrong."""
-        when = self.now - self.delays.least - dice.below(node.interval)
-        while self.beat_loss and dice.random() < self.beat_loss:
+        when = self.now - self.delays.least - rng.below(node.interval)
+        while self.beat_loss and rng.random() < self.beat_loss:
             when -= node.interval
         for way in (self.path(node.name, other.name), self.path(other.name, node.name)):
             if way.jam:
-                when -= dice.tail(way.jam) // 3  # the first to come of three that are under way
+                when -= rng.tail(way.jam) // 3  # the first to come of three that are under way
         return when
 
     def _reached(self, node: Node, other: Node, when: int, *stops: Spans) -> int:

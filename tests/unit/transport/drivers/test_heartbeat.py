@@ -320,7 +320,7 @@ def fuzzed(end: End, raw: socket.socket) -> tuple[End, socket.socket]:
     return end, raw
 
 
-def test_an_endpoint_that_is_told_to_stop_beats_no_more(end: End, raw: socket.socket) -> None:
+def test_an_endpoint_that_is_notified_to_stop_beats_no_more(end: End, raw: socket.socket) -> None:
     end.beat(member_at(raw))
     raw.recv(100)
     end.beat()

@@ -1,4 +1,4 @@
-"""Which deaths are certain, and what is handed in before they are told (H13)."""
+"""Which deaths are certain, and what is handed in before they are notified (H13)."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_all_that_a_dead_member_sent_comes_before_its_death(
     sender.tell("kill")
     if seen == "with its end":
         os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
-    end.until(lambda: end.told("died"))
-    assert [body for _, body in end.told("cast")] == CASTS
+    end.until(lambda: end.notified("died"))
+    assert [body for _, body in end.notified("cast")] == CASTS
     # Links that were made twice go down twice.
-    first, *others = end.told("link_down", "died")
+    first, *others = end.notified("link_down", "died")
     assert (first, others[-1]) == (("link_down", sender.incarnation), ("died", sender.incarnation))
     assert end.stack.events[-1] == ("died", sender.incarnation)
-    assert len(end.told("died")) == 1
+    assert len(end.notified("died")) == 1
 
 
 def test_a_write_that_fails_loses_nothing_that_a_dead_member_sent(end: End, sender: Sender) -> None:
@@ -54,9 +54,9 @@ def test_a_write_that_fails_loses_nothing_that_a_dead_member_sent(end: End, send
     sender.tell("kill")
     os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
     end.pump.call(end.stack.cast, Message(b"too late"))
-    assert end.told("link_down")[0] == ("link_down", sender.incarnation)
-    end.until(lambda: end.told("died"))
-    assert [body for _, body in end.told("cast")] == [b"too late", *CASTS]
+    assert end.notified("link_down")[0] == ("link_down", sender.incarnation)
+    end.until(lambda: end.notified("died"))
+    assert [body for _, body in end.notified("cast")] == [b"too late", *CASTS]
 
 
 def test_a_child_that_holds_its_sockets_does_not_hide_its_death(end: End, sender: Sender) -> None:
@@ -64,9 +64,9 @@ def test_a_child_that_holds_its_sockets_does_not_hide_its_death(end: End, sender
     sender.tell("fork")
     child = int(sender.read())
     try:
-        end.until(lambda: end.told("died"))
-        assert [body for _, body in end.told("cast")] == CASTS
-        assert end.told("link_down", "died")[-2:] == [
+        end.until(lambda: end.notified("died"))
+        assert [body for _, body in end.notified("cast")] == CASTS
+        assert end.notified("link_down", "died")[-2:] == [
             ("link_down", sender.incarnation),
             ("died", sender.incarnation),
         ]
@@ -75,16 +75,16 @@ def test_a_child_that_holds_its_sockets_does_not_hide_its_death(end: End, sender
 
 
 def test_a_closed_socket_is_no_death(end: End, sender: Sender) -> None:
-    """The process lives on; when it ends, later, that is still told."""
+    """The process lives on; when it ends, later, that is still notified."""
     sender.tell("close")
     assert sender.read() == "closed\n"
-    end.until(lambda: end.told("link_down"))
+    end.until(lambda: end.notified("link_down"))
     for _ in range(100):
         end.pump.handle()
-    assert end.told("died") == []
+    assert end.notified("died") == []
     sender.tell("end")
-    end.until(lambda: end.told("died"))
-    assert end.told("died") == [("died", sender.incarnation)]
+    end.until(lambda: end.notified("died"))
+    assert end.notified("died") == [("died", sender.incarnation)]
 
 
 def test_the_end_that_made_the_connection_knows_of_a_death_as_well(
@@ -121,31 +121,29 @@ end.pump.run_alone()
         end.join(f"unix:{tmp_path}/launched")
         end.until(lambda: end.view)
         process.kill()
-        end.until(lambda: end.told("died"))
-        assert end.told("died") == [("died", incarnation)]
+        end.until(lambda: end.notified("died"))
+        assert end.notified("died") == [("died", incarnation)]
 
 
 @pytest.mark.parametrize("end", ["tcp:127.0.0.1:0"], indirect=True)
-def test_over_tcp_nothing_is_certain_but_what_is_told(end: End, sender: Sender) -> None:
+def test_over_tcp_nothing_is_certain_but_what_is_reported(end: End, sender: Sender) -> None:
     sender.tell("kill")
-    end.until(lambda: end.told("link_down"))
+    end.until(lambda: end.notified("link_down"))
     sender.process.wait()
     for _ in range(100):
         end.pump.handle()
-    assert end.told("died") == []
-    end.pump.told_died(sender.incarnation)
-    assert end.told("died") == [("died", sender.incarnation)]
+    assert end.notified("died") == []
+    end.pump.report_death(sender.incarnation)
+    assert end.notified("died") == [("died", sender.incarnation)]
 
 
-def test_a_member_that_is_told_to_be_dead_is_heard_to_the_end_first(
-    end: End, sender: Sender
-) -> None:
+def test_a_member_that_is_reported_dead_is_heard_to_the_end_first(end: End, sender: Sender) -> None:
     sender.tell("kill")
     os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
-    end.pump.told_died(sender.incarnation)
-    assert [body for _, body in end.told("cast")] == CASTS
+    end.pump.report_death(sender.incarnation)
+    assert [body for _, body in end.notified("cast")] == CASTS
     assert end.stack.events[-1] == ("died", sender.incarnation)
-    assert end.told("link_down") == [("link_down", sender.incarnation)]
+    assert end.notified("link_down") == [("link_down", sender.incarnation)]
 
 
 def test_many_late_processes_are_not_kept(end: End, tmp_path: Path) -> None:
@@ -186,9 +184,9 @@ def test_messages_that_a_member_does_not_read_are_bounded(end: End, sender: Send
         return input_
 
     end.pump.call(send(100))
-    assert end.told("link_down") == []
+    assert end.notified("link_down") == []
     end.pump.call(send(40))
-    assert end.told("link_down") == [("link_down", sender.incarnation)]
+    assert end.notified("link_down") == [("link_down", sender.incarnation)]
     assert "it does not read what is sent to it" in str(end.logged)
 
 
@@ -207,12 +205,12 @@ def test_a_stack_hears_of_its_heartbeat_peers_right_before_it_expires(
     def hears() -> bool:
         end.stack.events.clear()
         end.stack.top.deadline = 1
-        end.until(lambda: end.told("expire"))
+        end.until(lambda: end.notified("expire"))
         end.stack.top.deadline = clock() + 3_600_000_000_000
-        return bool(end.told("heard"))
+        return bool(end.notified("heard"))
 
     end.until(hears)
-    assert end.told("heard", "expire")[:2] == [
+    assert end.notified("heard", "expire")[:2] == [
         ("heard", other.member.incarnation),
         ("expire", None),
     ]
@@ -243,22 +241,22 @@ def test_a_process_that_lives_is_not_suspected_for_its_silence(
     """It beats no more and runs, as one does that gets no processor; then it is stopped."""
     of_quick.tell("mute")
     assert of_quick.read() == "mute\n"
-    quick.until(lambda: len(quick.told("lives")) > 3)
-    assert quick.told("lives")[0] == ("lives", of_quick.incarnation)
-    assert quick.told("problem") == []
+    quick.until(lambda: len(quick.notified("lives")) > 3)
+    assert quick.notified("lives")[0] == ("lives", of_quick.incarnation)
+    assert quick.notified("problem") == []
     stop(of_quick)
-    quick.until(lambda: quick.told("problem"))
-    assert quick.told("problem") == [("problem", "it is silent")]
+    quick.until(lambda: quick.notified("problem"))
+    assert quick.notified("problem") == [("problem", "it is silent")]
 
 
 def test_a_process_that_is_stopped_has_no_word_from_the_kernel(
     quick: End, of_quick: Sender
 ) -> None:
-    quick.until(lambda: quick.told("heard"))
+    quick.until(lambda: quick.notified("heard"))
     stop(of_quick)
     quick.stack.events.clear()
-    quick.until(lambda: quick.told("problem"))
-    assert quick.told("lives") == []
+    quick.until(lambda: quick.notified("problem"))
+    assert quick.notified("lives") == []
 
 
 @pytest.mark.usefixtures("of_quick")
@@ -266,8 +264,8 @@ def test_a_partition_stands_for_another_host(quick: End, tmp_path: Path) -> None
     """`orcalike chaos partition` cuts processes apart that live; the kernel is not asked."""
     quick.pump.call(lambda now: quick.pump.sever([f"unix:{tmp_path}/second"]))
     quick.stack.events.clear()
-    quick.until(lambda: quick.told("problem"))
-    assert quick.told("lives") == []
+    quick.until(lambda: quick.notified("problem"))
+    assert quick.notified("lives") == []
 
 
 def connections_from(pid: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""DROP: it loses, repeats, delays and reorders as it is told, by the stack's own dice."""
+"""DROP: it loses, repeats, delays and reorders as it is notified, by the stack's own rng."""
 
 from __future__ import annotations
 

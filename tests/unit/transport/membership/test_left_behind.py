@@ -8,7 +8,7 @@ from orcalike.transport.membership.left_behind import SOUGHT, LeftBehind
 from orcalike.transport.membership.messages import ControlMessage, Expelled, Gone
 from orcalike.transport.view import Member, View
 
-D, PATIENCE = 1_000, 5_000
+D, SILENCE_TIMES = 1_000, 5_000
 A, B, C = (Member(f"sim:{number}", number, number) for number in range(3))
 BEFORE = View(1, 5, 0, (A, B, C))
 
@@ -18,26 +18,26 @@ class Port:
 
     def __init__(self) -> None:
         self.sought: list[Member] = []
-        self.told: list[tuple[Any, Any]] = []
+        self.notified: list[tuple[Any, Any]] = []
 
     def seek(self, members: tuple[Member, ...]) -> None:
         self.sought = list(members)
 
     def tell(self, place: int, message: ControlMessage) -> None:
-        self.told.append((place, message))
+        self.notified.append((place, message))
 
     def contact_with(self, address: str, message: ControlMessage) -> None:
-        self.told.append((address, message))
+        self.notified.append((address, message))
 
 
 def test_one_that_was_left_out_is_sought_by_the_leader_for_a_while() -> None:
     port = Port()
-    left = LeftBehind(port, D, PATIENCE)
+    left = LeftBehind(port, D, SILENCE_TIMES)
     assert left.deadline is None
     left.left_out(B, 100)
     left.seek(1, 100)
     assert port.sought == [B]
-    assert left.deadline == 100 + PATIENCE + SOUGHT * D
+    assert left.deadline == 100 + SILENCE_TIMES + SOUGHT * D
     left.seek(1, left.deadline)
     assert port.sought == []
     assert left.deadline is None
@@ -45,7 +45,7 @@ def test_one_that_was_left_out_is_sought_by_the_leader_for_a_while() -> None:
 
 def test_those_of_a_reset_are_sought_by_the_oldest_until_they_are_out_or_dead() -> None:
     port = Port()
-    left = LeftBehind(port, D, PATIENCE)
+    left = LeftBehind(port, D, SILENCE_TIMES)
     left.reset(BEFORE, View(2, 6, 0, (A,)), {C.incarnation})
     assert left.deadline is None
     left.seek(1, 0)
@@ -58,7 +58,7 @@ def test_those_of_a_reset_are_sought_by_the_oldest_until_they_are_out_or_dead() 
 
 def test_a_later_endpoint_at_the_address_is_not_sought() -> None:
     port = Port()
-    left = LeftBehind(port, D, PATIENCE)
+    left = LeftBehind(port, D, SILENCE_TIMES)
     left.reset(BEFORE, View(2, 6, 0, (A,)), ())
     left.seek(0, 0)
     assert port.sought == [B, C]
@@ -71,10 +71,10 @@ def test_a_later_endpoint_at_the_address_is_not_sought() -> None:
 
 def test_a_member_that_is_out_tells_those_that_may_count_on_it() -> None:
     port = Port()
-    left = LeftBehind(port, D, PATIENCE)
+    left = LeftBehind(port, D, SILENCE_TIMES)
     view = View(2, 6, 0, (C,))
     left.pass_on(view, BEFORE, A.incarnation)
-    assert port.told == [(1, Expelled(view, B.incarnation))]
-    port.told.clear()
+    assert port.notified == [(1, Expelled(view, B.incarnation))]
+    port.notified.clear()
     left.say_gone((A, B), A.incarnation)
-    assert port.told == [(B.address, Gone())]
+    assert port.notified == [(B.address, Gone())]

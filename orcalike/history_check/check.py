@@ -31,14 +31,14 @@ class Verdict:
         )
 
 
-def judge(
+def check_folder(
     folder: Path, degree: int, group: str = "default", model_of: ModelOf = no_model
 ) -> Verdict:
     """Read a folder and check it; `degree` is the writes' resilience degree."""
-    return judge_histories(load(folder, group), degree, model_of)
+    return check_histories(load(folder, group), degree, model_of)
 
 
-def judge_histories(
+def check_histories(
     histories: list[History],
     degree: int,
     model_of: ModelOf = no_model,
