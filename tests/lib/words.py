@@ -58,7 +58,6 @@ BANS = (
         "told|hear|hears",
         "reported, notified, received; what a command or an option says",
         (
-            "CHANGELOG.md",
             "transport/drivers",
             "orcalike/launcher/witness.py",
             "orcalike/session/launcher_link.py",

@@ -26,7 +26,7 @@ def send_part(Pump pump, Stack stack, Py_ssize_t count):
     frames = [(out.items[i].link, <Message>out.items[i].message) for i in range(out.count)]
     out.clear()
     for link, message in frames[:count]:
-        entry = pump.slots[link]
+        entry = pump.epoll.slots[link]
         if isinstance(entry, Channel):
             send_one(pump, <Channel>entry, <Message>message)
     return lambda: put_out(out, frames[count:])
