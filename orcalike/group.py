@@ -28,6 +28,7 @@ from orcalike.session.own_calls import OwnCalls
 from orcalike.session.session import Session
 from orcalike.transport.degree import degree_of, resilience_of
 from orcalike.transport.drivers.deferral import held
+from orcalike.transport.drivers.stolen import StolenTime
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.stability import Stability
 from orcalike.transport.stack import Stack
@@ -90,6 +91,7 @@ class Group:
             stack,
             stack.me.incarnation,
             session,
+            host=StolenTime(),
             chained="hash" in checks or "order" in checks,
             strict="strict" in checks,
             shadow="shadow" in checks,

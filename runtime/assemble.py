@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from orcalike.runtime import classes
-from orcalike.runtime.budget import Budget
+from orcalike.runtime.budget import Budget, HostAccount
 from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, Unreadable
@@ -69,6 +69,7 @@ def make_runtime(
     events: Events,
     *,
     time: Callable[[], int] = clock,
+    host: HostAccount | None = None,
     chained: bool = False,
     strict: bool = False,
     shadow: bool = False,
@@ -82,8 +83,9 @@ def make_runtime(
 ) -> Runtime:
     """The runtime on top of `stack`; its driver is still to be set.
 
-    `chained`: it keeps a digest over all deliveries (I1). `strict`: it looks for assignments from
-    outside, and for reads that write. `shadow`: it runs each write twice.
+    `host`: what the host of a virtual machine took; None: nothing. `chained`: it keeps a digest over
+    all deliveries (I1). `strict`: it looks for assignments from outside, and for reads that write.
+    `shadow`: it runs each write twice.
     `digests` of states are compared: "some", "all" (one after each write), or "none"; none where a
     history is kept, which has states of its own. `patient`: a call that the view is too small for waits.
     `degree` is the group's, where this member makes it, and `available` whether a degree counts as
@@ -110,6 +112,7 @@ def make_runtime(
     runtime.donor = Donor(runtime)
     runtime.taker = Taker(runtime)
     runtime.budget.accounts = Budget(time)
+    runtime.budget.host = host
     watch_collections()
     runtime.events = events
     runtime.long_waits = LongWaits(runtime)

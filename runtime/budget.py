@@ -1,7 +1,7 @@
 """The bound on handlers: an inline operation uses 5 ms at the most (D07).
 
-What counts is the processor time that it used, without collections, or a quarter of a second in
-which it waited. One that goes past the bound is reported with its name, at most once in 10 s; the
+What counts is the processor time that it used, without collections and without what the host of a
+virtual machine may have taken, or a quarter of a second in which it waited. One that goes past the bound is reported with its name, at most once in 10 s; the
 third time in a minute, and this replica runs it in pop-up threads, until it has kept within the
 bound 20 times in a row. A running operation is never moved or ended: where one runs inline for half
 a second, another thread goes on with what is received (`relief`), and the log names it while it
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from orcalike.runtime.replica import Replica
 
@@ -22,6 +22,16 @@ STRIKES = 3
 RETURNS_AFTER = 20
 
 _log = logging.getLogger("orcalike")
+
+
+class HostAccount(Protocol):
+    """What the host of a virtual machine takes from it (`orcalike.transport.drivers.stolen`)."""
+
+    def ticks(self) -> int:
+        """How much it took so far; 0 where it never took any."""
+
+    def most_since(self, before: int) -> int:
+        """At most so many ns were taken since there were `before` ticks."""
 
 
 class Account:

@@ -19,6 +19,9 @@ cdef class TimeBudget:
     cdef int64_t sampled_at, sampled    # when the processor time was looked at last, and what it was
     cdef void** sampled_by              # the slot of the thread that did it
     cdef int64_t sample_at              # when to look again
+    cdef public object host             # what may have been stolen, `stolen.StolenTime`; None: nothing
+    cdef int64_t host_look_at           # when to look at that again
+    cdef object host_ticks              # what it was at the last look
     cdef int64_t watched_until          # it is looked at before each packet until then
     cdef int64_t timed_until            # operations are timed one by one until then
     cdef int64_t began_working, began_sleeping, began_preempted     # of the operation timed now
@@ -32,6 +35,7 @@ cdef class TimeBudget:
 
     cdef int check(self, Driver driver, int64_t now, bint alone, Replica replica,
                    unsigned int code) except -1
+    cdef int64_t certain(self, int64_t took, host_ticks) except? -1
     cdef int report(self, Replica replica, unsigned int code, int64_t took) except -1
     cdef int sample(self, Driver driver, int64_t now) except -1
     cdef int begin_timing(self, int64_t until) except -1

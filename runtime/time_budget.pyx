@@ -5,6 +5,9 @@ time, without that of collections, says how much of it the operations have used:
 in a millisecond at the most, and before each packet for a minute after one that took too long. If
 the packet had several operations, those of the next second are timed one by one; after a pause in
 which nothing worked, those of the next ten seconds are.
+
+On a virtual machine a thread's processor time has some of what the host took. What the host may have
+taken since it was looked at last, a tenth of a second ago at the most, is not counted.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -17,6 +20,7 @@ cdef enum:
     WATCHED = 60000000000   # ns for which it is looked at before each packet
     TIMED = 1000000000      # ns for which operations are timed one by one
     SUSPECTED = 10000000000 # ns for which they are after a pause
+    HOST_SAMPLED = 100000000    # ns between looks at what the host takes: one costs 10 us and more
 
 
 cdef class TimeBudget:
@@ -42,7 +46,16 @@ cdef class TimeBudget:
         self.sampled = driver.worked()
         self.sampled_by = thread_slot()
         self.sample_at = now if now < self.watched_until else now + SAMPLED
+        if now >= self.host_look_at and self.host is not None:
+            self.host_look_at = now + HOST_SAMPLED
+            self.host_ticks = self.host.ticks()
         return 0
+
+    cdef int64_t certain(self, int64_t took, host_ticks) except? -1:
+        """How much of `took` was certainly used here, and not taken by the host since it had `host_ticks`."""
+        if took < BATCH_MAX or self.host is None or host_ticks is None:
+            return took
+        return took - self.host.most_since(host_ticks)
 
     cdef int check(self, Driver driver, int64_t now, bint alone, Replica replica,
                    unsigned int code) except -1:
@@ -53,7 +66,8 @@ cdef class TimeBudget:
         """
         cdef int64_t took = 0
         if self.sampled_by is thread_slot():
-            took = driver.worked() - self.sampled - (self.batch_began - self.sampled_at)
+            took = self.certain(driver.worked() - self.sampled - (self.batch_began - self.sampled_at),
+                                self.host_ticks)
         self.watched_until = now + WATCHED
         self.sample_at = now
         if took < BATCH_MAX:
@@ -85,9 +99,9 @@ cdef class TimeBudget:
 
     cdef int stop_timing(self, Driver driver, Replica replica, unsigned int code) except -1:
         """An operation is over: report it if it took longer than it may."""
-        cdef int64_t took = driver.worked() - self.began_working
+        cdef int64_t took = self.certain(driver.worked() - self.began_working, self.host_ticks)
         if took < BATCH_MAX:            # or it waited, and nothing else in this process worked
-            took = driver.slept() - self.began_sleeping
+            took = self.certain(driver.slept() - self.began_sleeping, self.host_ticks)
             if took < PAUSED or driver.preempted() != self.began_preempted:
                 took = 0
         if took:
@@ -98,10 +112,11 @@ cdef class TimeBudget:
 
     def start_run(self, Driver driver not None):
         """What a pop-up thread notes before it runs an operation that was inline once."""
-        return driver.clock(), driver.worked()
+        return driver.clock(), driver.worked(), None if self.host is None else self.host.ticks()
 
     def stop_run(self, Driver driver not None, Replica replica, operation, before):
         """Such a run is over; after enough of them within the bound it is inline again."""
-        began, worked = before
-        within = driver.worked() - worked < BATCH_MAX and driver.clock() - began < PAUSED
+        began, worked, host_ticks = before
+        within = (self.certain(driver.worked() - worked, host_ticks) < BATCH_MAX
+                  and self.certain(driver.clock() - began, host_ticks) < PAUSED)
         self.accounts.ran(replica, operation, within)

@@ -35,7 +35,10 @@ class Machine:
             parse_stack("PACK:XFER:TOTAL:MBRSHIP:COM:sim"), StackConfig("g", epoch=10**18), me, 1
         )
         self.threads = 0
-        self.runtime = make_runtime(self.stack, 1, cast(Any, Quiet()), time=lambda: self.now)
+        self.stolen = 0
+        self.runtime = make_runtime(
+            self.stack, 1, cast(Any, Quiet()), time=lambda: self.now, host=self
+        )
         self.driver = self.runtime.sender.driver = SimDriver(cast(Any, self))
         self.runtime.start_thread = self.start
         self.stack.above = self.runtime
@@ -59,6 +62,19 @@ class Machine:
     def call(self, input_: Callable[[int], None]) -> None:
         """One input of the stack."""
         input_(self.now)
+
+    def ticks(self) -> int:
+        """What the host took, as the kernel says: in ticks of 10 ms."""
+        return self.stolen // (10 * MS)
+
+    def most_since(self, before: int) -> int:
+        """What it may have taken since."""
+        return (self.ticks() - before + 1) * 10 * MS if self.ticks() else 0
+
+    def steal(self, span: int) -> None:
+        """The host takes the processor, and the kernel charges that to the operation."""
+        self.now += span
+        self.stolen += span
 
     def spend(self, span: int, away: int, asleep: int) -> None:
         """The time passes while an operation runs."""
@@ -112,6 +128,11 @@ class Slow:
     def sleep(self, span: int) -> None:
         """While nothing in this process does anything."""
         spend["time"](span, span, span)  # orca: unchecked
+
+    @orca.write
+    def lose(self, span: int) -> None:
+        """While the host of the machine has the processor."""
+        machine.steal(span)  # orca: unchecked
 
 
 @pytest.fixture(autouse=True)
@@ -169,6 +190,40 @@ def test_what_others_did_meanwhile_is_not_its_fault(caplog: pytest.LogCaptureFix
         assert machine.run(lambda: slow.stand_still.nowait(1 * SECOND)) == 0
         assert machine.run(lambda: slow.work.nowait(1 * MS)) == 0
     assert reports(caplog) == []
+
+
+def test_what_the_host_took_is_not_its_fault(caplog: pytest.LogCaptureFixture) -> None:
+    slow = machine.share()
+    machine.steal(SECOND)  # long before
+    for span in (6, 9, 11, 60, 300):
+        for _ in range(4):
+            taken = machine.run(lambda: slow.lose.nowait(span * MS))  # noqa: B023 - it runs at once
+            assert taken == 0
+            machine.now += SECOND // 20  # the account is read every tenth of a second only
+    assert reports(caplog) == []
+
+
+def test_one_that_is_slow_beside_a_host_that_takes_some_is_found(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    slow = machine.share()
+    machine.steal(300 * SECOND)  # long before
+    machine.now += SECOND
+    taken = [machine.run(lambda: slow.work.nowait(16 * MS)) for _ in range(4)]
+    assert taken == [0, 0, 0, 1]
+    # What may have been taken, a tick that is not over, is not in it.
+    assert "Slow.work of 'slow' ran for 6.0 ms" in reports(caplog)[0]
+
+
+def test_what_the_host_took_does_not_keep_it_in_pop_up_threads(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    slow = machine.share()
+    for _ in range(3):
+        machine.run(lambda: slow.work.nowait(6 * MS))
+    for _ in range(RETURNS_AFTER):
+        assert machine.run(lambda: slow.work.nowait(1), lambda: slow.lose.nowait(20 * MS)) == 1
+    assert machine.run(lambda: slow.work.nowait(1 * MS)) == 0
 
 
 def test_one_that_waits_is_found_when_it_does_so_again(caplog: pytest.LogCaptureFixture) -> None:
