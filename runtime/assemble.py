@@ -24,7 +24,7 @@ from orcalike.transport.view import Member, View
 
 
 class Events(Protocol):
-    """What is notified of what happens to the group; none of these may block or invoke."""
+    """Is notified of what happens to the group; no method of it may block or invoke."""
 
     def viewed(self, view: View) -> None:
         """A view was installed."""
@@ -57,7 +57,7 @@ class Events(Protocol):
         """This replica stopped serving."""
 
     def why_stuck(self) -> str | None:
-        """Why the group cannot go on; None where it can."""
+        """Why the group cannot go on; None if it can."""
 
     def lacks_members(self, needed: int) -> None:
         """A call waits until there are so many members with replicas; 0: none does any more."""
@@ -86,12 +86,12 @@ def make_runtime(
     `host`: what the host of a virtual machine took; None: nothing. `chained`: it keeps a digest over
     all deliveries (I1). `strict`: it looks for assignments from outside, and for reads that write.
     `shadow`: it runs each write twice.
-    `digests` of states are compared: "some", "all" (one after each write), or "none"; none where a
+    `digests` of states are compared: "some", "all" (one after each write), or "none"; none if a
     history is kept, which has states of its own. `patient`: a call that the view is too small for waits.
-    `degree` is the group's, where this member makes it, and `available` whether a degree counts as
+    `degree` is the group's, if this member makes it, and `available` whether a degree counts as
     far as the view has members for it; `single`: no other process can join. `history`:
     it keeps one, in this folder for the group of this name, and the digest too; raises OSError
-    where the folder is no good. `seed` is the group's, where this member makes it.
+    if the folder is no good. `seed` is the group's, if this member makes it.
     """
     runtime = Runtime(stack, _codec, incarnation)
     if chained or history is not None:

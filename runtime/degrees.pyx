@@ -34,7 +34,7 @@ cdef class Degrees:
                 and not self.available and not resets_of(view.lineage))
 
     def too_few(self):
-        """Why writes of a degree in use wait for more members; None where none has to."""
+        """Why writes of a degree in use wait for more members; None if none has to."""
         cdef int degree = 0 if self.single else self.largest()
         return self.say_too_few(degree) if self.is_too_small(degree) else None
 

@@ -210,7 +210,7 @@ class Digests:
         LookAt(self, place, most, snaps).at(seqno, index, stamp).submit_for([replica])
 
     def looked(self, place: Place, replica: Replica | None, most: int | None) -> None:
-        """Look at an object, at its place and while its mutex is held; None where it was ended."""
+        """Look at an object, at its place and while its mutex is held; None if it was ended."""
         if not self._unreported:
             self._wake_up()  # it may come long after its place, when all else is quiet
         if replica is None:

@@ -25,7 +25,7 @@ cdef class Runtime(Layer):
     cdef public object table            # the objects by name and number, `object_table.ObjectTable`
     cdef public object long_waits       # calls that wait for long, `long_waits.LongWaits`
     cdef public object events           # notified of views, problems and the end
-    cdef int least, least_reported          # R of H1, and what the stack knows of it
+    cdef int least, least_reported      # R of H1, and what the stack knows of it
     cdef readonly object incarnation
     cdef readonly object view
     cdef readonly int place
@@ -33,7 +33,7 @@ cdef class Runtime(Layer):
     cdef readonly dict waiting          # (incarnation, ticket) -> call that waits for its guard
     cdef public object start_thread     # starts a pop-up thread: given a function
     cdef Message message                # what is dispatched now
-    cdef Task submitted                 # what it has made; None where it runs straight from there
+    cdef Task submitted                 # what it has made; None if it runs straight from there
     cdef public uint64_t dispatched     # messages so far, those before this member joined too
     cdef public object donor            # gives state, `giving.Donor`
     cdef public object taker            # takes it, `taking.Taker`
@@ -46,10 +46,10 @@ cdef class Runtime(Layer):
     cdef public bint look_always        # before each message
     cdef public bytes chain             # digest over all deliveries; None if it is not asked for
     cdef public bint barred             # the sender's `failure` ends with the next view
-    cdef object rng                    # what reads draw from
+    cdef object rng                     # what reads draw from
     cdef unsigned int recent, recent_code   # object and operation of the message before
     cdef int full_queues                # objects whose lock queue has reached its bound
-    cdef bint credit_reported               # what the stack was notified of that
+    cdef bint credit_reported           # what the stack knows of that
 
     cdef int attach(self, Stack stack) except -1
     cdef int apply(self, Replica replica, Message message, const unsigned char* p,
@@ -63,7 +63,7 @@ cdef class Runtime(Layer):
     cdef int let_through(self, Replica replica) except -1
     cdef Invocation taken(self, Message message)
     cpdef uint64_t group_clock(self) except? 0
-    cdef int stranger(self, Message message, str why) except -1
+    cdef int drop_invocation(self, Message message, str why) except -1
     cdef int end_calls(self, object error) except -1
     cdef int start_batch(self) except -1
     cdef int written(self, Replica replica) except -1

@@ -115,14 +115,14 @@ cdef class Runtime(Layer):
         if p is not NULL:
             p = get_varint(p, stop, &code)
         if p is NULL:
-            self.stranger(message, "it is cut short")
+            self.drop_invocation(message, "it is cut short")
         elif number == 0:
             if code >> 1 == DIGESTS:
                 self.dispatched -= 1
             self.manager.dispatch(message.source, message.ticket, code >> 1,
                                   p[:stop - p], self.taken(message))
         elif number >= <uint32_t>PyList_GET_SIZE(<PyObject*>self.replicas):
-            self.stranger(message, f"there is no object {number}")
+            self.drop_invocation(message, f"there is no object {number}")
         else:
             replica = <Replica>self.replicas[number]
             if replica is None:
@@ -148,7 +148,7 @@ cdef class Runtime(Layer):
         if replica.flags or code & 1:
             return self.apply_slowly(replica, message, code, p[:stop - p])
         if code >> 1 >= <unsigned int>PyList_GET_SIZE(<PyObject*>replica.operations):
-            return self.stranger(message, f"{replica.name!r} has no operation {code >> 1}")
+            return self.drop_invocation(message, f"{replica.name!r} has no operation {code >> 1}")
         operation = <Operation>replica.operations[code >> 1]
         if operation.traits:
             return self.apply_slowly(replica, message, code, p[:stop - p])
@@ -250,7 +250,7 @@ cdef class Runtime(Layer):
         cdef Invocation invocation = self.taken(message)
         cdef Call call
         if replica.operations is not None and code >> 1 >= <unsigned int>len(replica.operations):
-            return self.stranger(message, f"{replica.name!r} has no operation {code >> 1}")
+            return self.drop_invocation(message, f"{replica.name!r} has no operation {code >> 1}")
         if replica.flags & DROPPED:
             self.sender.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
             return 0
@@ -285,7 +285,7 @@ cdef class Runtime(Layer):
         task.replicas = replicas
         self.submit_dispatched(task)
 
-    cdef int stranger(self, Message message, str why) except -1:
+    cdef int drop_invocation(self, Message message, str why) except -1:
         """Only what is registered runs (D18)."""
         cdef Invocation invocation = self.taken(message)
         text = f"an invocation of {self.member_at(message.source)} was dropped: {why}"

@@ -29,6 +29,7 @@ from zlib import crc32
 
 from orcalike.runtime.errors import DeclarationError, NotSerializable, Unreadable
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.plural import counted
 
 
 class Code(IntEnum):
@@ -167,7 +168,7 @@ def registered_class(name: str) -> type[Any]:
 
 
 def registered_name(cls: object) -> str | None:
-    """The name under which a class is registered; None where it is not."""
+    """The name under which a class is registered; None if it is not."""
     record = _by_class.get(cls) if isinstance(cls, type) else None
     return None if record is None else record.name
 
@@ -329,11 +330,11 @@ def _rebuild_fields(code: Code, elements: tuple[Any, ...]) -> object:
         )
     if record.code == Code.NAMED_TUPLE:
         if len(values) != len(record.fields):
-            raise ProtocolError(f"a {name} of {len(values)} fields arrived")
+            raise ProtocolError(f"a {name} of {counted(len(values), 'field')} arrived")
         return tuple.__new__(record.cls, values)
     made = object.__new__(record.cls)
     for field, value in zip(record.fields, values, strict=True):
-        object.__setattr__(made, field, value)  # also where the dataclass is frozen
+        object.__setattr__(made, field, value)  # also if the dataclass is frozen
     return made
 
 
@@ -499,7 +500,7 @@ class ArraySink:
         return self._head[end:]
 
     def close(self) -> Any:
-        """The array. Raises ProtocolError where it is not whole."""
+        """The array. Raises ProtocolError if it is not whole."""
         array, self._items = self._array, None
         if array is None or self._at != array.nbytes:
             raise ProtocolError("a NumPy array arrived that is cut short")

@@ -203,7 +203,7 @@ class Snapshot:
         return bytes(piece)
 
     def _next_part(self) -> Part | None:
-        """The next part; None where there is none, or none yet."""
+        """The next part; None if there is none, or none yet."""
         part, self._left = self._left, None
         if part is not None:
             return part
@@ -280,7 +280,7 @@ class Donor:
             snapshot.fail(error)
 
     def give(self) -> Snapshot:
-        """The state as it stands now. Raises ReplicaDivergence where it is not the group's."""
+        """The state as it stands now. Raises ReplicaDivergence if it is not the group's."""
         if self.failure is not None:
             raise self.failure
         snapshot = Snapshot(self)

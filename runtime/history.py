@@ -52,7 +52,7 @@ class Recorder:
         codec: Codec,
         time: Callable[[], int] = clock,
     ) -> None:
-        """Raises OSError where the folder cannot be made or written to."""
+        """Raises OSError if the folder cannot be made or written to."""
         self.incarnation = f"{incarnation:016x}"
         self.lock = threading.RLock()
         """Held while a line is written, and from an invocation's line until its message is in its
@@ -70,7 +70,7 @@ class Recorder:
     # What is delivered here, by the thread that drives the stack.
 
     def viewed(self, view: View, place: int, gseq: int | None) -> None:
-        """A view is installed, after the packet `gseq`; None where none was delivered here yet.
+        """A view is installed, after the packet `gseq`; None if none was delivered here yet.
 
         A member that has joined again is another incarnation, and has another file.
         """

@@ -23,7 +23,7 @@ cdef class Invocation(Waitable):
     cdef object value               # the result, or the exception
     cdef bint seen                  # the outcome was given to a caller
     cdef unsigned int wanted        # how many members are to have applied it before it is done
-    cdef readonly object withdrawn  # why its withdrawal was asked for; None where it was not
+    cdef readonly object withdrawn  # why its withdrawal was asked for; None if it was not
     cdef list waiters               # (event loop, future) of the coroutines that await it
 
     cdef int succeed(self, object result) except -1

@@ -102,7 +102,7 @@ cdef class Invocation(Waitable):
         return self.take()
 
     def exception(self):
-        """What the operation raised; None where it did not, or has not run yet."""
+        """What the operation raised; None if it did not, or has not run yet."""
         if self.outcome != ERROR:
             return None
         self.seen = True
@@ -132,7 +132,7 @@ cdef class Invocation(Waitable):
             else:
                 self.waiters.append(future)
             try:
-                # Another thread may have settled it since it was looked at, and notified none.
+                # Another thread may have settled it before `future` was among the waiters, and so not have woken it.
                 if self.outcome == UNDER_WAY:
                     yield from future.__await__()
             except CancelledError:
@@ -335,7 +335,7 @@ cdef object running_loop():
 
 
 cdef object loop_here():
-    """The event loop that runs on this thread; raises RuntimeError where none does."""
+    """The event loop that runs on this thread; raises RuntimeError if none does."""
     loop = running_loop()
     if loop is None:
         raise RuntimeError("no running event loop")

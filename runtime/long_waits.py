@@ -21,6 +21,7 @@ from orcalike.runtime import waits
 from orcalike.runtime.codes import Code
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.transport.errors import OrcalikeError
+from orcalike.transport.plural import counted
 from orcalike.transport.view import Member
 
 LOOK_AGAIN = 5.0
@@ -119,7 +120,7 @@ class LongWaits:
         ]
 
     def _stuck(self, invocation: Invocation[Any]) -> str | None:
-        """Why the group cannot let a call go on; None where it can."""
+        """Why the group cannot let a call go on; None if it can."""
         stuck: str | None = self._runtime.events.why_stuck()
         needed = self._runtime.sender.members_needed(invocation)
         if stuck is None and needed and not invocation.done():
@@ -165,7 +166,7 @@ class LongWaits:
         return any(call.invocation is invocation for call in self.parked())
 
     def _why(self, invocation: Invocation[Any]) -> str:
-        """What a call waits for, where the group as such can go on."""
+        """What a call waits for, if the group as such can go on."""
         if self._is_guarded(invocation):
             return f"its guard is false{self._others(invocation)}"
         found: str | None = self._runtime.manager.why(invocation)
@@ -173,7 +174,7 @@ class LongWaits:
             return found
         wanted: int = self._runtime.sender.wanted_of(invocation)
         if wanted:
-            return f"it has run here, and {wanted} members are to have applied it"
+            return f"it has run here, and is to be applied by {counted(wanted, 'member')}"
         if not self._runtime.sender.has_place(invocation):
             return f"it has no place in the order yet; {self._runtime.view.sequencer} orders"
         replica = invocation.replica

@@ -33,6 +33,7 @@ from orcalike.runtime.replica import Replica, replica_of
 from orcalike.runtime.state import decode_pieces, set_plain_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import go_on, never
+from orcalike.transport.plural import counted
 from orcalike.transport.view import Member
 
 DROPPED, UNDECLARED, STRICT, RECORDED = 32, 64, 256, 512
@@ -323,7 +324,7 @@ class ObjectTable:
         return [(replica, shared) for replica, shared in found if replica is not None]
 
     def ended_object(self, number: int) -> object:
-        """What a reference to an object that was ended refers to; None where it was never made."""
+        """What a reference to an object that was ended refers to; None if it was never made."""
         shared = self._remains.get(number)
         if shared is not None:
             return shared
@@ -382,7 +383,7 @@ class ObjectTable:
         """Too much waits for the class of an object: this process never uses it."""
         tasks = replica.empty_queue()
         why = self.lost[replica.number] = (
-            f"{len(tasks)} calls of {replica.name!r} came before {replica.class_name} was declared "
+            f"{counted(len(tasks), 'call')} of {replica.name!r} came before {replica.class_name} was declared "
             "here, more than are kept: import its module before joining"
         )
         _log.error("%s", why)

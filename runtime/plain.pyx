@@ -212,7 +212,7 @@ cdef Py_ssize_t scalar_size(PyObject* value) noexcept:
 
 
 cdef bytes encode_plain(object value, int depth):
-    """The encoding of a plain value of any size and so many levels; None where it is not plain."""
+    """The encoding of a plain value of any size and so many levels; None if it is not plain."""
     cdef Py_ssize_t size = measure(<PyObject*>value, depth)
     cdef PyObject* made_bytes
     cdef unsigned char* start
@@ -231,7 +231,7 @@ cdef bytes encode_plain(object value, int depth):
 
 
 def put_bytes(value, Py_ssize_t room=4096):
-    """What `put` writes into `room` bytes, None where it gives up; for tests of the hot path."""
+    """What `put` writes into `room` bytes, None if it gives up; for tests of the hot path."""
     cdef unsigned char* data = <unsigned char*>PyMem_Malloc(room + 1)
     cdef unsigned char* after
     if data is NULL:
@@ -246,7 +246,7 @@ def put_bytes(value, Py_ssize_t room=4096):
 def get_value(bytes data):
     """The simple value that `get` reads from `data`; for tests of the hot path.
 
-    Raises ValueError where `get` gives up, or leaves bytes over.
+    Raises ValueError if `get` gives up, or leaves bytes over.
     """
     cdef const unsigned char* p = data
     cdef PyObject* out

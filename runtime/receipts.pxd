@@ -20,9 +20,9 @@ cdef class PendingApply:
 cdef class Receipts(Layer):
     cdef object runtime
     cdef uint64_t delivered         # the seqno of the newest packet
-    cdef uint64_t acked             # STABLE was notified that all up to here is applied
+    cdef uint64_t acked             # acked to STABLE: all up to here is applied
     cdef object pending             # deque, oldest first
-    cdef Message receipt            # what STABLE is notified with
+    cdef Message receipt            # what stands for a packet in an ack to STABLE
     cdef object matrix              # as STABLE shared it
     cdef dict held                  # ticket -> (invocation, result, exception): applied here
     cdef readonly dict awaited      # number of members -> heap of (seqno, ticket)

@@ -18,6 +18,7 @@ from heapq import heapify, heappop, heappush
 from orcalike.runtime.errors import InvocationTimeout, TooManyWaiting
 from orcalike.runtime.invocation import name_of
 from orcalike.transport.errors import NotEnoughMembers
+from orcalike.transport.plural import counted
 
 from libc.stdint cimport uint64_t
 
@@ -111,8 +112,8 @@ cdef class Receipts(Layer):
             present = len(self.runtime.view.replicas)
             if present < <Py_ssize_t>members:
                 raise NotEnoughMembers(
-                    f"{name_of(operation)} with stable={members}: the view has {present} members "
-                    "with replicas; it was not sent")
+                    f"{name_of(operation)} with stable={members}: the view has "
+                    f"{counted(present, 'member')} with replicas; it was not sent")
         return 0
 
     cpdef int hold_back(self, Invocation invocation, uint64_t seqno, object result,
@@ -169,7 +170,7 @@ cdef class Receipts(Layer):
         return 0
 
     cdef bint give_up(self, Invocation invocation, str why) except -1:
-        """Wait for the others no longer; False where it has not run here."""
+        """Wait for the others no longer; False if it has not run here."""
         if invocation.ticket not in self.held:
             return False
         if why != "timeout":
@@ -177,7 +178,7 @@ cdef class Receipts(Layer):
         elif self.held.pop(invocation.ticket, None) is not None:
             invocation.fail(InvocationTimeout(
                 f"{name_of(invocation.operation)} has run here, but when the time limit passed it "
-                f"was not known that {invocation.wanted} members had applied it: they may yet",
+                f"was not known that {counted(invocation.wanted, 'member')} had applied it: they may yet",
                 "unknown"))
         return True
 
@@ -191,8 +192,8 @@ cdef class Receipts(Layer):
         if self.held.pop(invocation.ticket, None) is not None:
             present = len(self.runtime.view.replicas)
             invocation.fail(NotEnoughMembers(
-                f"{name_of(invocation.operation)} has run here, but {invocation.wanted} members "
-                f"cannot apply it: the view has {present} with replicas"))
+                f"{name_of(invocation.operation)} has run here, but "
+                f"{counted(invocation.wanted, 'member')} cannot apply it: the view has {present} with replicas"))
 
     def viewed(self, view):
         """A view was installed."""
@@ -209,9 +210,9 @@ cdef class Receipts(Layer):
         self.marks.clear()
 
     def still_waiting(self, Invocation invocation):
-        """A call has waited for another 10 s: say so where the view is too small for it."""
+        """A call has waited for another 10 s: say so if the view is too small for it."""
         present = len(self.runtime.view.replicas)
         if present < invocation.wanted:
             name = name_of(invocation.operation)
-            _log.warning("%s waits until %d members have applied it; the view has %d", name,
-                         invocation.wanted, present)
+            _log.warning("%s waits until it is applied by %s; the view has %d", name,
+                         counted(invocation.wanted, "member"), present)

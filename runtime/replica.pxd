@@ -37,7 +37,7 @@ cdef class Replica:
     cdef readonly object object     # the shared object itself
     cdef readonly int number        # its place in the object table
     cdef readonly str name
-    cdef readonly object info       # its ClassInfo; None where it is not declared here
+    cdef readonly object info       # its ClassInfo; None if it is not declared here
     cdef readonly str class_name
     cdef readonly bytes digest      # of the class, as its creator knew it
     cdef public object arguments    # of its creation, encoded; None when it is made
@@ -57,7 +57,7 @@ cdef class Replica:
     cdef object task                # what holds the mutex, where it has its own place in the order
     cdef object remains             # of an object that is the program's alone: a weak reference
     cdef bint changed               # a write has run since the waiting list was tried
-    cdef public dict slow           # operation's name -> `budget.Account`; None where none was slow
+    cdef public dict slow           # operation's name -> `budget.Account`; None if none was slow
     cdef readonly bint in_use       # it was there before its member joined again
     cdef public object rng         # (place, Random) of orcalike.random()
     cdef public uint64_t ran         # a bit for each operation since it was looked at (`digests`)

@@ -377,12 +377,12 @@ cdef int refuse_nested(object what) except -1:
 
 
 def refuse_inside(what):
-    """Raise NestedWrite where this thread runs an operation."""
+    """Raise NestedWrite if this thread runs an operation."""
     if thread_slot()[0] is not NULL:
         raise NestedWrite(f"{what} was used inside an operation")
 
 
 def refuse_to_wait(what):
-    """Raise where this thread may not wait: in an operation, or on a running event loop."""
+    """Raise an error if this thread may not wait: in an operation, or on a running event loop."""
     refuse_inside(what)
     refuse_loop(what)

@@ -111,7 +111,7 @@ cdef class Room:
                 future = loop_here().create_future()
                 self.futures.append(future)
                 driver.kick()
-                # Another thread may have made room meanwhile, or ended the group, and notified none of it.
+                # Another thread may have made room, or ended the group, before `future` was in the list.
                 if not self.has(size) and self.sender.failure is None:
                     await future
         finally:

@@ -23,7 +23,7 @@ cdef class Sender(Invoker):
     cdef public Driver driver
     cdef readonly Codec codec
     cdef readonly Degrees degrees       # what is asked of the view
-    cdef readonly Receipts receipts     # None where STABLE is not in the stack
+    cdef readonly Receipts receipts     # None if STABLE is not in the stack
     cdef public object failure          # why every call raises; None while all is well
     cdef public object notice           # what the next call raises, once
     cdef public object history          # a `history.Recorder`; None if none is kept

@@ -42,7 +42,7 @@ class Shadow:
     def run(self, call: Any) -> object:
         """Run a call of an operation or atomic function; gives and raises what it does.
 
-        Raises ReplicaDivergence where the two runs differ.
+        Raises ReplicaDivergence if the two runs differ.
         """
         function, args, named = call.function, call.args, call.named
         if not isinstance(function, Operation | Atomic):
@@ -148,7 +148,7 @@ class Shadow:
         shared: list[Any],
         infos: list[ClassInfo],
     ) -> object:
-        """Give or raise what the last run did; raises ReplicaDivergence where the first differs."""
+        """Give or raise what the last run did; raises ReplicaDivergence if the first differs."""
         found: list[str] = []
         for replica, copy, real, info in zip(replicas, copies, shared, infos, strict=True):
             for attribute, one, other in self._differences(copy, real, info):

@@ -104,7 +104,7 @@ cdef class Decoder:
             self.parse(&data[0], &data[0] + data.shape[0])
 
     def result(self):
-        """The value. Raises ProtocolError where it is not whole."""
+        """The value. Raises ProtocolError if it is not whole."""
         if not self.over:
             self.refuse("is cut short")
         return self.value

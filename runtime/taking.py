@@ -294,7 +294,7 @@ class Taker:
     # The end.
 
     def end(self) -> None:
-        """That was all. Raises ProtocolError where it was not: then nothing has run."""
+        """That was all. Raises ProtocolError if it was not: then nothing has run."""
         if not self._over:
             raise ProtocolError("state that is not whole")
         coming, self._coming = self._coming, {}

@@ -26,7 +26,7 @@ Members count that have replicas, with complete state.
 
 
 def degree_of(resilience: object) -> int:
-    """The byte for a degree that a program gives; raises ValueError where it is none."""
+    """The byte for a degree that a program gives; raises ValueError if it is none."""
     match resilience:
         case "majority":
             return MAJORITY
@@ -46,7 +46,7 @@ def resilience_of(degree: int) -> Resilience:
 
 
 def least_of(degrees: Iterable[int]) -> int:
-    """The smallest degree above 0, and 0 where there is none: R in H1.
+    """The smallest degree above 0, and 0 if there is none: R in H1.
 
     A number counts as smaller than a majority: a write that a majority holds is in each majority,
     so the first part of H1's rule is enough for it.

@@ -77,7 +77,7 @@ cdef class Stack(Core):
         return 0
 
     def link_up(self, int link, str address, int64_t now):
-        """A link stands: to `address` where `out.connects` asked for it, else from a stranger ("")."""
+        """A link stands: to `address` if `out.connects` asked for it, else from a non-member ("")."""
         self.enter(now)
         self.bottom.link_up(link, address)
         self.settle()
@@ -152,9 +152,9 @@ cdef class Stack(Core):
         except ProtocolError as error:
             self.bottom.refuse(link, str(error))
         except Exception as error:
-            # Of what a member sends nothing may come but what is foreseen; an outsider's frame
+            # Of what a member sends nothing may come but what is foreseen; a non-member's frame
             # has changed nothing, and ends with its link, whatever came of it.
-            if not self.bottom.is_stranger(link):
+            if not self.bottom.is_non_member(link):
                 raise
             self.bottom.refuse(link, f"{type(error).__name__} came of what it sent")
         if self.handing is not None or self.todo is not None:
@@ -239,7 +239,7 @@ cdef class Stack(Core):
 
     @property
     def deadline(self):
-        """When `expire` is due, in ns; None where nothing waits for the time."""
+        """When `expire` is due, in ns; None if nothing waits for the time."""
         cdef int64_t least = self.next_deadline()
         return None if least == NEVER else least
 

@@ -84,7 +84,7 @@ class LayerInfo:
 def register(cls: type[Layer]) -> type[Layer]:
     """Make a layer known by its `name`, so that stack strings may use it; usable as a decorator.
 
-    Raises StackError where the name is another layer's: a definition that is run again replaces
+    Raises StackError if the name is another layer's: a definition that is run again replaces
     the first.
     """
     if not (isinstance(cls, type) and issubclass(cls, Layer)):
@@ -122,7 +122,7 @@ def parse_stack(
 ) -> list[LayerSpec]:
     """The layers of a stack string, top first, for `above` to stand on.
 
-    Raises StackError where the string cannot be read, names a layer that does not exist, or puts
+    Raises StackError if the string cannot be read, names a layer that does not exist, or puts
     a layer where it lacks what it needs from below; `above` is checked as a layer is. With
     `sound=False` needs are not looked at: so tests put a bad network anywhere.
     """

@@ -3,7 +3,7 @@
 A view's identity is (lineage, number, ballot) (H1). What is here is data: the
 agreement on views is in `membership/`.
 
-A ballot is `round << PLACE_BITS | place of its leader`: no two leaders have the same. The first
+A ballot is `round << POSITION_BITS | position of its leader`: no two leaders have the same. The first
 lineage is 1; each `reset` begins a higher one, which no other reset begins (`next_lineage`).
 """
 
@@ -15,9 +15,10 @@ from typing import Any
 
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.plural import counted
 
-PLACE_BITS = 10
-"""Of a ballot: the place of its leader."""
+POSITION_BITS = 10
+"""Of a ballot: the position of its leader."""
 
 BALLOT_BITS = 24
 """Of a ballot, and the part of a lineage that says which ballot began it."""
@@ -82,7 +83,7 @@ class Member:
 
     @classmethod
     def unpack(cls, data: object) -> Member:
-        """From what `pack` made; raises ProtocolError where it is anything else."""
+        """From what `pack` made; raises ProtocolError if it is anything else."""
         match data:
             case [str(address), int(incarnation), int() | None as rank, bool(witness)]:
                 ranked = rank is None or (0 <= rank < MEMBERS_MAX and not isinstance(rank, bool))
@@ -98,7 +99,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A list of members, oldest first; none where all left at once. The first is the sequencer."""
+    """A list of members, oldest first; none if all left at once. The first is the sequencer."""
 
     lineage: int
     number: int
@@ -153,10 +154,10 @@ class View:
         return tuple(member for member in self.members if member.witness)
 
     def place(self, incarnation: int) -> int:
-        """The place of the member with that incarnation; -1 where it is not in this view."""
-        for place, member in enumerate(self.members):
+        """The position of the member with that incarnation; -1 if it is not in this view."""
+        for position, member in enumerate(self.members):
             if member.incarnation == incarnation:
-                return place
+                return position
         return -1
 
     def pack(self) -> list[Any]:
@@ -166,7 +167,7 @@ class View:
 
     @classmethod
     def unpack(cls, data: object) -> View:
-        """From what `pack` made; raises ProtocolError where it is anything else."""
+        """From what `pack` made; raises ProtocolError if it is anything else."""
         match data:
             case [
                 int(lineage),
@@ -186,7 +187,7 @@ class View:
         raise ProtocolError("not a view")
 
     def __str__(self) -> str:
-        return f"view {self.number} of {len(self.members)} members"
+        return f"view {self.number} of {counted(len(self.members), 'member')}"
 
 
 def _precedes(identity: tuple[int, int, int]) -> bool:

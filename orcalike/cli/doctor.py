@@ -19,6 +19,7 @@ import click
 from orcalike._version import __version__
 from orcalike.cli.common import echo_json
 from orcalike.launcher.job import LaunchError, cores, runtime_base
+from orcalike.transport.plural import counted
 
 PACKAGE = Path(__file__).parent.parent
 #: What the launcher holds for one rank: three pipes, two sockets, and the process's descriptor.
@@ -97,12 +98,12 @@ def _compiled_modules() -> Iterator[Finding]:
 
 def _machine() -> Iterator[Finding]:
     count = cores()
-    yield Finding("ok", f"{count} core{'s' if count > 1 else ''}")
+    yield Finding("ok", counted(count, "core"))
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     ranks = max(0, files - 32) // FILES_PER_RANK
     yield Finding(
         "ok" if files >= FILES_MIN else "warn",
-        f"ulimit -n {files}: enough for about {ranks} ranks under one launcher",
+        f"ulimit -n {files}: enough for about {counted(ranks, 'rank')} under one launcher",
     )
     shared = Path("/dev/shm")
     if shared.is_dir() and os.access(shared, os.W_OK):

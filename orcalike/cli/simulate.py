@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orcalike.cli.common import Refusal
+from orcalike.transport.plural import counted
 
 if TYPE_CHECKING:
     from orcalike.simulator.scenario import Scenario
@@ -136,11 +137,14 @@ def _first_that_fails(seeds: range) -> Scenario | None:
         simulated += result.simulated
         blocked += result.blocked
         if due:
-            click.echo(f"{seed - seeds[0] + 1} of {len(seeds)} seeds, {steps} steps", err=True)
+            click.echo(
+                f"{seed - seeds[0] + 1} of {counted(len(seeds), 'seed')}, {counted(steps, 'step')}",
+                err=True,
+            )
     took = max(time.monotonic() - started, 0.001)
     click.echo(
-        f"{len(seeds)} seeds, {steps} steps ({steps / took:,.0f} a second), "
-        f"{simulated / 3.6e12:.2f} simulated hours; {blocked} groups ended blocked, as they must; "
+        f"{counted(len(seeds), 'seed')}, {counted(steps, 'step')} ({steps / took:,.0f} a second), "
+        f"{simulated / 3.6e12:.2f} simulated hours; {counted(blocked, 'group')} ended blocked, as must be; "
         "no invariant was broken"
     )
     return None
@@ -161,10 +165,15 @@ def _shrink(scenario: Scenario, id_: str) -> Scenario:
 
     def progress(smaller: Scenario, tries: int) -> None:
         if next(turns):
-            click.echo(f"{len(smaller.events)} events left after {tries} tries", err=True)
+            click.echo(
+                f"{counted(len(smaller.events), 'event')} left after {counted(tries, 'try', 'tries')}",
+                err=True,
+            )
 
     smallest = shrink(scenario, id_, progress=progress)
-    click.echo(f"shrunk from {len(scenario.events)} events to {len(smallest.events)}", err=True)
+    click.echo(
+        f"shrunk from {counted(len(scenario.events), 'event')} to {len(smallest.events)}", err=True
+    )
     return smallest
 
 
@@ -198,7 +207,8 @@ def _run(scenario: Scenario, diagram: Path | None, story: bool) -> bool:
         return False
     end = "it ended blocked, as it must" if result.blocked else "it recovered"
     click.echo(
-        f"{end}: {result.delivered} deliveries, {result.views} views, {result.steps} steps, "
+        f"{end}: {counted(result.delivered, 'delivery', 'deliveries')}, "
+        f"{counted(result.views, 'view')}, {counted(result.steps, 'step')}, "
         f"{result.simulated / 1e9:.3f} simulated seconds"
     )
     click.echo(f"trace {result.trace}")

@@ -15,6 +15,7 @@ from typing import Any
 from orcalike.history_check.models import Model, ModelOf, Refused
 from orcalike.history_check.objects import result_of
 from orcalike.history_check.records import History, Violation, outcomes
+from orcalike.transport.plural import counted
 
 NEVER = 1 << 62
 
@@ -166,6 +167,8 @@ def check(histories: list[History], model_of: ModelOf, most: int = 10_000) -> It
             ]
         most -= len(first)
         if first and linearizable(first, model, start) is False:
-            yield Violation("I20", "", f"{name!r}: no linearization of its {len(first)} calls")
+            yield Violation(
+                "I20", "", f"{name!r}: no linearization of its {counted(len(first), 'call')}"
+            )
         if most <= 0:
             return

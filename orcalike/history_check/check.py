@@ -9,6 +9,7 @@ from pathlib import Path
 from orcalike.history_check import blackbox, objects, order, sessions, views, witness
 from orcalike.history_check.models import ModelOf, no_model
 from orcalike.history_check.records import History, Violation, load
+from orcalike.transport.plural import counted
 
 
 @dataclass
@@ -23,10 +24,10 @@ class Verdict:
     violations: list[Violation] = field(default_factory=list)
 
     def __str__(self) -> str:
-        found = f"{len(self.violations)} violations" if self.violations else "ok"
+        found = counted(len(self.violations), "violation") if self.violations else "ok"
         lost = f", {self.lost} lost with crashed members" if self.lost else ""
         return (
-            f"{self.members} members, {self.delivered} messages, "
+            f"{counted(self.members, 'member')}, {counted(self.delivered, 'message')}, "
             f"{self.acknowledged} acknowledged{lost}: {found}"
         )
 

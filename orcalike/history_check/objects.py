@@ -24,6 +24,7 @@ from orcalike.history_check.records import (
     outcomes,
     place_of,
 )
+from orcalike.transport.plural import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,9 @@ def _lay(timeline: Timeline, parts: list[Part], canon: Canon) -> Iterator[Violat
         if shared is not None:
             begins = index[part.runs[shared].message] - shared
         if begins < 0:
-            text = f"{timeline.name!r}: it ran {-begins} operations before what was first"
+            text = (
+                f"{timeline.name!r}: it ran {counted(-begins, 'operation')} before what was first"
+            )
             yield Violation("I1", part.history.incarnation, text)
             continue
         part.begins = begins
@@ -204,7 +207,8 @@ def _digests(timeline: Timeline) -> Iterator[Violation]:
             incarnation = part.history.incarnation
             digest, other = states.setdefault(position, (record["digest"], incarnation))
             if digest != record["digest"]:
-                text = f"{timeline.name!r}: after {position} operations its state is not that at {other}"
+                after = counted(position, "operation")
+                text = f"{timeline.name!r}: after {after} its state is not that at {other}"
                 yield Violation("I18", incarnation, text)
 
 

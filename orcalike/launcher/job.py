@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from orcalike.launch_protocol.environment import OF_ONE_PROCESS, RankEnvironment, RunEnvironment
+from orcalike.transport.plural import counted
 
 #: The bytes of a run's key (`orcalike.transport.drivers.proof`, which is not loaded here).
 KEY_SIZE = 32
@@ -82,7 +83,7 @@ def check_number(options: Options) -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if ranks * FILES_OF_RANK + FILES_OF_LAUNCHER > limit:
         raise LaunchError(
-            f"cannot start {ranks} ranks: the launcher has {FILES_OF_RANK} open files for each, and "
+            f"cannot start {counted(ranks, 'rank')}: the launcher has {FILES_OF_RANK} open files for each, and "
             f"may have {limit}; raise the limit (ulimit -n) or lower -n"
         )
 
@@ -164,7 +165,7 @@ class Job:
         """The startup line."""
         count = self.options.nprocs
         parts = [
-            f"{count} member{'s' if count > 1 else ''} on 1 host (local)",
+            f"{counted(count, 'member')} on 1 host (local)",
             f"sequencer: {'witness' if self.options.sequencer == 'witness' else 'rank 0'}",
             f"seed {self.seed}",
         ]

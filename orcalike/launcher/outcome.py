@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orcalike.launcher.group_status import DEFAULT_NAME, Loss, names_of
+from orcalike.transport.plural import counted
 
 SIGNALLED = 128
 USAGE = 2
@@ -114,7 +115,7 @@ def failure(first: RankExit, others_stopped: int) -> Outcome:
     if first.restarts:
         message += f"; it had been started again {_times(first.restarts)}"
     if others_stopped:
-        message += f"; {others_stopped} other{'s' if others_stopped > 1 else ''} stopped"
+        message += f"; {counted(others_stopped, 'other')} stopped"
     return Outcome(first.code, message)
 
 
@@ -160,7 +161,7 @@ def cannot_start(error: OSError, nprocs: int) -> Outcome:
     """The outcome of a run for which the system had no room."""
     return Outcome(
         INTERNAL,
-        f"orcalike: cannot start {nprocs} ranks: {error.strerror}; "
+        f"orcalike: cannot start {counted(nprocs, 'rank')}: {error.strerror}; "
         "raise the limits (ulimit -n, ulimit -u) or lower -n",
     )
 

@@ -1,4 +1,4 @@
-"""The processes of a run: which they are, what was reported to them, and what they report of their groups."""
+"""The processes of a run: which they are, what is reported to them, and what they report of their groups."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Witness:
         control_channel.listen_died(
             lambda dead: self.pump.later(lambda: self.pump.report_death(dead))
         )
-        self.pump.hears_deaths = True
+        self.pump.receives_deaths = True
         control_channel.listen_cut(self._cut_off_from)
         for group in sorted(formed):
             self._stack_for(group)

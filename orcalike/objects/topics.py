@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 import orcalike as orca
 from orcalike.objects.steps import Method, Steps, ask
+from orcalike.transport.plural import counted
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ class Topic(Generic[T]):
 
     def __repr__(self) -> str:
         state = "closed, " if self._closed else ""
-        return f"<Topic: {state}{self._first + len(self._messages)} messages>"
+        return f"<Topic: {state}{counted(self._first + len(self._messages), 'message')}>"
 
 
 class Subscription(Generic[T]):

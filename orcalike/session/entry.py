@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from orcalike.errors import ConfigMismatch, JoinFailed
 from orcalike.session.meeting import Deserted, MeetingPlace
+from orcalike.transport.plural import counted
 from orcalike.transport.view import View
 
 RETRY_STEP, RETRY_MAX = 0.02, 0.5
@@ -76,6 +77,7 @@ class Entry:
             missing = f"; no answer from {', '.join(self._targets())}"
         if self._last_trouble:
             missing += (
-                f"; it was tried {self._attempts + 1} times, the last time: {self._last_trouble}"
+                f"; it was tried {counted(self._attempts + 1, 'time')}, the last time: "
+                f"{self._last_trouble}"
             )
         return JoinFailed(f"could not join the group within {timeout} s{missing}")

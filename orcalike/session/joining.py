@@ -12,6 +12,7 @@ from orcalike.session.meeting import Deserted
 from orcalike.session.options import JoinOptions
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
+from orcalike.transport.plural import counted
 from orcalike.transport.view import View
 
 _log = logging.getLogger("orcalike")
@@ -103,8 +104,8 @@ def _announce(group: Group) -> None:
     view, options, runtime = group.view, group._session.options, group._runtime
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
     _log.info(
-        "%d members (%s) · rank %d · sequencer: %s · resilience %s",
-        len(view.replicas),
+        "%s (%s) · rank %d · sequencer: %s · resilience %s",
+        counted(len(view.replicas), "member"),
         options.how,
         group.rank,
         sequencer,

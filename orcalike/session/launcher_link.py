@@ -36,10 +36,10 @@ class LauncherLink:
         self._orders = False
 
     def listen(self) -> None:
-        """Take what the launcher reports from now on, and what it has reported."""
+        """Take what the launcher reports from now on, and what it has reported before."""
         control_channel.listen(self._ranks_ended)
         control_channel.listen_died(self._member_died)
-        self._pump.hears_deaths = True
+        self._pump.receives_deaths = True
         control_channel.listen_cut(self._network_cut)
 
     def forget(self) -> None:

@@ -19,6 +19,7 @@ from orcalike.session.waiting import SAY_EVERY
 from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.errors import NotEnoughMembers
+from orcalike.transport.plural import counted
 from orcalike.transport.stack import Stack
 from orcalike.transport.wire.message import Message
 
@@ -79,7 +80,7 @@ class MessageGroup:
             while room is not None:
                 if not self._attend(room, end, "send_to_group"):
                     raise InvocationTimeout(
-                        f"a message of {len(data)} bytes found no room within {timeout} s: what "
+                        f"a message of {counted(len(data), 'byte')} found no room within {timeout} s: what "
                         "was sent before is not ordered yet; it was not sent",
                         "withdrawn",
                     )
@@ -94,7 +95,8 @@ class MessageGroup:
             if taken[0]:
                 self._raise_not_sent(len(data), timeout)
             raise InvocationTimeout(
-                f"a message of {len(data)} bytes was not ordered within {timeout} s; it may be yet",
+                f"a message of {counted(len(data), 'byte')} was not ordered within {timeout} s; "
+                "it may be yet",
                 "unknown",
             )
 
@@ -121,13 +123,13 @@ class MessageGroup:
 
     def _raise_not_sent(self, size: int, timeout: float | None) -> NoReturn:
         """The time of a message is over that had not left this member, and never will."""
-        what = f"a message of {size} bytes was not sent within {timeout} s"
+        what = f"a message of {counted(size, 'byte')} was not sent within {timeout} s"
         if (too_few := self._inbox.too_few()) is not None:
             raise NotEnoughMembers(f"{what}: {too_few}")
         raise InvocationTimeout(what, "withdrawn")
 
     def _take(self, timeout: float | None) -> Event:
-        """The next event, where this thread waits for it."""
+        """The next event, for which this thread waits."""
         inbox = self._inbox
         refuse_loop("receive_from_group")
         end = None if timeout is None else time.monotonic() + timeout

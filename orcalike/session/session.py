@@ -38,6 +38,7 @@ from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.total import Total
 from orcalike.transport.membership.coordinator import UNDER_WAY
+from orcalike.transport.plural import counted
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
@@ -376,7 +377,7 @@ class Session:
     ) -> View:
         """Rebuild a blocked group of `minimum` members or more; raises NotPrimary.
 
-        Where it has a view, and only too few members for a degree, `lower_degrees(timeout)` has the
+        If it has a view, and only too few members for a degree, `lower_degrees(timeout)` has the
         group take these for enough.
         """
         before = self.view
@@ -384,8 +385,8 @@ class Session:
         if self.blocked is None and too_few is not None and before is not None:
             if len(before.members) < minimum:
                 raise NotPrimary(
-                    f"the group was not reset: {len(before.members)} members are there, {minimum} "
-                    "are asked for"
+                    f"the group was not reset: {counted(len(before.members), 'member')} present, "
+                    f"{minimum} asked for"
                 )
             lower_degrees(timeout)
             self._shortage.look_for_too_few()

@@ -13,6 +13,7 @@ from typing import Any
 
 from orcalike.simulator.checkers.facts import ALL, MAJORITY
 from orcalike.transport.drivers.sim import Delays
+from orcalike.transport.plural import counted
 
 VERSION = 1
 """Of the files."""
@@ -155,10 +156,11 @@ class Scenario:
         return scenario
 
     def __str__(self) -> str:
-        members = f"{self.size} members{', the first a witness' if self.witness else ''}"
+        members = f"{counted(self.size, 'member')}{', the first a witness' if self.witness else ''}"
         faults = sum(event.do in FAULTS for event in self.events)
         casts = sum(event.count for event in self.events if event.do == "cast")
-        return f"seed {self.seed}: {members}, {casts} casts, {faults} faults; {self.stack}"
+        events = f"{counted(casts, 'cast')}, {counted(faults, 'fault')}"
+        return f"seed {self.seed}: {members}, {events}; {self.stack}"
 
 
 def _given(thing: Event | Scenario) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from orcalike.transport.membership import effects, messages
 from orcalike.transport.membership.effects import Changed, Effect
 from orcalike.transport.membership.messages import ControlMessage, Value
 from orcalike.transport.membership.quorum import State
-from orcalike.transport.view import PLACE_BITS, Member, View
+from orcalike.transport.plural import counted
+from orcalike.transport.view import POSITION_BITS, Member, View
 
 KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT", 4: "ACCEPT", 5: "state"}
 LINES_MAX = 300
@@ -94,7 +95,7 @@ class Transcript:
         for number in range(self.run.scenario.size):
             yield f"    participant {number}"
         if len(self.lines) > LINES_MAX:
-            yield f"    Note over 0: {len(self.lines) - LINES_MAX} lines before this are left out"
+            yield f"    Note over 0: left out: {counted(len(self.lines) - LINES_MAX, 'line')} before this"
         for line in self.lines[-LINES_MAX:]:
             what = line.what.replace(";", ",").replace("#", "no. ")
             if line.source:
@@ -108,7 +109,7 @@ def describe(frame: bytes, names: Mapping[int, str] | None = None) -> str:
     try:
         return _describe(frame, names or {})
     except (ValueError, LookupError, TypeError, ProtocolError):
-        return f"{len(frame)} bytes"
+        return counted(len(frame), "byte")
 
 
 def _describe(frame: bytes, names: Mapping[int, str]) -> str:
@@ -178,7 +179,7 @@ def _is_said(value: object) -> bool:
 
 def ballot_text(ballot: int) -> str:
     """A ballot as people read it: its round, and the position of the member that leads it."""
-    return f"{ballot >> PLACE_BITS}.{ballot & (1 << PLACE_BITS) - 1}"
+    return f"{ballot >> POSITION_BITS}.{ballot & (1 << POSITION_BITS) - 1}"
 
 
 def _shown(name: str, value: Any, names: Mapping[int, str]) -> str:

@@ -1,6 +1,6 @@
-"""One member of a campaign: it writes and reads until it is notified to stop.
+"""One member of a campaign: it writes and reads until a command stops it.
 
-It is notified on stdin, one word a line: `cut` (its connections break), `stop` (no more writes), `leave`.
+Commands come on stdin, one word a line: `cut` (its connections break), `stop` (no more writes), `leave`.
 It says what happens as lines of JSON on stdout.
 """
 
@@ -91,7 +91,7 @@ class Work:
         ]
 
     def repeat(self, step: Callable[[random.Random, str], None], rng: random.Random) -> None:
-        """Do a step again and again; what it raises is notified."""
+        """Do a step again and again; what it raises is printed."""
         number = 0
         due = time.monotonic()
         name = step.__name__

@@ -80,8 +80,8 @@ class Processes:
             "--objects": self.settings.objects,
             "--seed": self.seed * 1000 + number,
         }
-        notified = [str(part) for option in options.items() for part in option]
-        command = [sys.executable, "-m", "tests.campaign.member_program", *way, *notified]
+        arguments = [str(part) for option in options.items() for part in option]
+        command = [sys.executable, "-m", "tests.campaign.member_program", *way, *arguments]
         errors = self.folder / f"stderr{number}"
         member = Member(number, command, errors, cwd=ROOT, env=environment)
         self.members.append(member)

@@ -84,8 +84,8 @@ def fill() -> None:
         sys.stdin.readline()
 
 
-def hear(asked: threading.Event) -> None:
-    """Wait for the supervisor."""
+def wait_for_end(asked: threading.Event) -> None:
+    """Wait until the supervisor ends the writing."""
     sys.stdin.readline()
     asked.set()
 
@@ -95,7 +95,7 @@ def write() -> None:
     with orca.join(seeds=ADDRESS, timeout=300) as group:
         cell, store = group.find(Cell, "cell"), group.find(Store, "store 3")
         asked = threading.Event()
-        threading.Thread(target=hear, args=(asked,), daemon=True).start()
+        threading.Thread(target=wait_for_end, args=(asked,), daemon=True).start()
         tell(joined=True)
         took: list[float] = []
         due = time.perf_counter()

@@ -54,7 +54,7 @@ class Writer:
             else:
                 self.said.put(fact)
 
-    def hear(self, what: str) -> Facts:
+    def wait_for(self, what: str) -> Facts:
         """The next fact of that kind."""
         try:
             while what not in (fact := self.said.get(timeout=DEADLINE)):
@@ -99,7 +99,7 @@ class Processes:
             at = str(self.writers[0].facts["address"])
         self.programs.call("all")
         for writer in self.writers:
-            writer.hear("ready")
+            writer.wait_for("ready")
 
     def begin(self) -> None:
         """Let them write."""
@@ -124,14 +124,14 @@ class Processes:
         place = self.programs.directory / f"do.{writer.facts['pid']}"
         (place.parent / "do").write_text(",".join(words))
         (place.parent / "do").rename(place)
-        return writer.hear("done")
+        return writer.wait_for("done")
 
     def end(self, *, lost: bool = False, alone: bool = False) -> list[Facts]:
         """Stop; compare what all have that are left, and what they knew."""
         if alone:
             self.programs.call("alone")
         self.programs.call("stop")
-        ends = [writer.hear("end") for writer in self.left]
+        ends = [writer.wait_for("end") for writer in self.left]
         for end in ends:
             assert end["disorder"] == []
             assert end["fingerprint"] == ends[0]["fingerprint"]
@@ -143,7 +143,7 @@ class Processes:
                 assert numbers == list(range(len(numbers)))
                 assert lost or len(numbers) > acked, f"lost of {writer.facts}"
         for writer in self.left:
-            writer.hear("left")
+            writer.wait_for("left")
             assert writer.process.end() == 0
         return ends
 
@@ -283,7 +283,7 @@ def test_reset_goes_on_with_fewer(processes: Processes) -> None:
         until(partial(_says, writer, rule), "it is blocked")
     refused = processes.order(second, "reset", "3")
     assert refused["error"] == "NotPrimary"
-    assert "2 members are there, 3 are asked for" in refused["text"]
+    assert "2 members present, 3 asked for" in refused["text"]
     assert first.errors == second.errors == []  # calls wait
     done = processes.order(second, "reset", "2")
     assert (done["done"], done["size"]) == ("reset", 2)
@@ -354,13 +354,13 @@ def test_calls_raise_while_the_group_is_blocked(processes: Processes) -> None:
 
 
 def bring_back(processes: Processes, writer: Writer) -> None:
-    """Have a member write that was late: it may be blocked first, and hear then that it was expelled."""
-    heard = 0
+    """Have a member write that was late: it may be blocked first, and find then that it was expelled."""
+    errors = 0
     while True:
-        until(partial(goes_on, writer, heard, writer.newest + 20), "it goes on, or not")
-        if len(writer.errors) == heard:
+        until(partial(goes_on, writer, errors, writer.newest + 20), "it goes on, or not")
+        if len(writer.errors) == errors:
             return
-        heard = len(writer.errors)
+        errors = len(writer.errors)
         is_out = writer.errors[-1]["error"] == "Expelled"
         assert "error" not in processes.order(writer, "rejoin" if is_out else "go on")
 

@@ -28,9 +28,9 @@ def test_nothing_acknowledged_is_lost(
         "--between": 0.2,
         "--black-box": 3_000,
     }
-    notified = [str(part) for option in options.items() for part in option]
+    arguments = [str(part) for option in options.items() for part in option]
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.campaign.real", *notified],
+        [sys.executable, "-m", "tests.campaign.real", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -53,4 +53,4 @@ def test_a_kill_under_restart_loses_nothing_acknowledged(programs: Programs, deg
     assert result.returncode == 0, result.stderr
     (facts,) = [json.loads(line) for line in result.stdout.splitlines()]
     assert facts["sizes"] == [MiB]
-    assert facts["found"] == facts["notified"]
+    assert facts["found"] == facts["acknowledged"]

@@ -73,12 +73,12 @@ def next_data(group: MessageGroup) -> bytes:
 
 
 def check(facts: list[Facts]) -> None:
-    """All heard the same, and everything once and in its sender's order."""
+    """All received the same, and everything once and in its sender's order."""
     assert len({fact["order"] for fact in facts}) == 1
     expected = [*map(str, range(COUNT)), "over"]
     for fact in facts:
         assert fact["data"] == {str(rank): expected for rank in range(len(facts))}
-        assert fact["rest"][-1] == fact["rank"], "its own leave is the last that a leaver hears"
+        assert fact["rest"][-1] == fact["rank"], "its own leave is the last that a leaver receives"
         assert fact["end"] == "GroupClosed"
 
 
@@ -137,9 +137,9 @@ def test_joins_and_leaves_are_events_in_the_order(groups: Groups) -> None:
     assert [event.member for event in events if isinstance(event, Joined | Left)] == [them, them]
     places = [(event.seqno, event.index) for event in events if isinstance(event, Data)]
     assert places == sorted(places)
-    # The joiner did not hear of its own join, nor of what was before; it hears of its own leave.
-    heard = [receive_from_group(second), receive_from_group(second)]
-    assert [type(event) for event in heard] == [Data, Left]
+    # The joiner receives neither its own join nor what was before; it receives its own leave.
+    received = [receive_from_group(second), receive_from_group(second)]
+    assert [type(event) for event in received] == [Data, Left]
 
 
 def test_large_messages(groups: Groups) -> None:

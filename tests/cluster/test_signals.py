@@ -26,7 +26,7 @@ RUN = ["-m", "orcalike", "run", "-n", "2", "--no-prefix", "-q"]
 
 
 def pids(lines: list[str]) -> list[int]:
-    """The ranks' processes, as they have notified."""
+    """The ranks' processes, as their lines say."""
     return [json.loads(line)["pid"] for line in lines]
 
 
@@ -41,10 +41,10 @@ def test_ctrl_c_ends_ranks_that_wait(programs: Programs, way: str, sequencer: st
         timeout=DEADLINE,
         encoding="utf-8",
     )
-    notified = []
+    lines = []
     for _ in range(2):
         terminal.expect(r'\{"rank[^}]*\}')
-        notified.append(terminal.after)
+        lines.append(terminal.after)
     time.sleep(0.1)
     terminal.sendintr()
     terminal.expect(pexpect.EOF)
@@ -54,7 +54,7 @@ def test_ctrl_c_ends_ranks_that_wait(programs: Programs, way: str, sequencer: st
     assert terminal.before.count('{"tidied": true}') == 2
     assert "Traceback" not in terminal.before
     assert terminal.exitstatus == 130
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids(notified))
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids(lines))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,4 +1,4 @@
-"""Run the targets in turns until the time is over, or repeat one batch.
+"""Run the targets in interleaved rounds until the time is over, or repeat one batch.
 
     python -m tests.fuzz --seconds 60
     python -m tests.fuzz --only marshal,stream --seed 7 --batches 1

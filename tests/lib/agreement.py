@@ -26,11 +26,11 @@ from orcalike.transport.membership.events import Event
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import ControlMessage, Denied, Flush, Install, Value
 from orcalike.transport.membership.quorum import State
-from orcalike.transport.view import BALLOT_MAX, PLACE_BITS, Member, View
+from orcalike.transport.view import BALLOT_MAX, POSITION_BITS, Member, View
 
 A, B, C, D = (Member(f"sim:{name}", number, number) for number, name in enumerate("abcd"))
-ROUND = 1 << PLACE_BITS
-ROUNDS = BALLOT_MAX >> PLACE_BITS
+ROUND = 1 << POSITION_BITS
+ROUNDS = BALLOT_MAX >> POSITION_BITS
 """How many a view has, less one."""
 FIRST = 1, 1, 0
 """The identity of the first view."""
@@ -59,7 +59,7 @@ class Port:
         self.state = State.WHOLE
         self.granting = True
         self.leases = Leases(1000)
-        self.notified: deque[tuple[int, ControlMessage]] = deque()
+        self.sent: deque[tuple[int, ControlMessage]] = deque()
         self.contacted: list[tuple[str, ControlMessage]] = []
         self.views: list[View] = []
         self.blocks: list[tuple[tuple[Member, ...], str]] = []
@@ -97,7 +97,7 @@ class Port:
     def carry_out(self, effect: Effect) -> None:
         match effect:
             case Send(position, message):
-                self.notified.append((position, message))
+                self.sent.append((position, message))
             case Contact(address, message):
                 self.contacted.append((address, message))
             case Freeze():
@@ -226,17 +226,17 @@ class Group:
         """Let messages of `source` arrive, in order; those to `target` alone, if it is given."""
         port, passed = self[source], 0
         rest: list[tuple[int, ControlMessage]] = []
-        while port.notified and passed < count and source not in self.gone:
-            place, message = port.notified.popleft()
-            name = self.view.members[place].address[-1]
+        while port.sent and passed < count and source not in self.gone:
+            position, message = port.sent.popleft()
+            name = self.view.members[position].address[-1]
             if target and name != target:
-                rest.append((place, message))
+                rest.append((position, message))
                 continue
             passed += 1
             port_there = self[name]
             if name not in self.gone and port_there.agreement.view == self.view:
                 port_there.take(self.view.place(port.me.incarnation), message)
-        port.notified.extendleft(reversed(rest))
+        port.sent.extendleft(reversed(rest))
         return passed
 
     def settle(self) -> None:

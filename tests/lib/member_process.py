@@ -58,8 +58,8 @@ sys.stdin.readline()
 """
 
 
-class Told(Stack):
-    """A stack that keeps what it is notified."""
+class RecordingStack(Stack):
+    """A stack that records its inputs."""
 
     events: list[tuple[str, Any]]
 
@@ -120,7 +120,7 @@ class End:
         layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
         # By default a busy machine is not to be taken for a silent member.
         config = StackConfig("g", {"resilience": 0}, time.time_ns() - clock(), detection)
-        self.stack = Told(layers, config, self.member, 1)
+        self.stack = RecordingStack(layers, config, self.member, 1)
         self.stack.events = []
         self.stack.above = Top(self)
         self.logged: list[str] = []
@@ -140,7 +140,8 @@ class End:
             self.pump.handle()
             time.sleep(0.001)
 
-    def notified(self, *kinds: str) -> list[tuple[str, Any]]:
+    def events_of(self, *kinds: str) -> list[tuple[str, Any]]:
+        """The inputs of these kinds, and the casts and problems that came out."""
         return [event for event in self.stack.events if event[0] in kinds]
 
 
@@ -210,6 +211,6 @@ def peer_is_linked(end: End, incarnation: int) -> bool:
 
 
 def stop(sender: Sender) -> None:
-    """Have its process stand still, as SIGSTOP does; meanwhile nothing is notified to the member that watches."""
+    """Have its process stand still, as SIGSTOP does; meanwhile its kernel does not say that it lives."""
     sender.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, sender.process.pid, os.WSTOPPED | os.WNOWAIT)

@@ -144,10 +144,10 @@ class Scene:
         value: object = None,
         at: str = "",
     ) -> None:
-        """An operation runs at some members or at all; its caller is notified."""
+        """An operation runs at some members or at all; its caller gets the result."""
         refused = isinstance(value, Refused)
-        notified = {"error": value.error} if isinstance(value, Refused) else {"value": value}
-        outcome = notified if refused else {"result": hashed(value)}
+        returned = {"error": value.error} if isinstance(value, Refused) else {"value": value}
+        outcome = returned if refused else {"result": hashed(value)}
         for member in at or self.inside:
             self.tell(
                 member,
@@ -159,7 +159,7 @@ class Scene:
                 **outcome,
             )
             if self.histories[member].incarnation == message[0]:
-                self.tell(member, "ok", ticket=message[1], **notified)
+                self.tell(member, "ok", ticket=message[1], **returned)
 
     def read(self, member: str, name: str, operation: str) -> Record:
         """A local read."""

@@ -36,7 +36,6 @@ BANS = (
     Ban(
         r"(?:none|also|even|code 1|raises? \w+) where",
         "`if`, or `when`: `where` is for places",
-        ("runtime", "transport"),
     ),
     Ban(
         "heed|heeds|heeded",
@@ -49,6 +48,7 @@ BANS = (
     Ban("owe|owes|owed|debt|debts", "pending"),
     Ban("gift|gifts", "transfer"),
     Ban("seat|seats", "endpoint"),
+    Ban("stranger|strangers", "non-member"),
     Ban("crew|crews", "processes, process table"),
     Ban("zoo|zoos", "shared classes"),
     Ban("patience", "deadline, timeout"),
@@ -57,14 +57,8 @@ BANS = (
     Ban(
         "told|hear|hears",
         "reported, notified, received; what a command or an option says",
-        (
-            "transport/drivers",
-            "orcalike/launcher/witness.py",
-            "orcalike/session/launcher_link.py",
-            "tests",
-        ),
     ),
-    Ban("(?:in|by|take|takes|taking) turns", "interleaved rounds", ("tests",)),
+    Ban("(?:in|by|take|takes|taking) turns", "interleaved rounds"),
     Ban("what waits", "pending calls; the calls, threads or messages that wait"),
     Ban("bell|bells", "the event that wakes a thread"),
 )

@@ -93,9 +93,9 @@ class Script:
         self.group.pass_on(words[0], options.get("to", ""), int(options.get("count", 99)))
 
     def do_lose(self, words: list[str], options: dict[str, str]) -> None:
-        notified = self.group[words[0]].notified
-        for _ in range(min(len(notified), int(options.get("count", 99)))):
-            notified.popleft()
+        sent = self.group[words[0]].sent
+        for _ in range(min(len(sent), int(options.get("count", 99)))):
+            sent.popleft()
 
     def do_settle(self, words: list[str], options: dict[str, str]) -> None:
         self.group.settle()

@@ -86,15 +86,15 @@ def test_what_is_tentative_when_members_are_lost_goes_on_with_those_that_are_lef
     assert network["a"].bodies == network["b"].bodies == [b"x"]
 
 
-@pytest.mark.parametrize(("degree", "notified"), [(1, 1), (2, 1), (0, 0), (254, 254)])
+@pytest.mark.parametrize(("degree", "in_effect"), [(1, 1), (2, 1), (0, 0), (254, 254)])
 def test_which_members_may_go_on_is_decided_by_the_degree_that_counts(
-    degree: int, notified: int
+    degree: int, in_effect: int
 ) -> None:
     """With two members R is at most 1, or those that hold nothing could go on (H1)."""
     network = group("a b")
     lower(network, "a", degree)
     mbrship: Any = network.endpoints["a"].stack.focus("MBRSHIP")
-    assert mbrship.least == notified
+    assert mbrship.least == in_effect
 
 
 def test_a_packet_that_has_not_left_may_be_changed() -> None:

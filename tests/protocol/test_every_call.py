@@ -44,7 +44,7 @@ def test_each_call_at_each_layer_of_each_stack_is_answered_or_raises() -> None:
     for line in filter(None, raised):
         call, error = line.split(": ", 1)
         assert MEANT.match(error), line
-        # Only a call with None is notified of it.
+        # Only a call that gives None may fail because of None.
         assert "NoneType" not in error or "(None)" in call or ".view(" in call, line
 
 

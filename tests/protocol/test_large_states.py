@@ -36,7 +36,7 @@ class Odd:
 
 @orca.shared
 class Bulk:
-    """It is as large as it is notified to be."""
+    """It is as large as its writes have made it."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []

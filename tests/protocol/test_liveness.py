@@ -80,7 +80,7 @@ def test_a_reset_lets_no_process_in_that_may_be_dead() -> None:
 
 
 def test_none_of_the_oldest_is_there_and_the_next_has_gone_on() -> None:
-    """0 has expelled 6, which cannot hear of it, and takes 4 for its leader, which it never hears."""
+    """0 has expelled 6, which cannot be notified, and takes 4 for its leader, from which it never receives."""
     events = [
         Event("cut", START, "6", "0", span=D),
         Event("half", START + MS, "0", "6"),
@@ -92,7 +92,7 @@ def test_none_of_the_oldest_is_there_and_the_next_has_gone_on() -> None:
 
 
 def test_a_member_is_left_out_that_saw_no_silence_and_has_nothing_to_say() -> None:
-    """0 goes on without 2 while the two cannot reach each other; all that 2 hears is answers."""
+    """0 goes on without 2 while the two cannot reach each other; all that 2 receives is answers."""
     events = [
         Event("half", START, "0", "2"),
         Event("cut", START, "0", "2", span=D // 3),
@@ -118,7 +118,7 @@ def test_all_of_the_oldest_die_and_the_next_with_them() -> None:
 
 
 def test_a_member_that_a_leaver_left_alone_is_blocked_and_need_not_be_more() -> None:
-    """0 decides the view without it alone, as the oldest half, and 1 cannot hear of it."""
+    """0 decides the view without it alone, as the oldest half, and 1 cannot be notified of it."""
     events = [*cuts(START, "0", "1"), Event("leave", START, "0"), Event("half", START, "0", "1")]
     run = Run(scenario(2, events))
     assert run.run().blocked

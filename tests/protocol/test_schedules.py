@@ -59,7 +59,7 @@ def cuts(at: int, side: str, other: str) -> list[Event]:
 
 
 def acknowledging_the_old_sequencer() -> Scenario:
-    """H12 a: 0 sleeps for D. 2 has promised 1 when it hears 0 again, which asks for a holder.
+    """H12 a: 0 sleeps for D. 2 has promised 1 when it receives from 0 again, which asks for a holder.
 
     If 2 says that it holds the cast, it is accepted by 0, and in no view after that.
     """
@@ -169,7 +169,7 @@ def away_while_the_others_died() -> Scenario:
 
 
 def dying_while_it_gives() -> Scenario:
-    """0 gives its state to 5 in more pieces than it sends at once, and dies before it hears of one.
+    """0 gives its state to 5 in more pieces than it sends at once, and dies before one is acknowledged.
 
     If no other gives in its place, 5 waits for the rest for good.
     """

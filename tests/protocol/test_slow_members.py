@@ -19,7 +19,7 @@ def group(names: str) -> ManualNetwork:
 
 
 def wait(network: ManualNetwork, span: int, *, deliver: bool = True, hung: str = "") -> None:
-    """So much time passes; the members hear each other's beats all the while.
+    """So much time passes; the members receive each other's beats all the while.
 
     The `hung` one beats, and does nothing else.
     """

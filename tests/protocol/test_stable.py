@@ -240,7 +240,7 @@ STACK = "STABLE:XFER:TOTAL:MBRSHIP:COM:sim"
 
 
 class Seer(manual_network.Narrator):
-    """Sees what is delivered when it is notified to."""
+    """It has seen what was delivered when the test calls `sees`."""
 
     def up_cast(self, message: Message) -> None:
         super().up_cast(message)

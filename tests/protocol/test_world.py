@@ -362,7 +362,7 @@ def test_contact_ends_with_a_pause_and_begins_again_after_it() -> None:
 
 
 def lives(pair: Pair) -> bool:
-    """Whether b hears that the process of a lives, right before its deadline."""
+    """Whether b is notified that the process of a lives, right before its deadline."""
     pair.b.seen.clear()
     pair.b.deadline = pair.world.now + D
     pair.node_b.drain()

@@ -47,7 +47,7 @@ def run(cli: Cli, program: str, *options: str) -> subprocess.CompletedProcess[st
 
 
 def check(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
-    """One failure, notified once, with these words, and with no line of orcalike's own source."""
+    """One failure, reported once, with these words, and with no line of orcalike's own source."""
     assert result.returncode == code, result.stderr
     assert result.stderr.count("Traceback") <= 1
     assert not re.search(r'File "[^"]*orcalike/(?!examples)', result.stderr), result.stderr

@@ -75,16 +75,16 @@ class Run:
         self.resilient = resilient
         self.said: list[Facts] = []
 
-    def hear(
-        self, event: str, holds: Callable[[Facts], object] = lambda heard: True, **facts: object
+    def wait_for(
+        self, event: str, holds: Callable[[Facts], object] = lambda fact: True, **facts: object
     ) -> Facts:
         """The next time that a rank says this, with these facts, of which something holds."""
         assert self.process.stdout
         for line in self.process.stdout:
-            heard: Facts = json.loads(line.partition("] ")[2])
-            self.said.append(heard)
-            if heard["event"] == event and facts.items() <= heard.items() and holds(heard):
-                return heard
+            fact: Facts = json.loads(line.partition("] ")[2])
+            self.said.append(fact)
+            if fact["event"] == event and facts.items() <= fact.items() and holds(fact):
+                return fact
         assert self.process.stderr
         raise AssertionError(f"no process said {event} {facts}: {self.process.stderr.read()}")
 
@@ -92,13 +92,13 @@ class Run:
         """Wait until these ranks have begun to count."""
         for rank in ranks:
             while not any(facts["rank"] == rank for facts in self.said):
-                self.hear("ready")
+                self.wait_for("ready")
 
     def go_on(self, *ranks: int) -> None:
         """Wait until each of these ranks has counted to 50 twice from now on."""
         now = time.monotonic()  # the same clock as in the ranks
         for rank in (*ranks, *reversed(ranks)):
-            self.hear("on", lambda heard: heard["at"] > now, rank=rank)
+            self.wait_for("on", lambda fact: fact["at"] > now, rank=rank)
 
     def end(self, *ranks: int, seconds: float) -> list[Facts]:
         """Stop the counting; all that are left agree, and nothing is lost or doubled."""
@@ -229,7 +229,7 @@ def test_rank_comes_back_and_gets_the_state(
         run.go_on(0, 1, 2)
         for rank in (1, 0, 2):
             counting.chaos("kill", str(rank))
-            back = run.hear("ready", rank=rank, again=1)
+            back = run.wait_for("ready", rank=rank, again=1)
             assert back["group_rank"] == rank
             assert back["found"] > 0
             run.go_on(0, 1, 2)
@@ -245,7 +245,7 @@ def test_rank_joins_through_others_if_the_witness_is_dead(counting: Counting) ->
             run.go_on(0, 1, 2)
             time.sleep(1.5)  # its own pauses
         counting.chaos("kill", "1")
-        assert run.hear("ready", rank=1, again=1)["found"] > 0
+        assert run.wait_for("ready", rank=1, again=1)["found"] > 0
         run.go_on(0, 1, 2)
         counting.end(run, 0, 1, 2)
 
@@ -254,12 +254,12 @@ def test_rank_joins_through_others_if_the_witness_is_dead(counting: Counting) ->
 def test_the_witness_comes_back_as_a_member(counting: Counting, scheme: str) -> None:
     with counting.run("-n2", "--restart", "1", "--sequencer", "witness", scheme) as run:
         run.ready(0, 1)
-        first = run.hear("on")["witnesses"]
+        first = run.wait_for("on")["witnesses"]
         assert len(first) == 1
         counting.chaos("kill", "witness")
-        run.hear("on", lambda heard: heard["witnesses"] not in ([], first))
+        run.wait_for("on", lambda fact: fact["witnesses"] not in ([], first))
         counting.chaos("kill", "0")
-        assert run.hear("ready", rank=0, again=1)["found"] > 0
+        assert run.wait_for("ready", rank=0, again=1)["found"] > 0
         run.go_on(0, 1)
         counting.end(run, 0, 1)
 
@@ -277,7 +277,7 @@ def test_sequencer_that_was_paused_is_out(counting: Counting, sequencer: str) ->
         else:
             assert stopped.startswith("rank 0")
             run.go_on(1, 2)
-            assert run.hear("ready", rank=0, again=1)["found"] > 0
+            assert run.wait_for("ready", rank=0, again=1)["found"] > 0
             run.go_on(0, 1, 2)
         counting.end(run, 0, 1, 2)
 
@@ -299,9 +299,9 @@ def test_partition_heals_to_one_group(counting: Counting, sequencer: str) -> Non
     with counting.run(*flags) as run:
         run.ready(0, 1, 2)
         counting.chaos("partition", "0,1/2")
-        run.hear("on", rank=0, replicas=2)  # they write for a while before they miss it
+        run.wait_for("on", rank=0, replicas=2)  # they write for a while before they miss it
         counting.chaos("heal")
-        assert run.hear("ready", rank=2, again=1)["found"] > 0
+        assert run.wait_for("ready", rank=2, again=1)["found"] > 0
         run.go_on(0, 1, 2)
         assert {facts["size"] for facts in counting.end(run, 0, 1, 2)} == {3}
 

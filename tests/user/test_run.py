@@ -66,13 +66,13 @@ def test_rank_0_gets_the_listening_socket(cli: Cli) -> None:
 
 def test_startup_and_closing_lines(cli: Cli) -> None:
     program = cli.write("")
-    notified = cli.run("-np", "2", "--seed", "9", program).stderr.splitlines()
+    lines = cli.run("-np", "2", "--seed", "9", program).stderr.splitlines()
     assert re.fullmatch(
         r"\[orcalike\] 2 members on 1 host \(local\) · sequencer: rank 0 · seed 9"
         r"( · OMP_NUM_THREADS \d+)?",
-        notified[0],
+        lines[0],
     )
-    assert re.fullmatch(r"\[orcalike\] done in \d+\.\d s", notified[1])
+    assert re.fullmatch(r"\[orcalike\] done in \d+\.\d s", lines[1])
     assert cli.run("-n2", "-q", program).stderr == ""
 
 
@@ -227,7 +227,7 @@ def test_rank_that_is_killed(cli: Cli) -> None:
     )
 
 
-def test_rank_that_does_not_end_when_notified_is_killed(cli: Cli, tmp_path: Path) -> None:
+def test_rank_that_does_not_end_at_a_signal_is_killed(cli: Cli, tmp_path: Path) -> None:
     program = cli.write(
         f"""
         import signal, pathlib

@@ -252,7 +252,7 @@ def test_ctrl_c_ends_a_run_that_would_start_a_rank_again(cli: Cli) -> None:
 
 
 def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
-    """At the same address, and notified which groups there are."""
+    """At the same address; its environment says which groups there are."""
     go_on = tmp_path / "go on"
     program = cli.write(
         f"""
@@ -289,15 +289,15 @@ def test_witness_is_started_again(cli: Cli, tmp_path: Path) -> None:
         assert process.wait(cli.deadline) == 0
 
 
-# What the others are notified
+# Of what the others are notified
 
 
-TELLING = """
+RECEIVING = """
 from orcalike.launch_protocol import control_channel
 import queue
-notified = queue.SimpleQueue()
-control_channel.listen(lambda ranks: notified.put(("ended", sorted(ranks))))
-control_channel.listen_died(lambda incarnation: notified.put(("died", incarnation)))
+received = queue.SimpleQueue()
+control_channel.listen(lambda ranks: received.put(("ended", sorted(ranks))))
+control_channel.listen_died(lambda incarnation: received.put(("died", incarnation)))
 control_channel.report_joining("default", 100 * rank + again)
 """
 
@@ -305,11 +305,11 @@ control_channel.report_joining("default", 100 * rank + again)
 def test_all_are_notified_which_members_ended_and_which_died(cli: Cli) -> None:
     program = cli.write(
         AGAIN
-        + TELLING
+        + RECEIVING
         + """
 if rank == 1 and again == 0: sys.exit(1)
-if rank == 1: print("again", *(notified.get() for _ in range(1)))
-if rank in (0, 2): print(*(notified.get() for _ in range(3)))
+if rank == 1: print("again", *(received.get() for _ in range(1)))
+if rank in (0, 2): print(*(received.get() for _ in range(3)))
 """
     )
     result = cli.run("-n3", "-q", "--restart", "1", program)

@@ -114,7 +114,7 @@ def test_a_chat(tmp_path: Path) -> None:
         person.stdin.write(line + "\n")
         person.stdin.flush()
 
-    def hears(person: subprocess.Popen[str], *lines: str) -> None:
+    def reads(person: subprocess.Popen[str], *lines: str) -> None:
         assert person.stdout is not None
         limit = threading.Timer(DEADLINE, person.kill)
         limit.start()
@@ -125,17 +125,17 @@ def test_a_chat(tmp_path: Path) -> None:
 
     try:
         ada = enter("ada")
-        hears(ada, "* ada is here")
+        reads(ada, "* ada is here")
         bob = enter("bob")
-        hears(bob, "* ada is here", "* bob is here")
+        reads(bob, "* ada is here", "* bob is here")
         say(ada, "hello")
-        hears(bob, "ada: hello")
-        hears(ada, "* bob is here", "ada: hello")
+        reads(bob, "ada: hello")
+        reads(ada, "* bob is here", "ada: hello")
         ada.communicate(timeout=DEADLINE)
         assert ada.returncode == 0
-        hears(bob, "* ada has left")
+        reads(bob, "* ada has left")
         say(bob, "so I am alone")
-        hears(bob, "bob: so I am alone")
+        reads(bob, "bob: so I am alone")
         bob.communicate(timeout=DEADLINE)
         assert bob.returncode == 0
     finally:

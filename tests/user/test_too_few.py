@@ -145,7 +145,7 @@ def test_messages_of_a_degree(cli: Cli, tmp_path: Path) -> None:
     result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     rule = "degree 1 takes 2 members with replicas, and the view has 1"
     assert result.stdout.splitlines() == [
-        f"a message of 1 bytes was not sent within 0.2 s: {rule}",
+        f"a message of 1 byte was not sent within 0.2 s: {rule}",
         rule,
         "[b'y']",
         "None",

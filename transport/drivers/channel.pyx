@@ -224,7 +224,7 @@ cdef class Channel:
         return 0
 
     cdef bytes peek(self, Py_ssize_t size):
-        """The first bytes of what has come, which stay; None where there are not so many."""
+        """The first bytes of what has come, which stay; None if there are not so many."""
         return self.buffer[self.begin:self.begin + size] if self.end - self.begin >= size else None
 
     cdef int skip(self, Py_ssize_t size) noexcept:
@@ -237,7 +237,7 @@ cdef class Channel:
         return self.proof is None or not self.proof.connects or self.proof.met
 
     cdef Message next_frame(self):
-        """The next whole frame, valid until the next `fill`; None where there is none.
+        """The next whole frame, valid until the next `fill`; None if there is none.
 
         Sets `why` where the length cannot be believed.
         """

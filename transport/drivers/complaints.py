@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from orcalike.transport.plural import counted
+
 EVERY = 1_000_000_000
 """Nanoseconds between two lines."""
 
@@ -18,7 +20,7 @@ class Complaints:
         self._more = 0
 
     def say(self, level: int, text: str, now: int) -> None:
-        """Log this, or count it where the last line is too recent."""
+        """Log this, or count it if the last line is too recent."""
         if now < self._next:
             self._more += 1
             return
@@ -27,12 +29,12 @@ class Complaints:
         self._log(level, text)
 
     def deadline(self) -> int | None:
-        """When the others are to be logged; None where there are none."""
+        """When the others are to be logged; None if there are none."""
         return self._next if self._more else None
 
     def count(self, now: int) -> None:
         """Log how many others there were, if it is time."""
         if self._more and now >= self._next:
-            self._log(logging.WARNING, f"{self._more} more connections were refused since")
+            self._log(logging.WARNING, f"{counted(self._more, 'more connection')} refused since")
             self._more = 0
             self._next = now + EVERY

@@ -278,7 +278,7 @@ def insist(number, which):
 
 
 def set_handler(int number, handler):
-    """Change what Python calls; whatever else is notified of the signal, as by faulthandler, stays."""
+    """Change what Python calls; what else receives the signal, as faulthandler does, stays."""
     cdef Action action
     if sigaction(number, NULL, &action) == 0:
         set_in_python(number, handler)

@@ -48,7 +48,7 @@ class HalfOpen:
         return self.most() if len(self._since) >= IN_ALL else None
 
     def most(self) -> Any:
-        """The oldest connection of the source that has the most; None where there are none."""
+        """The oldest connection of the source that has the most; None if there are none."""
         if not self._of:
             return None
         source = max(self._of, key=lambda each: len(self._of[each]))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from orcalike.transport.view import Member
 
 class Heartbeat:
-    """The beats of one process: its sockets, its thread, and the members that its stacks beat to."""
+    """The beats of one process: its sockets, its thread, and the heartbeat peers of its stacks."""
 
     @property
     def counts(self) -> dict[str, int]: ...

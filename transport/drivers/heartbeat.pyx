@@ -3,7 +3,7 @@
 They come from a native thread that needs no interpreter lock: a program that computes for long
 without letting the lock go is slow, not dead, and to suspect it would be wrong. The thread
 touches nothing but a table (`heartbeat_table.pyx`), under its mutex; it sleeps until the next beat is due, and for
-good if there is no member to beat to.
+good if no endpoint has heartbeat peers.
 
 A beat is 56 bytes, little-endian:
 
@@ -14,7 +14,7 @@ A beat is 56 bytes, little-endian:
 monotonic clock, which serves as the beat's number: it grows from beat to beat. `echo` is the
 latest `sent` that the sender has from the target, 0 if there is none. So a process that gets its own time
 back knows that both directions worked then, and that it took the other no longer than one period
-to say so: contact is known up to the echo plus one period, or up to now where that is less. Where
+to say so: contact is known up to the echo plus one period, or up to now if that is less. If
 one direction is cut the echoes stop, and contact with them, at both ends.
 
 `lease` is the key of the view in which the beat grants its target a lease, or 0 (`membership/lease.py`):
@@ -24,7 +24,7 @@ A view is installed everywhere at once, and a Unix socket queues few datagrams (
 come). So that not the same beats find it full each time, a period is cut short by up to a quarter
 of it, at random; and what did not go is tried a few times more within the period.
 
-A beat from an endpoint that this one does not beat to is answered, once: its view may be newer than
+A beat from an endpoint that is no heartbeat peer is answered, once: its view may be newer than
 ours, and a program that keeps the interpreter lock cannot tell this thread of the new view. So is
 one to an endpoint that asks to be let in (`answer`). An answer is a beat of another kind, which is
 not answered. Anything else that is not a beat for one of the stacks here is counted by its reason,
@@ -32,7 +32,7 @@ and dropped.
 
 On a busy machine this thread can be late itself. What it does not send then cannot be answered, and
 it takes nothing: it keeps account of how late it was, so that the silence of the others meanwhile,
-and before they were beaten to at all, is not held against them (`excuses`).
+and before the first beat to them, is not held against them (`excuses`).
 
 The thread also looks, with each beat, whether what is dispatched in this process has run for long
 (`watch_running`), and says so on an eventfd: no thread that runs Python can be trusted with that.
@@ -92,7 +92,7 @@ COUNTED = ("sent", "unsent", "taken", "answered", "size", "header", "target", "s
 
 
 cdef class Heartbeat:
-    """The beats of one process: its sockets, its thread, and the members that its stacks beat to."""
+    """The beats of one process: its sockets, its thread, and the heartbeat peers of its stacks."""
 
     def __cinit__(self):
         self.sockets = []
@@ -126,7 +126,7 @@ cdef class Heartbeat:
     def listen(self, sock):
         """Beat from, and to, a datagram socket too; it is closed by `close`.
 
-        Raises OrcalikeError where there are too many.
+        Raises OrcalikeError if there are too many.
         """
         cdef Table* table = self.table
         cdef int fd = sock.fileno()
@@ -144,13 +144,14 @@ cdef class Heartbeat:
 
     def beat(self, incarnation, str group, int64_t period, members, uint64_t lease=0,
              int64_t window=0, cut=(), unleased=()):
-        """From now on endpoint `incarnation` beats to these members of its group, each `period` ns.
+        """Send endpoint `incarnation`'s beats to these members of its group, and no others, each `period` ns.
 
         The beats grant a `lease` to each member that there was contact with within `window` ns, none
         if it is 0, and none to those that are `unleased`. From members that are `cut` off none count,
-        and none go there. What is known of those that stay is kept. All are beaten to at once if there are new ones, or the lease is. With
-        no members the endpoint has no slot here. Returns (incarnation, when) of each member that was
-        granted a lease, ever. Raises ValueError for too many, OrcalikeError for too many endpoints.
+        and none go there. What is known of those that stay is kept. A beat goes to all at once if there are
+        new ones, or the lease is new. With no members the endpoint has no slot here. Returns
+        (incarnation, when) of each member that was granted a lease, ever. Raises ValueError for too
+        many, OrcalikeError for too many endpoints.
         """
         cdef Table* table = self.table
         cdef EndpointSlot* slot
@@ -241,9 +242,9 @@ cdef class Heartbeat:
         wake_thread(table)
 
     def excuses(self, incarnation):
-        """(incarnation, until) of each member that endpoint `incarnation` beats to.
+        """(incarnation, until) of each heartbeat peer of endpoint `incarnation`.
 
-        Its silence before the time `until`, ns, says nothing: it was not beaten to yet, or for as
+        Its silence before the time `until`, ns, says nothing: no beat had gone to it yet, or for as
         long as this thread was late itself since it was heard.
         """
         cdef Table* table = self.table

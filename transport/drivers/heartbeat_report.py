@@ -1,7 +1,7 @@
 """What the stacks and the heartbeats of a process report to each other.
 
-The heartbeats learn which members the stacks beat to, and whether that is a lease; each stack, which members
-were heard, and which live.
+The heartbeats get each stack's heartbeat peers, and the lease that the beats grant; each stack gets
+the peers that there was contact with, and those whose processes live.
 """
 
 from __future__ import annotations
@@ -19,24 +19,27 @@ BEATS = 5
 
 
 class HeartbeatReport:
-    """Between `heartbeat` and the stacks, each of which is told about when its version of the members is new."""
+    """Between `heartbeat` and the stacks; a stack's peers are given when their version is a new one."""
 
     def __init__(self, heartbeat: Heartbeat) -> None:
         self._heartbeat = heartbeat
-        self._told: dict[Stack, int] = {}
+        self._given: dict[Stack, int] = {}
+        """The version of each stack's peers that the heartbeats have."""
 
-    def tell(self, stack: Stack, severed: Collection[str], hears_deaths: bool, now: int) -> None:
-        """Tell which members a stack beats to now; none at the addresses `severed`.
+    def give_peers(
+        self, stack: Stack, severed: Collection[str], receives_deaths: bool, now: int
+    ) -> None:
+        """Give the heartbeats the present peers of a stack; none at the addresses `severed`.
 
-        `hears_deaths` says that a launcher tells all members which processes have ended.
+        `receives_deaths` says that a launcher reports to all members which processes have ended.
         """
         version = stack.beats_version
-        if stack not in self._told and not version:
-            self._told[stack] = 0
-            # It is to be let in: others may beat to it before it knows that it was.
+        if stack not in self._given and not version:
+            self._given[stack] = 0
+            # It is to be let in: others may send it beats before it knows that it was.
             self._heartbeat.answer(stack.me.incarnation, stack.config.group)
-        elif self._told.get(stack) != version:
-            self._told[stack] = version
+        elif self._given.get(stack) != version:
+            self._given[stack] = version
             detection = stack.config.detection
             granted = self._heartbeat.beat(
                 stack.me.incarnation,
@@ -46,15 +49,15 @@ class HeartbeatReport:
                 stack.lease,
                 window_of(detection),
                 [member for member in stack.beats if member.address in severed],
-                () if hears_deaths else unleased(stack.beats),
+                () if receives_deaths else unleased(stack.beats),
             )
             if stack.lease == 0:
                 stack.leases_ended(granted, now)
 
-    def hear(
+    def report_contact(
         self, stack: Stack, severed: Collection[str], processes: PeerProcesses, now: int
     ) -> None:
-        """Right before a stack's deadline: tell it which members were heard, and which are silent but run.
+        """Right before a stack's deadline: report contact with its peers, and which are silent but run.
 
         The kernel is asked for those, but not across a partition (`severed`).
         """
@@ -69,13 +72,13 @@ class HeartbeatReport:
                 stack.lives(member.incarnation)
 
     def forget(self, stack: Stack) -> None:
-        """A stack beats no more."""
+        """A stack has no heartbeat peers any more."""
         self._heartbeat.beat(stack.me.incarnation, stack.config.group, 1, ())
-        self._told.pop(stack, None)
+        self._given.pop(stack, None)
 
     def clear(self) -> None:
-        """Tell everything anew, the next time."""
-        self._told.clear()
+        """Give all peers anew, the next time."""
+        self._given.clear()
 
 
 def unleased(members: Collection[Member]) -> list[Member]:

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from orcalike.transport.drivers.driver cimport monotonic
 
-cdef int64_t IDLE = 3600000000000   # ns: how often one wakes that beats to no members
+cdef int64_t IDLE = 3600000000000   # ns: how often one wakes that has no peers
 
 
 cdef EndpointSlot* slot_of(Table* table, uint64_t incarnation) noexcept nogil:
@@ -29,7 +29,7 @@ cdef Contact* contact_of(EndpointSlot* slot, uint64_t incarnation) noexcept nogi
 
 
 cdef EndpointSlot* take_slot(Table* table, uint64_t me, uint64_t group) noexcept nogil:
-    """A free slot, for an endpoint that beats to no members yet; NULL if there is none."""
+    """A free slot, for an endpoint that has no peers yet; NULL if there is none."""
     cdef EndpointSlot* slot = &table.slots[table.slot_count]
     if table.slot_count == ENDPOINTS_MAX:
         return NULL
@@ -48,7 +48,7 @@ cdef int64_t lateness(EndpointSlot* slot, int64_t now) noexcept nogil:
 
 cdef bint place(Table* table, uint64_t me, uint64_t group, int64_t period, Contact** given,
                 int count, uint64_t lease, int64_t window) noexcept nogil:
-    """Give the endpoint these contacts, and its old ones back; False where there is no room."""
+    """Give the endpoint these contacts, and its old ones back; False if there is no room."""
     cdef EndpointSlot* slot = slot_of(table, me)
     cdef Contact* contacts = given[0]
     cdef Contact* before

@@ -10,29 +10,29 @@ from orcalike.transport.stack cimport Stack
 
 
 cdef class Links(Driver):
-    cdef int spare                  # a descriptor that is let go where there are no others
-    cdef int64_t links_until        # when a greeting is due, or complaints are told; or NEVER
+    cdef int spare                  # a descriptor that is let go if there are no others
+    cdef int64_t links_until        # when a greeting is due, or complaints are logged; or NEVER
     cdef object half_open           # the connections that have not greeted
     cdef object complaints          # what is logged of bad connections
     cdef public object key          # that TCP connections must prove, bytes; or None
     # All sockets and processes, and what the pump adds. In a slot is a Channel, a listening socket,
     # a Process, or what is called.
     cdef EpollSet epoll
-    cdef int process                # a pidfd of this process, for peers; -1 where there is none
+    cdef int process                # a pidfd of this process, for peers; -1 if there is none
     cdef int64_t now                # the time of this input, ns
     cdef list stacks
     cdef list dirty                 # channels with messages that were queued just now
-    cdef list deaths                # (stack, incarnation): of members, that stacks are to be told of
+    cdef list deaths                # (stack, incarnation): of members, to be reported to stacks
     cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
     cdef object processes           # of the peers, PeerProcesses
     cdef readonly Heartbeat heartbeat
     cdef uint64_t beats_version     # of all stacks
-    cdef object report              # to the heartbeat, HeartbeatReport
+    cdef object report              # between heartbeat and stacks, HeartbeatReport
     cdef object severed             # addresses that this process is cut off from
     cdef readonly object log        # called with (level, text)
     cdef public object stack_for    # group name, address -> Stack or None, for greetings
-    cdef public bint hears_deaths   # a launcher tells all members which processes have ended
+    cdef public bint receives_deaths    # a launcher reports to all members which processes have ended
 
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
     cdef Channel open(self, object sock, unsigned int events)

@@ -11,7 +11,7 @@ class Links(Driver):
 
     stack_for: Callable[[str, str], Stack | None] | None
     key: bytes | None
-    hears_deaths: bool
+    receives_deaths: bool
     def __new__(cls, log: Callable[[int, str], object] | None = None) -> Self: ...
     @property
     def heartbeat(self) -> Heartbeat: ...

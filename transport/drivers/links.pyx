@@ -1,8 +1,8 @@
 """Links: the sockets of one process, and what crosses them for its stacks.
 
 It makes, accepts and closes connections, cuts what comes into frames for the stacks, and sends
-what they put out. It watches the peers' processes (`peer_processes.py`), and keeps the heartbeats
-(`heartbeat_report.py`) told which members the stacks beat to.
+what they put out. It watches the peers' processes (`peer_processes.py`), and gives the heartbeats
+the peers of the stacks (`heartbeat_report.py`).
 
 The caller runs in the stacks: the pump sees to it that it is one thread at a time.
 """
@@ -50,7 +50,7 @@ cdef enum:
     UNREAD_MAX = 1048576        # bytes that wait for a non-member to read them
     UNREAD_BY_MEMBER_MAX = 134217728    # for a member: more than what the layers send ahead
 
-cdef uint64_t UNTOLD = <uint64_t>-1     # as a version of all beats: the heartbeats are to be told
+cdef uint64_t NOT_GIVEN = <uint64_t>-1  # as a version of all peers: the heartbeats are to get them
 
 CUT_OFF = "this process is cut off from it"
 
@@ -87,12 +87,12 @@ cdef class Links(Driver):
     def add(self, Stack stack):
         """Serve `stack` too; greetings of non-members go to the stack that `stack_for` names."""
         self.stacks.append(stack)
-        self.beats_version = UNTOLD
+        self.beats_version = NOT_GIVEN
 
     def listen(self, sock):
         """Accept connections on a listening socket, which is owned here from now on.
 
-        Heartbeats come beside it. Raises OrcalikeError where they cannot.
+        Heartbeats come beside it. Raises OrcalikeError if they cannot.
         """
         self.heartbeat.listen(sockets.datagrams_beside(sock))
         sock.setblocking(False)
@@ -100,7 +100,7 @@ cdef class Links(Driver):
         self.epoll.add(sock.fileno(), sock, EPOLLIN)
         self.sockets[sock.fileno()] = sock
         self.report.clear()
-        self.beats_version = UNTOLD
+        self.beats_version = NOT_GIVEN
 
     def watch_fd(self, int fd, callback):
         """Call `callback()` when `fd` is readable, outside of all stacks; nothing is closed here."""
@@ -456,7 +456,7 @@ cdef class Links(Driver):
             self.processes.forget_late({peer.incarnation for peer in linked if peer is not None})
 
     cdef peer_of(self, object entry):
-        """The peer at the other end of a channel; None where it is none, or has not greeted."""
+        """The peer at the other end of a channel; None if it is no channel, or has not greeted."""
         cdef Channel channel
         if isinstance(entry, Channel):
             channel = <Channel>entry
@@ -525,7 +525,7 @@ cdef class Links(Driver):
     # Partitions, for tests.
 
     def sever(self, addresses):
-        """Be cut off from the endpoints at these addresses, and from no others, until told anew.
+        """Be cut off from the endpoints at these addresses, and from no others, until the next call.
 
         No beats go there, and none count. Links stay, as streams do in a partition that is not
         too long: what is under way comes when it is over. None are made meanwhile.
@@ -552,7 +552,7 @@ cdef class Links(Driver):
             self.refuse(channel, f"it cannot be watched: {error.strerror}")
 
     def replace(self, Stack old, Stack new):
-        """Serve `new`, and `old` no more, whose links are closed; it is not told."""
+        """Serve `new`, and `old` no more, whose links are closed; it is not notified."""
         cdef Channel channel
         for entry in list(self.epoll.slots):
             if isinstance(entry, Channel) and (<Channel>entry).stack is old:
@@ -565,20 +565,20 @@ cdef class Links(Driver):
         self.stacks.remove(old)
         if new not in self.stacks:
             self.stacks.append(new)
-        self.beats_version = UNTOLD
+        self.beats_version = NOT_GIVEN
 
     # Heartbeats.
 
     cdef beat(self):
-        """Tell the heartbeats which members the stacks beat to now, and whether that is a lease."""
+        """Give the heartbeats the present peers of the stacks, and the leases that beats grant."""
         cdef Stack stack
         for stack in self.stacks:
-            self.report.tell(stack, self.severed, self.hears_deaths, self.now)
+            self.report.give_peers(stack, self.severed, self.receives_deaths, self.now)
 
     cdef int expire(self, Stack stack, int64_t now) except -1:
-        """A stack's deadline has come: first it hears which members were heard, and which live."""
+        """A stack's deadline has come: first it gets the contacts with its peers, and which live."""
         if stack.beats:
-            self.report.hear(stack, self.severed, self.processes, now)
+            self.report.report_contact(stack, self.severed, self.processes, now)
         stack.expire(now)
         return 0
 
@@ -590,7 +590,7 @@ cdef class Links(Driver):
                        and not (<Channel>entry).severed for entry in self.epoll.slots)
 
     cdef close_sockets(self):
-        """Close every socket, and beat no more; the stacks are not told."""
+        """Close every socket, and send no more beats; the stacks are not notified."""
         self.heartbeat.close()
         for sock in self.sockets.values():
             sock.close()

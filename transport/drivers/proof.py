@@ -48,7 +48,7 @@ class Proof:
         return MAGIC + self._own
 
     def meet(self, challenge: bytes) -> None:
-        """What the other end has sent first; raises AuthenticationError where it is no challenge."""
+        """What the other end has sent first; raises AuthenticationError if it is no challenge."""
         if challenge[: len(MAGIC)] != MAGIC:
             raise AuthenticationError("it speaks without the key that this group has")
         theirs = challenge[len(MAGIC) :]

@@ -28,7 +28,7 @@ PORT_TRIES = 16
 
 
 def split(address: str) -> tuple[str, str, int]:
-    """(scheme, path or host, port) of an address; raises ValueError where it is none."""
+    """(scheme, path or host, port) of an address; raises ValueError if it is none."""
     scheme, _, rest = address.partition(":")
     if scheme == "unix" and rest:
         return scheme, rest, 0
@@ -126,7 +126,7 @@ def _bind_tcp(host: str, port: int) -> socket.socket:
 def datagrams_beside(listener: socket.socket) -> socket.socket:
     """The datagram socket that stands beside a listening one; `close_datagrams` removes it.
 
-    Raises OrcalikeError where it cannot be made.
+    Raises OrcalikeError if it cannot be made.
     """
     name = listener.getsockname()
     sock = socket.socket(listener.family, socket.SOCK_DGRAM)

@@ -42,7 +42,7 @@ cdef class Core:
     cdef Layer handing              # the layer that has something to hand up before; or None
     cdef uint64_t seed
     cdef readonly object me         # this endpoint, a Member
-    cdef public tuple beats         # the members that this endpoint beats to, and watches
+    cdef public tuple beats         # the heartbeat peers of this endpoint, which it watches
     cdef public uint64_t lease      # key of the view in which beats grant leases; 0 for none
     cdef public uint64_t beats_version  # changes when `beats` or `lease` does
     cdef public object on_mark      # called with the name of each failpoint passed, or None

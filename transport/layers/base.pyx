@@ -196,7 +196,7 @@ cdef class Layer:
     cpdef degree(self, int least):
         """From here on `least` is the smallest resilience degree above 0 of any cast (R in H1).
 
-        With `degree.AVAILABLE`: what is cast goes also where the view has too few members for it.
+        With `degree.AVAILABLE`: what is cast goes also if the view has too few members for it.
         """
         self.below.degree(least)
 
@@ -229,7 +229,7 @@ cdef class Layer:
         self.below.reset(minimum)
 
     cpdef object focus(self, str name):
-        """The layer with that name, here or below; None where there is none."""
+        """The layer with that name, here or below; None if there is none."""
         if self.name == name:
             return self
         return self.below.focus(name)
@@ -268,7 +268,7 @@ cdef class Layer:
         return self.above.up_missing(report, before)
 
     cpdef up_check(self, object report, object cut):
-        """Raise ProtocolError where a member cannot have reported so, or made that cut.
+        """Raise ProtocolError if a member cannot have reported so, or made that cut.
 
         Either may be None; so what a member says is refused when it comes, and not when it is used.
         """

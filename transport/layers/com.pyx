@@ -7,13 +7,14 @@ goes to all others of the view: the sender has the message already. Any size to 
 COM runs no protocol but a greeting: the first frame of each link says which group, which
 endpoint and which incarnation speaks. The driver makes the links: `out.connects` names the
 addresses that one is wanted to. What is sent to a peer whose link is not up yet waits for it,
-within a bound: beyond that it is lost, as if a link had broken. Of two links to one peer, the first that greets carries all that is sent there, and
-is tried when the second greets: the peer may have lost it.
-A link to a member of the view that went down is made again, with growing pauses; what was under
-way on it is lost, and the layers above are notified. So is one to an endpoint that MBRSHIP seeks.
+within a bound: beyond that it is lost, as if a link had broken. Of two links to one peer, the first
+that greets carries all that is sent there, and is tried when the second greets: the peer may have
+lost it. A link to a member of the view that went down is made again, with growing pauses; what was
+under way on it is lost, and the layers above are notified. A link to an endpoint that MBRSHIP seeks
+is made again, too.
 
 A frame is  length of the rest (4) | magic | version | kind | 0 | body.  Nothing of it is believed
-before length, magic, version and kind are checked, and nothing but a greeting from a stranger.
+before length, magic, version and kind are checked, and nothing but a greeting from a non-member.
 """
 
 import msgpack
@@ -104,7 +105,7 @@ cdef class Com(Layer):
     # What the driver tells.
 
     cpdef link_up(self, int link, str address):
-        """A link stands: to `address` where this end asked for it, else from a stranger ("")."""
+        """A link stands: to `address` if this end asked for it, else from a non-member ("")."""
         cdef Peer peer
         if not 0 <= link < LINKS_MAX:
             self.core.out.closes.append(link)
@@ -367,14 +368,14 @@ cdef class Com(Layer):
         """Whether any link stands."""
         return any([peer is not None for peer in self.links])
 
-    def strangers(self):
+    def non_members(self):
         """The addresses of those that a link stands to, and that are not in the view."""
         found = [peer.address for peer in self.links
                  if peer is not None and peer.greeted and peer.place < 0 and peer.address]
         return list(dict.fromkeys(found))
 
     def peer_at(self, int link):
-        """The peer at the other end of a link; None where the link is gone."""
+        """The peer at the other end of a link; None if the link is gone."""
         return self.links[link] if 0 <= link < len(self.links) else None
 
     # Within.
@@ -429,13 +430,13 @@ cdef class Com(Layer):
         self.core.out.put(link, message)
         return 0
 
-    def is_stranger(self, int link):
+    def is_non_member(self, int link):
         """Whether what comes by a link is from no member of the view."""
         cdef Peer peer = self.peer_at(link)
         return peer is None or peer.place < 0
 
     def take_why(self, int link):
-        """Why the link of a non-member was refused; "" where there is nothing to say."""
+        """Why the link of a non-member was refused; "" if there is nothing to say."""
         return self.whys.pop(link, "")
 
     def refuse_peer(self, Peer peer, str why):

@@ -16,7 +16,7 @@ cdef class Mbrship(Layer):
     cdef readonly object reachability   # which members are silent, and whose links are down
     cdef readonly object detector   # its failure detector
     cdef object leader              # whether the one that leads hangs
-    cdef object others              # what endpoints of other views are notified and asked
+    cdef object others              # what is sent to endpoints of other views, and asked of them
     cdef object left_behind         # members that a view went on without, and that are sought
     cdef object early               # data of views that are not installed here yet
     cdef object pending             # a value that was decided, and whose cut is not all here
@@ -28,7 +28,7 @@ cdef class Mbrship(Layer):
     cdef bint leaves, over
     cdef public object on_change    # called with each change of a role's state, or None
 
-    cdef ask_strangers(self)
+    cdef ask_non_members(self)
     cpdef plan(self)
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast)
     cdef gone(self, Message message)

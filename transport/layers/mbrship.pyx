@@ -9,8 +9,8 @@ its sender is asked for what is missing here. Joining goes through any member, a
 until the group has answered.
 
 The modules in `membership/` do the thinking: which members can be reached (`reachability`), whether
-the one that leads hangs (`leader`), what the next view is (`agreement`), and what endpoints of other
-views are notified (`other_views`). The layers above know what is held (`holdings`). A view names the one
+the one that leads hangs (`leader`), what the next view is (`agreement`), and what is sent to
+endpoints of other views (`other_views`). The layers above know what is held (`holdings`). A view names the one
 that it follows, and is installed after that one alone.
 
 Needs FIFO from below. A link that breaks is a suspicion at once, and leaves a gap that only a new
@@ -48,7 +48,7 @@ from orcalike.transport.wire.message cimport Message
 cdef enum:
     HEADER = 8
 
-cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the view, 0 for strangers
+cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the view, 0 for non-members
 
 
 cdef class Mbrship(Layer):
@@ -166,7 +166,7 @@ cdef class Mbrship(Layer):
         now = self.core.now
         if self.reachability.check_silence(now):
             self.step(events.AskAgain())
-            self.ask_strangers()
+            self.ask_non_members()
             self.leader.say_here(again=bool(self.detector.silent))
         if now >= self.lease_at:
             self.lease_at = NEVER
@@ -205,10 +205,10 @@ cdef class Mbrship(Layer):
         self.leader.ask(self.core.now)
         self.plan()
 
-    cdef ask_strangers(self):
+    cdef ask_non_members(self):
         """While this member waits for others: it may be that only one outside of its view knows more."""
         if self.agreement.missed() or self.agreement.leader != self.place and self.detector.silent:
-            for address in self.below.focus("COM").strangers():
+            for address in self.below.focus("COM").non_members():
                 self.ask_what_is_missing(address)
 
     def ask_what_is_missing(self, address):

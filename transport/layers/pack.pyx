@@ -254,7 +254,7 @@ cdef class Pack(Layer):
     cpdef Message find_unsent(self, uint64_t ticket):
         """This member's message of that number, if it has not left; it may be changed in place.
 
-        None where it has, or where it is so large that parts of it may have.
+        None if it has, or if it is so large that parts of it may have.
         """
         cdef list packets = self.below.unsent() + self.closed.all()
         cdef Message packet
@@ -457,7 +457,7 @@ cdef class Pack(Layer):
         self.place_above, self.members_above = place, view.members
         self.above.up_view(view, cut)
 
-    # What is reported of the group keeps its place among the views, and so behind what is on the agenda.
+    # What happens to the group keeps its place among the views, and so behind what is on the agenda.
 
     cpdef up_problem(self, object member, str why):
         if self.hands_up:
@@ -536,7 +536,7 @@ cdef class Pack(Layer):
 
 
 cdef Message message_in(Message packet, uint64_t ticket):
-    """The message of that number in a packet, which it borrows; None where it is not there."""
+    """The message of that number in a packet, which it borrows; None if it is not there."""
     cdef const unsigned char* p = packet.data()
     cdef const unsigned char* end = p + packet.size()
     cdef uint32_t size

@@ -31,7 +31,7 @@ cdef class Stable(Layer):
     cdef list senders               # incarnations by place
     cdef tuple others               # places of the others with replicas
     cdef uint64_t own               # this member has seen all up to here
-    cdef uint64_t reported              # and has notified the others, in this view
+    cdef uint64_t reported          # and has reported that to the others, in this view
     cdef bint asks                  # it has just come, and needs the others' reports
     cdef bint changed               # the matrix has, since it was last handed up
     cdef bint yields                # the other layers go on first: one of them may cast

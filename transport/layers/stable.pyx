@@ -7,7 +7,7 @@ business (H66): it says so with the downcall `ack`, of a message that it has see
 it in the order. In a packet the last message counts.
 
 A report is one seqno, up to which a member has seen everything: the order is the same at all, so
-how much of that each member sent, each knows by itself. It rides on the member's next cast; where
+how much of that each member sent, each knows by itself. It rides on the member's next cast; if
 there is none in the same input it goes by itself (H69). A change of view may lose reports, so each
 member repeats its own then. The matrix is handed up by `up_stable` when it has changed.
 
@@ -189,7 +189,7 @@ cdef class Stable(Layer):
         return 0
 
     cpdef proceed(self):
-        """Hand the matrix up, and tell the others, where no cast of this input has said it."""
+        """Hand the matrix up, and report to the others, if no cast of this input has."""
         if self.core.todo is not None and not self.yields:
             self.yields = True
             self.core.again_last(self)

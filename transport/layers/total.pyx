@@ -41,7 +41,7 @@ from orcalike.transport.degree cimport ALL, AVAILABLE, MAJORITY, NO_FLAGS, NUMBE
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.total.header cimport (
     ACCEPT, COUNTER_AT, EXPECT, GONE, HEADER, HOLDS_AT, NUMBER_AT, ORDERED, OTHER, PLACE_AT,
-    REQUEST, STABLE_AT, STAMP_AT, STRANGER, TENTATIVE_AT, WHOLE_AT, degree_of, departed_place, kind_of,
+    REQUEST, STABLE_AT, STAMP_AT, NON_MEMBER, TENTATIVE_AT, WHOLE_AT, degree_of, departed_place, kind_of,
     store_header,
 )
 from orcalike.transport.total.order cimport CHECKED, Order
@@ -135,7 +135,7 @@ cdef class Total(Order):
         return self.place >= 0 and not all([self.is_acceptable(degree) for degree in known])
 
     cpdef degree(self, int least):
-        """`least` with AVAILABLE: what this member casts goes also where members are too few."""
+        """`least` with AVAILABLE: what this member casts goes also if members are too few."""
         self.mode = least & AVAILABLE
         self.least = least & NO_FLAGS
         self.tell_degree()
@@ -286,7 +286,7 @@ cdef class Total(Order):
         if place == GONE:
             place = self.place_of_departed(counter)
             counter = 0                 # it is counted nowhere any more; that was its sender
-            why = "a packet of a stranger" if place == STRANGER else None
+            why = "a packet of a non-member" if place == NON_MEMBER else None
         else:
             why = self.wrong(place, counter)
         if why is not None or known > seqno + 1:
@@ -316,7 +316,7 @@ cdef class Total(Order):
         return 0
 
     cdef str wrong(self, int place, uint64_t counter):
-        """What cannot be right about a packet with its number; None where nothing is."""
+        """What cannot be right about a packet with its number; None if nothing is."""
         cdef uint64_t last
         if place >= self.acks.count:
             return f"a packet of member {place}, which is not in the view"
@@ -402,11 +402,11 @@ cdef class Total(Order):
         return self.buffer.sender(held, self.view, self.core.departed)
 
     def place_of_departed(self, incarnation):
-        """Where in `core.departed` a sender stands, as a place; STRANGER if it does not."""
+        """Where in `core.departed` a sender stands, as a place; NON_MEMBER if it does not."""
         for i, member in enumerate(self.core.departed):
             if member.incarnation == incarnation:
                 return departed_place(<int>i)
-        return STRANGER
+        return NON_MEMBER
 
     cpdef up_supply(self, bytes piece):
         """A packet that was missing here."""
@@ -417,8 +417,8 @@ cdef class Total(Order):
         place = self.view.place(it.sender)
         if place < 0:
             place = self.place_of_departed(it.sender)
-            if place == STRANGER:
-                raise ProtocolError("a packet of a stranger was sent along")
+            if place == NON_MEMBER:
+                raise ProtocolError("a packet of a non-member was sent along")
         elif (why := self.wrong(place, it.counter)) is not None:
             raise ProtocolError(why)
         self.keep(Message(it.body), len(it.body), place, it.degree, it.counter, it.seqno, it.stamp)

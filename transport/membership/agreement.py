@@ -84,7 +84,7 @@ class Agreement:
         return self.known.view
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """This member's position in the view."""
         return self.known.position
 

@@ -21,8 +21,8 @@ class Standing(Flag):
 
     ANY = auto()
     """An endpoint that has greeted."""
-    PLACE = auto()
-    """A member that speaks in the present view, from its place."""
+    POSITION = auto()
+    """A member that speaks in the present view, from its position."""
     MEMBER = auto()
     """A member of the present view that speaks outside of it."""
     FORMER = auto()
@@ -36,27 +36,27 @@ class Standing(Flag):
 BELIEVED: dict[str, Standing] = {
     "JOIN": Standing.ANY,
     "BEHIND": Standing.ANY,
-    "DENIED": Standing.PLACE | Standing.ASKED,
-    "INSTALL": Standing.PLACE | Standing.MEMBER | Standing.ASKED | Standing.STATED,
+    "DENIED": Standing.POSITION | Standing.ASKED,
+    "INSTALL": Standing.POSITION | Standing.MEMBER | Standing.ASKED | Standing.STATED,
     "EXPELLED": (
-        Standing.PLACE | Standing.MEMBER | Standing.FORMER | Standing.ASKED | Standing.STATED
+        Standing.POSITION | Standing.MEMBER | Standing.FORMER | Standing.ASKED | Standing.STATED
     ),
-    "SHIP": Standing.PLACE | Standing.MEMBER | Standing.ASKED,
+    "SHIP": Standing.POSITION | Standing.MEMBER | Standing.ASKED,
     "GONE": Standing.MEMBER | Standing.FORMER,
-    "LEAVE": Standing.PLACE,
-    "HERE": Standing.PLACE,
-    "WAITS": Standing.PLACE,
-    "ALIVE": Standing.PLACE,
-    "SLOW": Standing.PLACE,
-    "RESET": Standing.PLACE,
-    "RESET_FAILED": Standing.PLACE,
-    "FLUSH": Standing.PLACE,
-    "FLUSH_OK": Standing.PLACE,
-    "PROMISED": Standing.PLACE,
-    "PROPOSE": Standing.PLACE,
-    "ACCEPT": Standing.PLACE,
-    "BLOCKED": Standing.PLACE,
-    "LOST": Standing.PLACE,
+    "LEAVE": Standing.POSITION,
+    "HERE": Standing.POSITION,
+    "WAITS": Standing.POSITION,
+    "ALIVE": Standing.POSITION,
+    "SLOW": Standing.POSITION,
+    "RESET": Standing.POSITION,
+    "RESET_FAILED": Standing.POSITION,
+    "FLUSH": Standing.POSITION,
+    "FLUSH_OK": Standing.POSITION,
+    "PROMISED": Standing.POSITION,
+    "PROPOSE": Standing.POSITION,
+    "ACCEPT": Standing.POSITION,
+    "BLOCKED": Standing.POSITION,
+    "LOST": Standing.POSITION,
 }
 """By the kind of a message: the senders of which it is believed; from others it is dropped, and counted."""
 
@@ -64,8 +64,8 @@ BELIEVED: dict[str, Standing] = {
 class Speaker(NamedTuple):
     """The endpoint that sent a control message."""
 
-    place: int
-    """The place in the present view that it speaks from; -1 if it speaks outside of the view."""
+    position: int
+    """The position in the present view that it speaks from; -1 if it speaks outside of the view."""
     incarnation: int
     address: str
 
@@ -93,8 +93,8 @@ def _standing(
     questioned: Container[str],
 ) -> Standing:
     standing = Standing.ANY
-    if view is not None and speaker.place >= 0:
-        return standing | Standing.PLACE
+    if view is not None and speaker.position >= 0:
+        return standing | Standing.POSITION
     if view is not None and view.place(speaker.incarnation) >= 0:
         standing |= Standing.MEMBER
     if speaker.incarnation in former:

@@ -10,9 +10,10 @@ from orcalike.transport.degree import number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.messages import FlushOk, Value
 from orcalike.transport.membership.quorum import Ruling, State, rule_on
-from orcalike.transport.view import BALLOT_BITS, PLACE_BITS, View
+from orcalike.transport.plural import counted
+from orcalike.transport.view import BALLOT_BITS, POSITION_BITS, View
 
-ROUNDS = 1 << BALLOT_BITS - PLACE_BITS
+ROUNDS = 1 << BALLOT_BITS - POSITION_BITS
 """How many rounds a view has."""
 
 
@@ -31,9 +32,9 @@ def check_ballot(ballot: int, view: View, own: int, leader: int | None) -> None:
     """
     spare = ROUNDS // 4 // len(view.members)
     last = last_round(view, own) - spare if leader is None else last_round(view, leader)
-    if ballot >> PLACE_BITS < 1:
+    if ballot >> POSITION_BITS < 1:
         raise ProtocolError(f"ballot {ballot}, which is of no round")
-    if ballot >> PLACE_BITS > last:
+    if ballot >> POSITION_BITS > last:
         raise ProtocolError(f"ballot {ballot}, which leaves too few of this view's")
 
 
@@ -76,7 +77,7 @@ class Ballot:
     reset: int = 0
     """The program has said to go on with so many members (A05); 0 if it has not."""
     refusal: Ruling | None = None
-    """Why it cannot go on, as the others were notified."""
+    """Why it cannot go on, as was sent to the others."""
 
     def note(self, position: int, report: Report) -> None:
         """A member reports; once more, perhaps: its state is whole now, or it saw a member die."""
@@ -133,7 +134,9 @@ class Ballot:
             return ruling
         enough = len(self.reports) >= self.reset
         whole = bool(self.with_state(dead))
-        return Ruling(enough and whole, f"reset asks for {self.reset} members, one with the state")
+        return Ruling(
+            enough and whole, f"reset asks for {counted(self.reset, 'member')}, one with the state"
+        )
 
     def with_state(self, dead: AbstractSet[int], least: State = State.EMPTY) -> set[int]:
         """The members that have reported to have the state, and have not died since."""

@@ -46,7 +46,8 @@ from orcalike.transport.membership.state import (
     CoordinatorState,
     Machine,
 )
-from orcalike.transport.view import PLACE_BITS, Member, View
+from orcalike.transport.plural import counted
+from orcalike.transport.view import POSITION_BITS, Member, View
 
 NOT_BLOCKED = "the group is not blocked"
 UNDER_WAY = f"{NOT_BLOCKED}: a change of view is under way"
@@ -124,10 +125,10 @@ class Coordinator:
         """Begin a ballot higher than all that are known; FLUSH follows the own report."""
         view, participant = self.known.view, self.participant
         assert view is not None
-        round_ = (max(participant.promised, participant.highest) >> PLACE_BITS) + 1
+        round_ = (max(participant.promised, participant.highest) >> POSITION_BITS) + 1
         if round_ > last_round(view, self.known.position):
             raise ProtocolError("no ballot is left for this view")
-        number = round_ << PLACE_BITS | self.known.position
+        number = round_ << POSITION_BITS | self.known.position
         self.ballot = Ballot(number, view, reset=reset)
         self.machine.change(CoordinatorCause.BEGUN)
         participant.promise_own(number)
@@ -396,7 +397,7 @@ class Coordinator:
         if ballot.refusal is None:
             return UNDER_WAY
         if len(ballot.reports) < minimum:
-            return f"{len(ballot.reports)} members are there, {minimum} are asked for"
+            return f"{counted(len(ballot.reports), 'member')} present, {minimum} asked for"
         if not ballot.with_state(self.known.dead):
             return "no member that is there has the whole state"
         self.give_up()

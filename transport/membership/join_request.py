@@ -34,7 +34,7 @@ class JoinRequest:
     """The address that a join goes through, and when to ask again."""
 
     def __init__(self, port: Port, me: Member, options: dict[str, Any]) -> None:
-        """`options` are the group's as this endpoint wants them; None where it does not care."""
+        """`options` are the group's as this endpoint wants them; None if it accepts any."""
         self._port = port
         self._join = Join(me, {name: it for name, it in options.items() if it is not None})
         self.address: str | None = None

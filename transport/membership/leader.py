@@ -3,7 +3,7 @@
 The member that expels slow ones is the one that leads, so another one must see that it hangs
 itself. A member that waits for it asks whether it is there (WAITS): one whose protocol runs answers
 at once (ALIVE), whatever else it waits for. One that does not answer for half of `slow_timeout` is
-taken for hung, here and at all that are notified (SLOW), until it leads again.
+taken for hung, here and at all that are notified of it (SLOW), until it leads again.
 
 A member that waits for another one to lead than before says so to that one (HERE): if that one has
 gone on without it, it answers.
@@ -24,8 +24,8 @@ from orcalike.transport.view import View
 class Port(Protocol):
     """What the watch needs of the layer that it works for."""
 
-    def tell(self, place: int, message: ControlMessage) -> None:
-        """Send a control message to the member at `place`."""
+    def tell(self, position: int, message: ControlMessage) -> None:
+        """Send a control message to the member at `position`."""
 
     def suspected(self, incarnation: int, why: str) -> None:
         """Say that a member of the view is suspected."""
@@ -66,7 +66,7 @@ class LeaderWatch:
     def ask(self, now: int) -> None:
         """Ask the member that leads now; once, until it answers."""
         view = self.agreement.view
-        if view is None or self.agreement.leader == self.agreement.place:
+        if view is None or self.agreement.leader == self.agreement.position:
             return
         leader = view.members[self.agreement.leader].incarnation
         if leader != self.asked:
@@ -78,10 +78,10 @@ class LeaderWatch:
         """If this member waits for another leader than before, say so to that one.
 
         All that knew that it has gone on may be out themselves, and nothing follows from its silence.
-        `again`: it may have gone on since it was notified.
+        `again`: it may have gone on since it was sent that last.
         """
         view = self.agreement.view
-        if view is None or self.agreement.leader == self.agreement.place:
+        if view is None or self.agreement.leader == self.agreement.position:
             return
         leader = view.members[self.agreement.leader].incarnation
         if again or leader != self._knows:
@@ -92,7 +92,7 @@ class LeaderWatch:
         """Have the leader begin a new view: the link to a member broke, or to one that is not known."""
         view = self.agreement.view
         assert view is not None
-        if self.agreement.leader != self.agreement.place:
+        if self.agreement.leader != self.agreement.position:
             self._knows = view.members[self.agreement.leader].incarnation
             self.port.tell(self.agreement.leader, Lost(incarnation or 0))
 
@@ -110,33 +110,33 @@ class LeaderWatch:
         asked = self.asked
         self.clear()
         view, agreement = self.agreement.view, self.agreement
-        if view is None or agreement.leader == agreement.place:
+        if view is None or agreement.leader == agreement.position:
             return
         leader = view.members[agreement.leader].incarnation
         if asked != leader or late:
             if asked == leader or agreement.waits:
                 self.ask(now)
             return
-        for place, member in enumerate(view.members):
-            if place != agreement.place and not agreement.known.is_out(member.incarnation):
-                self.port.tell(place, Slow(leader))
+        for position, member in enumerate(view.members):
+            if position != agreement.position and not agreement.known.is_out(member.incarnation):
+                self.port.tell(position, Slow(leader))
         self.port.suspected(leader, "it beats and does not answer")
         self.port.hangs(leader)
 
-    def receive(self, place: int, message: ControlMessage, now: int) -> None:
-        """A message of the member at `place`; raises ProtocolError if it makes no sense."""
+    def receive(self, position: int, message: ControlMessage, now: int) -> None:
+        """A message of the member at `position`; raises ProtocolError if it makes no sense."""
         view, agreement = self.agreement.view, self.agreement
         assert view is not None
         match message:
             case Waits():
-                self.port.tell(place, Alive())
+                self.port.tell(position, Alive())
             case Alive():
-                if view.members[place].incarnation == self.asked:
+                if view.members[position].incarnation == self.asked:
                     self.clear()
                     self.wait(now)
             case Slow(incarnation=incarnation):
                 hung = view.place(incarnation)
-                if hung >= 0 and hung == agreement.leader != agreement.place:
+                if hung >= 0 and hung == agreement.leader != agreement.position:
                     self.port.hangs(incarnation)
             case _:
                 raise ProtocolError(f"{message.kind} out of place")

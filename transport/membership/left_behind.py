@@ -29,8 +29,8 @@ class Port(Protocol):
     def seek(self, members: tuple[Member, ...]) -> None:
         """Make a link to each of these again and again, and to no others that are outside."""
 
-    def tell(self, place: int, message: ControlMessage) -> None:
-        """Send a control message to the member at `place`."""
+    def tell(self, position: int, message: ControlMessage) -> None:
+        """Send a control message to the member at `position`."""
 
     def contact_with(self, address: str, message: ControlMessage) -> None:
         """Send a control message to the endpoint at an address."""
@@ -48,7 +48,7 @@ class LeftBehind:
 
     @property
     def deadline(self) -> int | None:
-        """When to `seek` again, in ns; None where there is nothing to be ended."""
+        """When to `seek` again, in ns; None if none is sought until a time."""
         times = [until for _, until in self._members.values() if until is not None]
         return min(times, default=None)
 
@@ -62,8 +62,8 @@ class LeftBehind:
             if view.place(member.incarnation) < 0 and member.incarnation not in dead:
                 self._members[member.incarnation] = member, None
 
-    def seek(self, place: int, now: int) -> None:
-        """Seek those whose time is not over; `place` is this member's, -1 outside of the group."""
+    def seek(self, position: int, now: int) -> None:
+        """Seek those whose time is not over; `position` is this member's, -1 outside of the group."""
         self._members = {
             incarnation: (member, until)
             for incarnation, (member, until) in self._members.items()
@@ -73,20 +73,20 @@ class LeftBehind:
             tuple(
                 member
                 for member, until in self._members.values()
-                if place == 0 or (place > 0 and until is not None)
+                if position == 0 or (position > 0 and until is not None)
             )
         )
 
-    def forget(self, incarnation: int, place: int, now: int) -> None:
+    def forget(self, incarnation: int, position: int, now: int) -> None:
         """An endpoint is out and knows it, or is dead."""
-        if self._members.pop(incarnation, None) is not None and place >= 0:
-            self.seek(place, now)
+        if self._members.pop(incarnation, None) is not None and position >= 0:
+            self.seek(position, now)
 
-    def found(self, address: str, incarnation: int, place: int, now: int) -> bool:
+    def found(self, address: str, incarnation: int, position: int, now: int) -> bool:
         """Whether the endpoint that a link leads to is one of these; a later one has its address."""
         for member, _ in list(self._members.values()):
             if member.address == address and member.incarnation != incarnation:
-                self.forget(member.incarnation, place, now)
+                self.forget(member.incarnation, position, now)
         return incarnation in self._members
 
     def clear(self) -> None:
@@ -96,9 +96,9 @@ class LeftBehind:
 
     def pass_on(self, view: View, before: View, me: int) -> None:
         """A group was reset without this member, and may not know others of this one's last view."""
-        for place, member in enumerate(before.members):
+        for position, member in enumerate(before.members):
             if member.incarnation != me and view.place(member.incarnation) < 0:
-                self._port.tell(place, Expelled(view, member.incarnation))
+                self._port.tell(position, Expelled(view, member.incarnation))
 
     def say_gone(self, members: Iterable[Member], me: int) -> None:
         """These may count on this member, and must not wait for it: it answers no more."""

@@ -4,7 +4,7 @@ On the wire a message is a list in msgpack: its kind, then its fields (`ControlM
 arrives is read by `unpack`: a message of that kind with fields of these types, or ProtocolError.
 Which endpoints are believed what is another table (`attribution`).
 
-A ballot is a number (`view.PLACE_BITS`), a position one in the view that sender and receiver are in.
+A ballot is a number (`view.POSITION_BITS`), a position one in the view that sender and receiver are in.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Endpoints of other views: what this one tells them, and what it asks of them (I16, I28).
+"""Endpoints of other views: what this one sends to them, and what it asks of them (I16, I28).
 
-One that is in an older view is notified the present one, or that the group went on without it. One that
+One that is in an older view gets the present one, or the notice that the group went on without it. One that
 may know more is asked: this member says which view it is in, and what it holds (BEHIND). Neither is
 done for each message that comes: an answer is repeated after a while.
 
@@ -39,7 +39,7 @@ JOINERS_MAX = 1024
 
 
 class Endpoint(Protocol):
-    """The other end of a link that has greeted; None where it cannot be answered."""
+    """The other end of a link that has greeted; None if it cannot be answered."""
 
     @property
     def incarnation(self) -> int: ...
@@ -58,8 +58,8 @@ class Port(Protocol):
     def step(self, event: events.Event) -> None:
         """A step of the agreement, and all that follows from it."""
 
-    def tell(self, place: int, message: ControlMessage) -> None:
-        """Send a control message to the member at `place`."""
+    def tell(self, position: int, message: ControlMessage) -> None:
+        """Send a control message to the member at `position`."""
 
     def contact_with(self, address: str, message: ControlMessage) -> None:
         """Send a control message to the endpoint at an address."""
@@ -130,7 +130,7 @@ class OtherViews:
         proposed = self._agreement.proposed()
         return proposed is not None and proposed.place(incarnation) >= 0
 
-    # What they are notified.
+    # What is sent to them.
 
     def may_answer(self, incarnation: int, now: int) -> bool:
         """Whether one that speaks of another view is notified of this one now: not each time."""
@@ -188,8 +188,8 @@ class OtherViews:
     def link_broke(self, peer: Endpoint, *, stands: bool) -> None:
         """A link to an endpoint outside of the view broke; `stands`: there is another one.
 
-        What it was notified of this view may be lost with the link: it is notified again by each other one
-        that stands, of which all but one may be dead, and once by a new one.
+        What was sent to it of this view may be lost with the link: it is sent again over each other one
+        that stands, of which all but one may be dead, and once over a new one.
         """
         if peer.incarnation in self._answered:
             if not stands:
@@ -234,7 +234,7 @@ class OtherViews:
                 return
 
     def asked_to_join(self, member: Member, options: dict[str, Any], source: int) -> None:
-        """An endpoint asks to be let in; `source` is the place of the member that has passed it on, or -1."""
+        """An endpoint asks to be let in; `source` is the position of the member that has passed it on, or -1."""
         agreement, view = self._agreement, self._agreement.view
         assert view is not None
         if view.place(member.incarnation) >= 0:
@@ -242,7 +242,7 @@ class OtherViews:
             self._port.contact_with(member.address, Install(*agreement.known.last))
         elif member.incarnation in self.former:
             self.tell_expelled(member.address, member.incarnation)
-        elif agreement.leader != agreement.place:
+        elif agreement.leader != agreement.position:
             self._port.tell(agreement.leader, Join(member, options))
             if member.incarnation in self._passed_on:  # in vain, so far
                 self._port.ask_leader()

@@ -19,7 +19,7 @@ from orcalike.transport.membership.participant import OLDEST_WATCHED
 from orcalike.transport.view import Member, View
 
 ALL_WATCHED = 8
-"""In a view of so many members all beat to all, so each has the leases of all."""
+"""In a view of so many members each is a heartbeat peer of all, and so has the leases of all."""
 
 
 class Port(Protocol):
@@ -37,8 +37,8 @@ class Port(Protocol):
     def beat_to(self, members: tuple[Member, ...]) -> bool:
         """Send heartbeats to these, and no others; whether they are others than before."""
 
-    def tell(self, place: int, message: ControlMessage) -> None:
-        """Send a control message to the member at `place`."""
+    def tell(self, position: int, message: ControlMessage) -> None:
+        """Send a control message to the member at `position`."""
 
     def suspected(self, incarnation: int, why: str) -> None:
         """Say that a member of the view is suspected."""
@@ -68,13 +68,13 @@ class Reachability:
         self.unlinked = {each: why for each, why in self.unlinked.items() if each in present}
 
     def watch(self, now: int, *, is_all: bool = False) -> None:
-        """Beat to the oldest, or to all if this is one of them, and watch them.
+        """Take the oldest as heartbeat peers, or all if this is one of them, and watch them.
 
         `is_all`: none of the oldest is there, as seen here, so the leader is watched like them.
         """
-        view, place = self._agreement.view, self._agreement.place
+        view, position = self._agreement.view, self._agreement.position
         members = view.members if view is not None else ()
-        if not is_all and place >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
+        if not is_all and position >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
             members = members[:OLDEST_WATCHED]
         peers = tuple(member for member in members if member.incarnation != self._me)
         if not self._port.beat_to(peers) and is_all:
@@ -88,7 +88,9 @@ class Reachability:
         agreement = self._agreement
         suspects = frozenset(self.detector.silent | self.unlinked.keys())
         self._port.step(events.Suspected(suspects))
-        if agreement.view is not None and OLDEST_WATCHED <= min(agreement.place, agreement.leader):
+        if agreement.view is not None and OLDEST_WATCHED <= min(
+            agreement.position, agreement.leader
+        ):
             self.watch(now, is_all=True)
         self._port.schedule()
 
@@ -106,9 +108,9 @@ class Reachability:
             for incarnation in heard_again:
                 self._port.say_again(incarnation)
                 view = self._agreement.view
-                if view is not None and (place := view.place(incarnation)) >= 0:
+                if view is not None and (position := view.place(incarnation)) >= 0:
                     # It may have gone on without this member, whose link may be a dead one.
-                    self._port.tell(place, Here())
+                    self._port.tell(position, Here())
         return True
 
     def link_broke(

@@ -24,7 +24,7 @@ cdef enum:
     WHOLE_AT = 4        # from a member: whether its state is complete (4)
     HOLDS_AT = 24       # from a member: the first seqno that it does not hold (8)
     GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
-    STRANGER = -1       # as a place: no member
+    NON_MEMBER = -1     # as a place: no member
     DEPARTED = -2       # as a place, and below: members that have left (`core.departed`), in their order
 
 

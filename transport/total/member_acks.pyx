@@ -1,7 +1,7 @@
 """What each member of a view has sent, expects and holds, by its place.
 
 All members keep `last`, since any of them may have to order the next packet; what the others
-expect and hold only the sequencer is notified, and counts (Amoeba 3.1: A22; H2).
+expect and hold is sent to the sequencer alone, which counts it (Amoeba 3.1: A22; H2).
 """
 
 from orcalike.transport.errors import ProtocolError

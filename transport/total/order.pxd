@@ -26,7 +26,7 @@ cdef class Order(Layer):
     cdef readonly uint64_t held         # ... it and all before it are held here,
     cdef readonly uint64_t accepted     # ... it has r + 1 holders, as far as this member knows,
     cdef readonly uint64_t stable_mark  # ... all members hold it, as far as this member knows,
-    cdef uint64_t acked                 # ... the sequencer was notified that it is applied here,
+    cdef uint64_t acked                 # ... it was acknowledged to the sequencer as applied here,
     cdef uint64_t begun                 # ... it was numbered before this view,
     cdef uint64_t cut                   # ... it belongs to the cut that is waited for; 0 if none is.
     cdef readonly uint64_t seqno        # At the sequencer: ... it has its number,

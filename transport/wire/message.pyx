@@ -100,14 +100,14 @@ cdef class Message:
             memcpy(self.push(header.shape[0]), &header[0], header.shape[0])
 
     def overwrite(self, const unsigned char[::1] begin):
-        """Put these bytes over its first ones; raises ValueError where it has fewer."""
+        """Put these bytes over its first ones; raises ValueError if it has fewer."""
         if begin.shape[0] > self.stop - self.start:
             raise ValueError(f"{begin.shape[0]} bytes over a message of {len(self)}")
         if begin.shape[0]:
             memcpy(self.base + self.start, &begin[0], begin.shape[0])
 
     def pop_header(self, Py_ssize_t size):
-        """Take a header of `size` bytes off; raises ValueError where the message is shorter."""
+        """Take a header of `size` bytes off; raises ValueError if the message is shorter."""
         cdef unsigned char* header = self.pop(size) if size >= 0 else NULL
         if header is NULL:
             raise ValueError(f"a header of {size} bytes from a message of {len(self)}")

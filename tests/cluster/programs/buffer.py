@@ -37,4 +37,4 @@ with orca.join() as group:
         wakes=buffer.fingerprint(),
         fullest=buffer.fullest(),
     )
-    meet("notified", group.size)
+    meet("facts printed", group.size)

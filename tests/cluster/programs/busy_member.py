@@ -62,4 +62,4 @@ with joining as group:
             writers={writer: len(log.numbers(writer)) for writer in log.writers()},
             disorder=log.disorder(),
         )
-        meet("notified", remaining)
+        meet("facts printed", remaining)

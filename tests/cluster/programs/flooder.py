@@ -38,4 +38,4 @@ with joining as group:
     group.barrier()
     meet("written", 3)
     tell(pid=me, written=written, counts=tally.all(), digest=group.digest())
-    meet("notified", 3)
+    meet("facts printed", 3)

@@ -47,8 +47,8 @@ class Box:
         return number in self.parts
 
     @orca.read
-    def notified(self) -> dict[str, object]:
-        """What it has."""
+    def contents(self) -> dict[str, object]:
+        """How much it has, and a digest of that."""
         digest = blake2b(digest_size=8)
         for number, part in sorted(self.parts.items()):
             digest.update(b"%d" % number + part)
@@ -81,7 +81,7 @@ def keep() -> None:
         tell(address=group.address)
         boxes = fill(group)
         other = group.share(Box, "other")
-        tell(boxes=[box.notified() for box in boxes])
+        tell(boxes=[box.contents() for box in boxes])
         level = 0
         wait_for(lambda: len(group.members) > 1, "another holds it")
         while not called("stop"):
@@ -97,7 +97,7 @@ def come() -> None:
         names = [f"box {i}" for i in range(17)] if WHAT == "arguments" else ["box"]
         boxes = [group.find(Box, name) for name in names]
         other = group.find(Box, "other")
-        tell(boxes=[box.notified() for box in boxes])
+        tell(boxes=[box.contents() for box in boxes])
         if WHAT == "calls":
             for part in (b"0", b"01", b"012"):
                 boxes[0].put(part)

@@ -63,4 +63,4 @@ with joining as group:
         "all know that all have",
     )
     tell(rows=group.stability().matrix)
-    meet("notified", 3)
+    meet("facts printed", 3)

@@ -37,13 +37,13 @@ with orca.join(resilience=int(os.environ["DEGREE"])) as group:
     again = int(os.environ.get("ORCALIKE_RESTART_COUNT", "0"))
     boxes = [group.share(Box, f"box {i}", b"x" * MiB) for i in range(17)]
     tally = group.share(Tally, "tally")
-    notified = MEETINGS / f"acknowledged.{rank}"
-    last = int(notified.read_text()) if notified.exists() else 0
+    file = MEETINGS / f"acknowledged.{rank}"
+    last = int(file.read_text()) if file.exists() else 0
     for number in range(EACH):
         count = tally.add(rank)
         assert count > last, f"{last} was acknowledged, and now it is {count}"
         last = count
-        notified.write_text(str(count))
+        file.write_text(str(count))
         if number == EACH // 2 and not again and rank:
             if rank > 1:
                 wait_for(lambda: called(f"back.{rank - 1}"), "the one before is back")
@@ -57,6 +57,8 @@ with orca.join(resilience=int(os.environ["DEGREE"])) as group:
         group.fence()
         acknowledged = {r: int((MEETINGS / f"acknowledged.{r}").read_text()) for r in range(3)}
         sizes = {box.get() for box in boxes}
-        print(json.dumps({"notified": acknowledged, "found": tally.all(), "sizes": list(sizes)}))
+        print(
+            json.dumps({"acknowledged": acknowledged, "found": tally.all(), "sizes": list(sizes)})
+        )
         call("compared")
     wait_for(lambda: called("compared"), "the first has compared")

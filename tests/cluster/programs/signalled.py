@@ -397,7 +397,7 @@ def run(options: argparse.Namespace) -> None:
             disorder=len(calls.log.disorder()),
             view=group.view.number,
         )
-        meet("notified", options.members)
+        meet("facts printed", options.members)
     tell(left=True)
 
 

@@ -38,7 +38,7 @@ def joining() -> Any:
 
 
 class Writing:
-    """The thread that writes; each error is notified."""
+    """The thread that writes; each error is printed."""
 
     def __init__(self, group: orca.Group, log: Log) -> None:
         self.group, self.log = group, log

@@ -47,4 +47,4 @@ with orca.join() as group:
             if log.numbers(writer) != list(range(number, WRITES, 3))
         ],
     )
-    meet("notified", group.size)
+    meet("facts printed", group.size)

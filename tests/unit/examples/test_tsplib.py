@@ -79,8 +79,8 @@ def test_what_the_comments_tell(tsplib: ModuleType) -> None:
     text = explicit("UPPER_ROW", "1 2\n3")
     plain = tsplib.parse(text)
     assert (plain.name, plain.cities, plain.optimum) == ("tiny", ["1", "2", "3"], None)
-    notified = tsplib.parse(f"COMMENT: cities: Ur, Uruk\nCOMMENT: cities: Eridu\n{text}")
-    assert notified.cities == ["Ur", "Uruk", "Eridu"]
+    named = tsplib.parse(f"COMMENT: cities: Ur, Uruk\nCOMMENT: cities: Eridu\n{text}")
+    assert named.cities == ["Ur", "Uruk", "Eridu"]
     assert tsplib.parse(f"COMMENT: optimum: 6\n{text}").optimum == 6
     assert tsplib.parse(f"COMMENT: 14-Staedte in Burma (Zaw Win)\n{text}").optimum is None
 

@@ -65,7 +65,7 @@ def test_what_is_right_passes() -> None:
 
 
 def lost_tail(scene: Scene) -> None:
-    """c crashes alone with a write that it was notified of."""
+    """c crashes alone with a write whose result it had received."""
     message = scene.invoke("c", COUNTER, "Counter.add", (5,))
     scene.deliver(message, COUNTER, "Counter.add", (5,), at="c")
     scene.run(message, COUNTER, "Counter.add", (5,), 5, at="c")
@@ -310,7 +310,7 @@ def test_the_order_as_witness() -> None:
 
 
 def test_a_million_operations_by_the_order() -> None:
-    """The aim is a second; it is notified and not asserted, since timing decides nothing here."""
+    """The aim is a second; the rate is printed and not asserted, since timing decides nothing here."""
     invoked = list(range(1_000_000))
     returned = [t + 1000 for t in invoked]
     began = time.perf_counter()
@@ -340,8 +340,8 @@ def _explains(order: tuple[Call, ...], model: Model, start: State) -> bool:
         if not model.ready(state, call.operation, call.args):
             return False
         state, value = model.step(state, call.operation, call.args)
-        notified = value.error if isinstance(value, Refused) else value
-        if call.returned != NEVER and notified != call.value:
+        result = value.error if isinstance(value, Refused) else value
+        if call.returned != NEVER and result != call.value:
             return False
     return True
 

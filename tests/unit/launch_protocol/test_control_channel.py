@@ -44,41 +44,41 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
 
 
 def test_what_the_launcher_says(line: socket.socket) -> None:
-    notified: queue.SimpleQueue[object] = queue.SimpleQueue()
+    received: queue.SimpleQueue[object] = queue.SimpleQueue()
     line.sendall(b"ended 2\ndied 77\n")
-    control_channel.listen(lambda ranks: notified.put(("ended", ranks)))
-    assert notified.get(timeout=30) == ("ended", {2})
-    control_channel.listen_died(lambda incarnation: notified.put(("died", incarnation)))
-    assert notified.get(timeout=30) == ("died", 77)
-    control_channel.listen_cut(lambda others: notified.put(("cut", others)))
-    for said, heard in (
+    control_channel.listen(lambda ranks: received.put(("ended", ranks)))
+    assert received.get(timeout=30) == ("ended", {2})
+    control_channel.listen_died(lambda incarnation: received.put(("died", incarnation)))
+    assert received.get(timeout=30) == ("died", 77)
+    control_channel.listen_cut(lambda others: received.put(("cut", others)))
+    for sent, expected in (
         (b"end", None),
         (b"ed 1\n", ("ended", {1, 2})),
         (b"died 18446744073709551615\n", ("died", 2**64 - 1)),
         (b"cut 2,w\n", ("cut", {2, None})),
         (b"ended x\nnonsense\n\xff\n\nheal\n", ("cut", NOTHING)),
     ):
-        line.sendall(said)
-        if heard:
-            assert notified.get(timeout=30) == heard
-    assert notified.empty()
+        line.sendall(sent)
+        if expected:
+            assert received.get(timeout=30) == expected
+    assert received.empty()
 
 
-def test_a_late_listener_is_notified_what_was_said(line: socket.socket) -> None:
-    notified: list[object] = []
+def test_a_late_listener_gets_what_was_sent_before(line: socket.socket) -> None:
+    received: list[object] = []
     for said in ("ended 1", "died 5", "cut 3,w"):
         assert control_channel.receive(said)
-    control_channel.listen(notified.append)
-    control_channel.listen_died(notified.append)
-    control_channel.listen_cut(notified.append)
-    assert notified == [{1}, 5, {3, None}]
-    control_channel.forget(notified.append)
+    control_channel.listen(received.append)
+    control_channel.listen_died(received.append)
+    control_channel.listen_cut(received.append)
+    assert received == [{1}, 5, {3, None}]
+    control_channel.forget(received.append)
     assert control_channel.receive("ended 2")
-    assert len(notified) == 3
+    assert len(received) == 3
     assert not control_channel.receive("quit")
 
 
-def test_what_the_launcher_is_notified_of(line: socket.socket) -> None:
+def test_what_the_launcher_receives(line: socket.socket) -> None:
     missing = [Member("", 5, 1), Member("", 6, None, witness=True)]
     control_channel.report_joining("a group", 99)
     control_channel.report_unblocked("a group")
@@ -97,7 +97,7 @@ def test_what_the_launcher_is_notified_of(line: socket.socket) -> None:
 
 
 def test_both_ends_fit(line: socket.socket) -> None:
-    """The launcher understands what it is notified, in a view of the largest size too."""
+    """The launcher understands what the members report, in a view of the largest size too."""
     incarnations = [2**64 - 1 - rank for rank in range(1024)]
     groups = Groups()
     for rank, incarnation in enumerate(incarnations[1:], 1):

@@ -161,7 +161,7 @@ def test_several_conditions_on_one_lock(lab: Lab) -> None:
 
 
 class Pair:
-    """A member that stays, and one that leaves when it is notified to."""
+    """A member that stays, and one that leaves when the test closes `leaving`."""
 
     def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self.address = f"unix:{folder / 'group'}"

@@ -112,7 +112,7 @@ spend: dict[str, Callable[[int, int, int], None]] = {}
 
 @orca.shared
 class Slow:
-    """Operations that take as long as they are notified, in ns."""
+    """Operations that take as long as their argument says, in ns."""
 
     @orca.write
     def work(self, span: int) -> None:

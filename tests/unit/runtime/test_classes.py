@@ -97,8 +97,8 @@ def test_without_source_the_compiled_code_is_compared() -> None:
 
 
 def test_a_listener_is_notified_of_a_class() -> None:
-    notified: list[ClassInfo | AtomicInfo] = []
-    cancel = on_declared(notified.append)
+    received: list[ClassInfo | AtomicInfo] = []
+    cancel = on_declared(received.append)
 
     @shared
     class Jobs:
@@ -115,7 +115,7 @@ def test_a_listener_is_notified_of_a_class() -> None:
 
     info = lookup_class(Jobs)
     assert info is not None
-    assert notified == [info]
+    assert received == [info]
     assert lookup(import_name(Jobs)) is info
     assert info.name.endswith(":test_a_listener_is_notified_of_a_class.<locals>.Jobs")
     assert lookup("nowhere:Jobs") is None

@@ -111,7 +111,7 @@ def test_a_call_that_waits_too_long_says_which_it_was(group: orca.Group) -> None
 
 
 def test_what_never_ends_holds_up_its_own_object_alone(group: orca.Group) -> None:
-    """An operation in a pop-up thread; a call that waits for it is notified which object that is (I26)."""
+    """An operation in a pop-up thread; a call that waits for it says which object that is (I26)."""
     journal, counter = group.share(Journal, "journal"), group.share(Counter, "counter")
     with Gate("stuck") as gate:
         stuck = journal.note_slowly.nowait("stuck")

@@ -302,4 +302,4 @@ def test_fence_and_barrier_of_one(group: orca.Group) -> None:
 def test_the_startup_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "orcalike"), orca.join():
         pass
-    assert "1 members (alone) · rank 0 · sequencer: rank 0 · resilience 0" in caplog.text
+    assert "1 member (alone) · rank 0 · sequencer: rank 0 · resilience 0" in caplog.text

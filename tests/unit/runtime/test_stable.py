@@ -159,7 +159,7 @@ def test_leaving_ends_the_waiting() -> None:
 def test_a_group_that_shall_not_wait() -> None:
     with orca.join(stack=STACK, blocked="raise") as group:
         counter = group.share(Counter, "counter")
-        with pytest.raises(orca.NotEnoughMembers, match="stable=2: the view has 1 members"):
+        with pytest.raises(orca.NotEnoughMembers, match="stable=2: the view has 1 member with"):
             counter.add.options(stable=2)(5)
         assert counter.add.options(stable=1)(0) == 0
 

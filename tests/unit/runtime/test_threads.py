@@ -268,7 +268,7 @@ here: dict[str, Callable[[], str]] = {"name": lambda: threading.current_thread()
 
 @orca.shared
 class Greedy:
-    """An operation that takes as long as it is notified."""
+    """An operation that takes as many rounds as its argument says."""
 
     def __init__(self) -> None:
         self.threads: list[str] = []

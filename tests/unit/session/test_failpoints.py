@@ -89,27 +89,27 @@ def test_join_refuses_nonsense(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def struck(text: str, *steps: str) -> list[str]:
     """What strikes while a core passes these steps."""
-    notified: list[str] = []
+    events: list[str] = []
 
     class Witness:
         def fault(self, step: str, nth: int, action: str) -> None:
-            notified.append(f"notified {step}@{nth} {action}")
+            events.append(f"recorded {step}@{nth} {action}")
 
     with orca.join() as group:
         trigger = Trigger(
-            parse(text), group._session.stack, None, Witness(), lambda p: notified.append(str(p))
+            parse(text), group._session.stack, None, Witness(), lambda p: events.append(str(p))
         )
         for step in steps:
             trigger.passed(step)
-    return notified
+    return events
 
 
 def test_each_step_is_counted_for_itself() -> None:
     assert struck("W5@2:kill,V1:stop", "W5", "W4", "V2", "W5", "W5") == [
-        "notified W5@2 kill",
+        "recorded W5@2 kill",
         "W5@2:kill",
     ]
-    assert struck("W5@2:kill,V1:stop", "V1", "W5") == ["notified V1@1 stop", "V1@1:stop"]
+    assert struck("W5@2:kill,V1:stop", "V1", "W5") == ["recorded V1@1 stop", "V1@1:stop"]
     assert struck("W5@3:kill", "W5", "W5") == []
 
 

@@ -35,15 +35,15 @@ class Node:
         self.interval: int = stack.config.detection // 5
         """Between two beats, ns."""
         self.silent = Spans()
-        """When it sent and heard no beats."""
+        """When it sent and received no beats."""
         self.mute = Spans()
-        """When it beat to no member, after it was in a group: it answers no beats then."""
+        """When it had no heartbeat peers, after it was in a group: it answers no beats then."""
         self.starved = Spans()
         """When it ran, and its beats did not."""
         self.known: dict[int, Node] = {}
         """Processes that it ever had a link with, by incarnation: it learns of their ends (H13)."""
         self.beating: dict[int, tuple[int, Spans]] = {}
-        """The members that it beats to: since when, and when it did not."""
+        """Its heartbeat peers: since when, and when they were none."""
         self.leases: deque[tuple[int, int, Spans]] = deque(maxlen=LEASES_KEPT)
         """What its beats grant, and granted before: the key, since when, and when they did not."""
         self.cost = 0
@@ -169,7 +169,7 @@ class Node:
         self.drain()
 
     def _tell_beats(self) -> None:
-        """When each of those that it beats to was last known to receive from it and to be received from."""
+        """Report to the stack when contact with each heartbeat peer was last known in both directions."""
         for member in self.stack.beats:
             when = self.world.contact(self, member.incarnation, self._beats)
             if when is not None and when > self._heard.get(member.incarnation, -1):
@@ -222,7 +222,7 @@ class Node:
             world.on_input(self)
 
     def _beat(self) -> None:
-        """Beat to those that the stack names, from now on."""
+        """From now on send beats to those that the stack names."""
         self._beats_version = self.stack.beats_version
         wanted = {member.incarnation for member in self.stack.beats}
         if wanted:

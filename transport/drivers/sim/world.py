@@ -194,7 +194,7 @@ class World:
         other = self.members.get(incarnation)
         if other is None:
             return None
-        # A beat from one that it does not beat to is answered, too: by all that beat, or join.
+        # A beat from one that is no heartbeat peer is answered, too: by all that send beats, or join.
         when = self._reached(node, other, self._drawn(node, other, rng), other.mute)
         return when if when >= other.born else None
 

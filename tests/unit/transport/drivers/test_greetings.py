@@ -37,8 +37,8 @@ def test_what_non_members_pass_is_not_believed(end: End, tmp_path: Path, passed:
             end.pump.handle()
         # The two ends of the connection, and this end's own process.
         assert len(os.listdir("/proc/self/fd")) <= before + 3
-    end.until(lambda: end.notified("link_down"))
-    assert end.notified("died") == []
+    end.until(lambda: end.events_of("link_down"))
+    assert end.events_of("died") == []
     os.close(reader)
     os.close(writer)
 
@@ -78,13 +78,13 @@ def test_a_greeting_as_a_member_that_is_another_process_is_refused(
         end.until(lambda: is_shut(end, sock))
     os.close(own)
     os.close(member)
-    assert end.notified("problem", "link_down", "died") == []
+    assert end.events_of("problem", "link_down", "died") == []
     assert peer_is_linked(end, sender.incarnation)
     assert end.view is not None
     assert len(end.view.members) == 2
     sender.tell("kill")
-    end.until(lambda: end.notified("died"))
-    assert end.notified("died") == [("died", sender.incarnation)]
+    end.until(lambda: end.events_of("died"))
+    assert end.events_of("died") == [("died", sender.incarnation)]
 
 
 def test_an_answer_as_a_member_that_is_another_process_is_refused(
@@ -101,7 +101,7 @@ def test_an_answer_as_a_member_that_is_another_process_is_refused(
             sock.sendall(greet(fake, sender.incarnation))
             end.until(lambda: refusals(end))
     assert f"greets as a member that is process {sender.pid}" in str(refusals(end))
-    assert end.notified("problem", "died") == []
+    assert end.events_of("problem", "died") == []
     assert end.view is not None
     assert len(end.view.members) == 2
 
@@ -137,7 +137,7 @@ def test_of_a_process_that_the_kernel_does_not_name_nothing_is_certain(
     os.close(own)
     assert refusals(end) == []
     end.until(lambda: not peer_is_linked(end, 77))
-    assert end.notified("died") == []
+    assert end.events_of("died") == []
 
 
 def test_the_launcher_has_the_kernel_name_the_connecting_process_before_the_witness_runs() -> None:
@@ -155,7 +155,7 @@ def test_a_greeting_as_a_member_whose_process_has_ended_is_refused(
     end: End, sender: Sender, tmp_path: Path
 ) -> None:
     sender.tell("kill")
-    end.until(lambda: end.notified("died"))
+    end.until(lambda: end.events_of("died"))
     end.logged.clear()
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(end.member.address.removeprefix("unix:"))

@@ -157,13 +157,13 @@ def test_one_direction_cut_ends_contact_at_both(make_end: Ends) -> None:
     until(lambda: mute.heard(deaf) and deaf.heard(mute))
     mute.beat(Member("", deaf.member.incarnation, 0))
 
-    def hear_more() -> None:
+    def receive_more() -> None:
         taken = mute.count("taken")
         until(lambda: mute.count("taken") > taken + 20)
 
-    hear_more()  # what was under way has arrived: the one hears the other, and not in turn
+    receive_more()  # what was under way has arrived: beats come through one way, and not the other
     before = mute.heard(deaf), deaf.heard(mute)
-    hear_more()
+    receive_more()
     assert (mute.heard(deaf), deaf.heard(mute)) == before
     mute.beat(deaf.member)
     until(lambda: mute.heard(deaf) > before[0] and deaf.heard(mute) > before[1])
@@ -320,7 +320,7 @@ def fuzzed(end: End, raw: socket.socket) -> tuple[End, socket.socket]:
     return end, raw
 
 
-def test_an_endpoint_that_is_notified_to_stop_beats_no_more(end: End, raw: socket.socket) -> None:
+def test_an_endpoint_without_heartbeat_peers_sends_no_beats(end: End, raw: socket.socket) -> None:
     end.beat(member_at(raw))
     raw.recv(100)
     end.beat()

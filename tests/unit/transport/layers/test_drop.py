@@ -1,4 +1,4 @@
-"""DROP: it loses, repeats, delays and reorders as it is notified, by the stack's own rng."""
+"""DROP: it loses, repeats, delays and reorders as its arguments say, by the stack's own rng."""
 
 from __future__ import annotations
 

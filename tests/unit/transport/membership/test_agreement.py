@@ -64,7 +64,7 @@ def test_a_joiner_that_asks_again_while_it_is_let_in_joins_once() -> None:
     group.settle()
     assert [view.members for view in group["a"].views] == [(A, D, C)]
     here.proceed()
-    assert not group["a"].notified, "no member asks for anything more"
+    assert not group["a"].sent, "no member asks for anything more"
 
 
 def test_a_rank_that_is_about_to_be_taken_is_refused() -> None:
@@ -119,7 +119,7 @@ def test_the_certainly_dead_are_not_asked() -> None:
     group["a"].died(B.incarnation, vouched=False)
     group["a"].proceed()
     assert [view.members for view in group["a"].views] == [(A,)]
-    assert not group["a"].notified
+    assert not group["a"].sent
     assert not group["a"].contacted
 
 
@@ -178,10 +178,10 @@ def test_no_member_accepts_without_the_packets() -> None:
     here.receive(0, Propose(ROUND, value))
     assert here.accepted is None
     for number in (1, 2):
-        assert Accept(ROUND) not in [message for _, message in group["b"].notified]
+        assert Accept(ROUND) not in [message for _, message in group["b"].sent]
         here.receive(0, Ship(bytes([number])))
     assert here.accepted is not None
-    assert (0, Accept(ROUND)) in group["b"].notified
+    assert (0, Accept(ROUND)) in group["b"].sent
 
 
 def test_a_value_that_may_have_been_decided_is_carried_on() -> None:
@@ -224,7 +224,7 @@ def test_a_leader_is_accepted_only_by_members_that_suspect_all_older_ones() -> N
 def test_an_older_ballot_is_outbid() -> None:
     group = Group(A, B, C)
     group["c"].promise(1, 5 * ROUND | 1)
-    group["c"].notified.clear()
+    group["c"].sent.clear()
     group["a"].step(events.Unsettled())
     group["a"].proceed()
     group.settle()
@@ -264,7 +264,7 @@ def test_a_proposal_under_another_ballot_than_promised_is_not_accepted() -> None
     value = Value(View(1, 2, ROUND, (A, C), follows=FIRST), b"\x01")
     here.receive(0, Propose(ROUND, value))
     assert here.accepted is None
-    assert (0, Promised(2 * ROUND | 1)) in group["c"].notified
+    assert (0, Promised(2 * ROUND | 1)) in group["c"].sent
 
 
 def test_leaders_fail_one_after_the_other() -> None:
@@ -285,15 +285,13 @@ def test_leaders_fail_one_after_the_other() -> None:
     assert len({port.views[0] for port in group.live()}) == 1
 
 
-def test_a_view_of_an_earlier_ballot_is_notified_to_members_that_did_not_report_in_this_one() -> (
-    None
-):
+def test_a_view_of_an_earlier_ballot_is_sent_to_members_that_did_not_report_in_this_one() -> None:
     """They may be all of it that live: any other that decided it is out of the group."""
     group = Group(A, B, C)
     group.suspect("a", "b")
     group.pass_on("a", "c")
     group.pass_on("c", "a")  # a has accepted a view of itself and c
-    group["a"].notified.clear()
+    group["a"].sent.clear()
     group["a"].suspect({C.incarnation})
     group["a"].receive(1, Promised(3 * ROUND | 1))
     group.pass_on("a", "b")
@@ -302,7 +300,7 @@ def test_a_view_of_an_earlier_ballot_is_notified_to_members_that_did_not_report_
     group.pass_on("b", "a")
     (view,) = group["a"].views
     assert view.members == (A, C)
-    assert (2, Install) in [(place, type(message)) for place, message in group["a"].notified]
+    assert (2, Install) in [(position, type(message)) for position, message in group["a"].sent]
 
 
 def test_a_member_that_was_overdue_and_leads_again_is_not_led_against() -> None:
@@ -353,7 +351,7 @@ def test_a_member_whose_link_broke_is_notified_once_more_that_the_group_is_block
 def test_a_blocked_group_goes_on_when_a_member_comes_back() -> None:
     group = Group(A, B, C)
     group.suspect("a", "b", "c")
-    group["a"].notified.clear()
+    group["a"].sent.clear()
     assert group["a"].blocks
     group.suspect("a")
     group["a"].again(B.incarnation)
@@ -368,7 +366,7 @@ def test_a_reset_begins_a_new_lineage() -> None:
     group.crash("b", "c")
     group.suspect("a", "b", "c")
     group.settle()
-    assert group["a"].reset(2) == "1 members are there, 2 are asked for"
+    assert group["a"].reset(2) == "1 member present, 2 asked for"
     assert group["a"].reset(1) is None
     (view,) = group["a"].views
     assert view.members == (A,)
@@ -469,7 +467,7 @@ def test_answers_to_a_ballot_that_is_over_change_nothing() -> None:
     group["a"].receive(1, report)
     group["a"].receive(1, Accept(ROUND))
     assert not group["a"].views
-    assert not group["a"].notified
+    assert not group["a"].sent
 
 
 def vouching(group: Group, name: str, dead: Member, *, vouched: bool) -> None:

@@ -18,16 +18,16 @@ class Port:
 
     def __init__(self) -> None:
         self.sought: list[Member] = []
-        self.notified: list[tuple[Any, Any]] = []
+        self.sent: list[tuple[Any, Any]] = []
 
     def seek(self, members: tuple[Member, ...]) -> None:
         self.sought = list(members)
 
-    def tell(self, place: int, message: ControlMessage) -> None:
-        self.notified.append((place, message))
+    def tell(self, position: int, message: ControlMessage) -> None:
+        self.sent.append((position, message))
 
     def contact_with(self, address: str, message: ControlMessage) -> None:
-        self.notified.append((address, message))
+        self.sent.append((address, message))
 
 
 def test_one_that_was_left_out_is_sought_by_the_leader_for_a_while() -> None:
@@ -74,7 +74,7 @@ def test_a_member_that_is_out_tells_those_that_may_count_on_it() -> None:
     left = LeftBehind(port, D, SILENCE_TIMES)
     view = View(2, 6, 0, (C,))
     left.pass_on(view, BEFORE, A.incarnation)
-    assert port.notified == [(1, Expelled(view, B.incarnation))]
-    port.notified.clear()
+    assert port.sent == [(1, Expelled(view, B.incarnation))]
+    port.sent.clear()
     left.say_gone((A, B), A.incarnation)
-    assert port.notified == [(B.address, Gone())]
+    assert port.sent == [(B.address, Gone())]

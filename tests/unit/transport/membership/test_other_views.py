@@ -1,4 +1,4 @@
-"""Endpoints of other views: what they are notified, how often, and what they are asked."""
+"""Endpoints of other views: what is sent to them, how often, and what they are asked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Port:
     """What a layer would do."""
 
     def __init__(self) -> None:
-        self.notified: list[Any] = []
+        self.sent: list[Any] = []
         self.asked: list[str] = []
         self.asks_leader = 0
         self.steps: list[events.Event] = []
@@ -52,11 +52,11 @@ class Port:
     def step(self, event: events.Event) -> None:
         self.steps.append(event)
 
-    def tell(self, place: int, message: ControlMessage) -> None:
-        self.notified.append((place, message))
+    def tell(self, position: int, message: ControlMessage) -> None:
+        self.sent.append((position, message))
 
     def contact_with(self, address: str, message: ControlMessage) -> None:
-        self.notified.append((address, message))
+        self.sent.append((address, message))
 
     def ask_what_is_missing(self, address: str) -> None:
         self.asked.append(address)
@@ -76,38 +76,38 @@ def others(port: Port, me: Member = B) -> OtherViews:
     return OtherViews(port, held, lambda held: [b"4", b"5"], me.incarnation)
 
 
-def test_one_of_an_older_view_is_notified_the_present_one_and_again_only_after_a_while(
+def test_one_of_an_older_view_gets_the_present_one_and_again_only_after_a_while(
     port: Port,
 ) -> None:
     these = others(port)
     these.correct(endpoint(A), 0)
     these.correct(endpoint(A), ANSWER_AGAIN - 1)
-    assert port.notified == [(A.address, Install(PRESENT, b""))]
+    assert port.sent == [(A.address, Install(PRESENT, b""))]
     these.correct(endpoint(A), ANSWER_AGAIN)
-    assert len(port.notified) == 2
+    assert len(port.sent) == 2
     these.correct(None, 0)  # its sender cannot be answered
-    assert len(port.notified) == 2
+    assert len(port.sent) == 2
 
 
 def test_one_that_the_group_went_on_without_is_notified(port: Port) -> None:
     these = others(port)
     these.correct(endpoint(D), 0)
-    assert port.notified == [(D.address, Expelled(PRESENT, D.incarnation))]
+    assert port.sent == [(D.address, Expelled(PRESENT, D.incarnation))]
 
 
 @pytest.mark.parametrize(
-    ("stands", "notified"), [(True, 1), (False, 2)], ids=["another link stands", "none does"]
+    ("stands", "count"), [(True, 1), (False, 2)], ids=["another link stands", "none does"]
 )
-def test_what_went_by_a_broken_link_is_said_again(port: Port, stands: bool, notified: int) -> None:
+def test_what_went_by_a_broken_link_is_sent_again(port: Port, stands: bool, count: int) -> None:
     these = others(port)
     these.link_broke(endpoint(D), stands=stands)
-    assert port.notified == []  # it was notified nothing
+    assert port.sent == []  # nothing was sent to it
     these.correct(endpoint(D), 0)
     these.link_broke(endpoint(D), stands=stands)
     again = D.address, Expelled(PRESENT, D.incarnation)
-    assert port.notified == [again, again]
+    assert port.sent == [again, again]
     these.correct(endpoint(D), 0)
-    assert port.notified == [again, again] + [again] * (notified - 1)
+    assert port.sent == [again, again] + [again] * (count - 1)
 
 
 @pytest.mark.parametrize(
@@ -118,20 +118,20 @@ def test_a_member_that_is_behind_gets_its_packets_and_the_view(
 ) -> None:
     assert others(port).answer(endpoint(C), Behind(view, b"held"), 0)
     ships: list[Any] = [(C.address, Ship(piece, BEFORE.identity)) for piece in (b"4", b"5")]
-    assert port.notified == [*ships[:shipped], (C.address, Install(PRESENT, b""))]
+    assert port.sent == [*ships[:shipped], (C.address, Install(PRESENT, b""))]
 
 
 def test_one_that_is_ahead_is_asked_and_a_non_member_only_if_it_was_one(port: Port) -> None:
     these = others(port)
     assert not these.answer(endpoint(C), Behind(NEXT.identity, b""), 0)
-    assert (port.asked, port.notified) == ([C.address], [])
+    assert (port.asked, port.sent) == ([C.address], [])
     assert not these.answer(endpoint(D), Behind(NEXT.identity, b""), 0)
     assert port.asked == [C.address]
     these.leave_view(View(1, 1, 0, (A, D)))
     assert not these.answer(endpoint(D), Behind(NEXT.identity, b""), ANSWER_AGAIN)
-    assert (port.asked, port.notified) == ([C.address, D.address], [])
+    assert (port.asked, port.sent) == ([C.address, D.address], [])
     assert not these.answer(endpoint(D), Behind(BEFORE.identity, b""), 2 * ANSWER_AGAIN)
-    assert port.notified == [(D.address, Expelled(PRESENT, D.incarnation))]
+    assert port.sent == [(D.address, Expelled(PRESENT, D.incarnation))]
 
 
 def test_members_are_asked_in_turn_for_what_the_next_view_needs(port: Port) -> None:
@@ -150,28 +150,28 @@ def test_a_joiner_is_passed_on_and_the_leader_asked_about_the_second_time(
     these = others(port)
     for turn in range(2):
         these.asked_to_join(D, {}, -1)
-        assert (port.notified, port.asks_leader) == ([(0, Join(D, {}))] * (turn + 1), turn)
+        assert (port.sent, port.asks_leader) == ([(0, Join(D, {}))] * (turn + 1), turn)
     these.asked_to_join(C, {}, -1)  # it is in already
-    assert port.notified[-1] == (C.address, Install(PRESENT, b""))
+    assert port.sent[-1] == (C.address, Install(PRESENT, b""))
     these.leave_view(View(1, 1, 0, (A, D)))
     these.asked_to_join(D, {}, -1)  # an incarnation is a member once
-    assert port.notified[-1] == (D.address, Expelled(PRESENT, D.incarnation))
+    assert port.sent[-1] == (D.address, Expelled(PRESENT, D.incarnation))
 
 
 def test_the_leader_takes_a_request_itself(port: Port) -> None:
     others(port, A).asked_to_join(D, {"size": 4}, 2)
-    assert (port.notified, port.steps) == ([], [events.JoinAsked(D, {"size": 4}, 2)])
+    assert (port.sent, port.steps) == ([], [events.JoinAsked(D, {"size": 4}, 2)])
 
 
 def test_one_that_is_out_hands_on_the_view_that_it_is_out_by(port: Port) -> None:
     these = others(port)
     these.say_gone(endpoint(A), 0, has_left=False)
     these.say_gone(endpoint(A), 1, has_left=False)
-    assert port.notified == [(A.address, Gone())]
+    assert port.sent == [(A.address, Gone())]
     these.outcome = Value(View(1, 3, 0, (A, C), follows=PRESENT.identity), b"cut")
     these.say_gone(endpoint(A), ANSWER_AGAIN, has_left=True)
     these.say_gone(endpoint(D), ANSWER_AGAIN, has_left=True)
-    assert port.notified[1:] == [(A.address, Install(*these.outcome))]
+    assert port.sent[1:] == [(A.address, Install(*these.outcome))]
 
 
 def test_what_is_remembered_has_a_bound(port: Port) -> None:

@@ -37,9 +37,9 @@ class Port:
         changed, self.peers = members != self.peers, members
         return changed
 
-    def tell(self, place: int, message: ControlMessage) -> None:
+    def tell(self, position: int, message: ControlMessage) -> None:
         assert message == Here()
-        self.calls.append(("here", place))
+        self.calls.append(("here", position))
 
     def suspected(self, incarnation: int, why: str) -> None:
         self.calls.append((why, incarnation))
@@ -51,11 +51,11 @@ class Port:
         self.calls.append(("say again", incarnation))
 
 
-def reachability(port: Port, place: int, size: int) -> Reachability:
-    """That of the member at a place of a view of `size` members, which has begun to watch."""
+def reachability(port: Port, position: int, size: int) -> Reachability:
+    """That of the member at a position of a view of `size` members, which has begun to watch."""
     view = View(1, 1, 0, MEMBERS[:size])
-    of = agreement.Port(MEMBERS[place], view, []).agreement
-    this = Reachability(port, of, MEMBERS[place].incarnation, DETECTION)
+    of = agreement.Port(MEMBERS[position], view, []).agreement
+    this = Reachability(port, of, MEMBERS[position].incarnation, DETECTION)
     this.watch(0)
     return this
 
@@ -72,14 +72,14 @@ def test_a_member_that_is_silent_is_suspected_until_it_is_heard(port: Port) -> N
 
 
 @pytest.mark.parametrize(
-    ("place", "size", "peers"),
+    ("position", "size", "peers"),
     [(1, 10, (0, *range(2, 10))), (7, 8, tuple(range(7))), (7, 10, (0, 1, 2, 3))],
     ids=["one of the oldest: all", "a small view: all", "a large one: the oldest"],
 )
 def test_heartbeats_go_to_the_oldest_and_in_small_views_to_all(
-    port: Port, place: int, size: int, peers: tuple[int, ...]
+    port: Port, position: int, size: int, peers: tuple[int, ...]
 ) -> None:
-    reachability(port, place, size)
+    reachability(port, position, size)
     assert port.peers == tuple(MEMBERS[each] for each in peers)
 
 
