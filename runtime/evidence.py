@@ -33,8 +33,8 @@ class Delivering(Protocol):
     def replicas(self) -> list[Replica | None]:
         """By number."""
 
-    def member_at(self, place: int) -> Member:
-        """The member at a place in the view."""
+    def member_at(self, position: int) -> Member:
+        """The member at a position in the view."""
 
     def digest_of(self, replica: Replica) -> bytes:
         """The object's state, encoded in one way only."""

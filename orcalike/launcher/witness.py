@@ -47,7 +47,7 @@ _log = logging.getLogger("orcalike")
 
 
 class WitnessEndpoint(Layer):
-    """The witness's place in one group: on top of its stack, where nothing is applied."""
+    """The witness in one group: on top of its stack, where nothing is applied."""
 
     def __init__(self, witness: Witness, stack: Stack) -> None:
         super().__init__(stack)

@@ -44,7 +44,7 @@ class Data:
     seqno: int
     """The place in the order of the packet that brought it."""
     index: int
-    """Its place in that packet."""
+    """Its index in that packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Inbox(Layer):
     def _begin(self, stack: Stack) -> None:
         self.stack = stack
         self.installed: View | None = None
-        self.place = -1
+        self.position = -1
         self.me = stack.me
         self.seqno = 0
         self.events: deque[Event] = deque()
@@ -236,8 +236,8 @@ class Inbox(Layer):
 
     def up_view(self, view: View, cut: bytes) -> None:
         before, self.installed = self.installed, view
-        self.place = view.place(self.me.incarnation)
-        self.me = view.members[self.place]
+        self.position = view.place(self.me.incarnation)
+        self.me = view.members[self.position]
         if before is not None:
             left = [m for m in before.replicas if view.place(m.incarnation) < 0]
             joined = [m for m in view.replicas if before.place(m.incarnation) < 0]
@@ -257,7 +257,7 @@ class Inbox(Layer):
         if body.startswith((DATA, VOID)):
             if body.startswith(DATA):
                 self.add(Data(sender, body[1:], message.seqno, message.index))
-            if message.source == self.place:
+            if message.source == self.position:
                 self.returned += 1
                 self.under_way -= len(body)
                 if self.room is not None:
@@ -273,7 +273,7 @@ class Inbox(Layer):
             self.session.ended(set(unpacker))
         elif body == LOWERED:
             self.lower_degree()
-            if message.source == self.place and self.awaited:
+            if message.source == self.position and self.awaited:
                 self.returned += 1
                 self.awaited.popleft().finish()
         else:

@@ -57,8 +57,8 @@ class Application(Layer):
     def up_cast(self, message: Any) -> None:
         view = self.entered
         assert view is not None
-        place = message.source
-        sender = view.members[place] if place >= 0 else self.stack.departed[-2 - place]
+        position = message.source
+        sender = view.members[position] if position >= 0 else self.stack.departed[-2 - position]
         body = message.body
         key: Key = message.seqno, message.index
         self.digest = crc32(body, self.digest)

@@ -25,7 +25,7 @@ def test_the_grammar_reaches_what_it_lies_about() -> None:
 
 
 def test_a_frame_that_does_harm_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The state is compared: what an outsider's EXPELLED did is noticed."""
+    """The state is compared: what a non-member's EXPELLED did is noticed."""
     from orcalike.transport.membership import attribution
 
     table = dict.fromkeys(attribution.BELIEVED, attribution.Standing.ANY)

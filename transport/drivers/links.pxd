@@ -44,7 +44,7 @@ cdef class Links(Driver):
     cdef int complain(self, int level, str text) except -1
     cdef int challenge(self, Channel channel, bint connects) except -1
     cdef bint prove(self, Channel channel) except -1
-    cdef bint is_outsider(self, Channel channel) except -1
+    cdef bint is_non_member(self, Channel channel) except -1
     cdef connect(self, Stack stack, str address)
     cdef close(self, Channel channel, str why)
     cdef set_severed(self, Channel channel, bint severed)

@@ -14,12 +14,12 @@ import logging
 import os
 import socket
 
-from orcalike.transport.drivers import processes, sockets
+from orcalike.transport.drivers import pidfd, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
-from orcalike.transport.drivers.processes import Process
+from orcalike.transport.drivers.pidfd import Process
 from orcalike.transport.errors import AuthenticationError, OrcalikeError, ProtocolError
 
 from orcalike.transport.drivers.channel cimport CLOSED, GREETING_MAX, Channel
@@ -131,8 +131,8 @@ cdef class Links(Driver):
         cdef bint local = sock.family == socket.AF_UNIX
         cdef Channel channel
         if local and self.process < 0:
-            self.process = processes.own()
-            self.processes.numbers_known = processes.are_numbers_known(self.process)
+            self.process = pidfd.own()
+            self.processes.numbers_known = pidfd.are_numbers_known(self.process)
         slot = self.epoll.add(sock.fileno(), None, events)
         channel = Channel(sock.fileno(), slot, self.process if local else -1)
         self.epoll.slots[slot] = channel
@@ -394,7 +394,7 @@ cdef class Links(Driver):
                 if not channel.waits_for_room:
                     self.flush(channel)
                 elif channel.queued > UNREAD_MAX and (channel.queued > UNREAD_BY_MEMBER_MAX
-                                                      or self.is_outsider(channel)):
+                                                      or self.is_non_member(channel)):
                     self.refuse(channel, "it does not read what is sent to it")
             self.dirty.clear()
             if out.connects or out.closes:
@@ -437,7 +437,7 @@ cdef class Links(Driver):
         return self.epoll.slots[channel.link] is channel and (
             channel.stack is None or channel.link not in channel.stack.out.closes)
 
-    cdef bint is_outsider(self, Channel channel) except -1:
+    cdef bint is_non_member(self, Channel channel) except -1:
         """Whether it is the connection of an endpoint that has greeted, and is in no view here."""
         peer = self.peer_of(channel)
         return peer is not None and peer.place < 0

@@ -9,9 +9,9 @@ import os
 from collections import deque
 from collections.abc import Collection
 
-from orcalike.transport.drivers import processes
+from orcalike.transport.drivers import pidfd
 from orcalike.transport.drivers.epoll_set import EpollSet
-from orcalike.transport.drivers.processes import Process
+from orcalike.transport.drivers.pidfd import Process
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.layers.com import greeting_of
 
@@ -53,14 +53,14 @@ class PeerProcesses:
         known = self._of.get(incarnation)
         if known is not None and known.pid != pid:
             return f"process {pid} greets as a member that is process {known.pid}"
-        number = processes.pid_of(passed) if passed >= 0 else None
+        number = pidfd.pid_of(passed) if passed >= 0 else None
         if number is not None and number >= 0 and number != pid:
             return f"process {pid} greets with a descriptor of process {number}"
         return None
 
     def watch(self, process: Process) -> None:
         """Watch the process of a peer until it ends; it is closed where it is doubtful, or known already."""
-        number = processes.pid_of(process.fd)
+        number = pidfd.pid_of(process.fd)
         doubtful = number is None or (self.numbers_known and number != process.pid)
         if process.incarnation in self._of or doubtful:
             process.close()

@@ -165,7 +165,7 @@ class OtherViews:
         is_newer = question.view > view.identity
         if view.place(peer.incarnation) < 0:
             if self.may_answer(peer.incarnation, now):
-                self._answer_outsider(peer, is_newer)
+                self._answer_non_member(peer, is_newer)
         elif question.view < view.identity:
             if view.follows == question.view:
                 for piece in self._missing_before(question.held):
@@ -177,7 +177,7 @@ class OtherViews:
             self._port.ask_what_is_missing(peer.address)
         return False
 
-    def _answer_outsider(self, peer: Endpoint, is_newer: bool) -> None:
+    def _answer_non_member(self, peer: Endpoint, is_newer: bool) -> None:
         if not is_newer:
             self.tell_expelled(peer.address, peer.incarnation)
         elif self._agreement.missed() or peer.incarnation in self.former:

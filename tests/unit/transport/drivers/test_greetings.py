@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orcalike.launcher.job import Job, Options
-from orcalike.transport.drivers import processes
+from orcalike.transport.drivers import pidfd
 from orcalike.transport.wire.message import Message
 from tests.lib.member_process import (
     End,
@@ -65,7 +65,7 @@ def test_a_greeting_as_a_member_that_is_another_process_is_refused(
     """The connection ends, and nothing else: the member's own stands."""
     end.until(lambda: peer_is_linked(end, sender.incarnation))
     member = os.pidfd_open(sender.pid)
-    own = processes.own()
+    own = pidfd.own()
     given = {"nothing": [], "its own": [own], "that of the member": [member]}[passed]
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(end.member.address.removeprefix("unix:"))
@@ -124,7 +124,7 @@ def test_of_a_process_that_the_kernel_does_not_name_nothing_is_certain(
     end: End, tmp_path: Path
 ) -> None:
     """It connected before the listening socket was asked for senders: no lie, no certain death."""
-    own = processes.own()
+    own = pidfd.own()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{tmp_path}/early")
     listener.listen()

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from orcalike.transport.drivers import processes
+from orcalike.transport.drivers import pidfd
 from orcalike.transport.drivers.driver import clock
-from orcalike.transport.drivers.processes import Process
+from orcalike.transport.drivers.pidfd import Process
 from orcalike.transport.stack import Stack
 from orcalike.transport.wire.message import Message
 from tests.lib.member_process import (
@@ -154,14 +154,14 @@ def test_many_late_processes_are_not_kept(end: End, tmp_path: Path) -> None:
     def come_and_go(incarnation: int) -> None:
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(end.member.address.removeprefix("unix:"))
-            pidfd = processes.own()
-            socket.send_fds(sock, [greet(f"unix:{tmp_path}/{incarnation}", incarnation)], [pidfd])
-            os.close(pidfd)
+            own = pidfd.own()
+            socket.send_fds(sock, [greet(f"unix:{tmp_path}/{incarnation}", incarnation)], [own])
+            os.close(own)
             end.until(lambda: peer_is_linked(end, incarnation))
         end.until(lambda: ("link_down", incarnation) in end.stack.events)
 
     def watched() -> int:
-        return sum(processes.is_pidfd(int(fd)) for fd in os.listdir("/proc/self/fd"))
+        return sum(pidfd.is_pidfd(int(fd)) for fd in os.listdir("/proc/self/fd"))
 
     gc.collect()  # what other tests have left
     before = watched()
@@ -326,7 +326,7 @@ def test_whether_a_process_runs(child: subprocess.Popen[bytes]) -> None:
 
 def test_a_process_is_watched_until_it_ends(child: subprocess.Popen[bytes]) -> None:
     process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
-    assert processes.is_pidfd(process.fd)
+    assert pidfd.is_pidfd(process.fd)
     assert not process.has_ended()
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -334,4 +334,4 @@ def test_a_process_is_watched_until_it_ends(child: subprocess.Popen[bytes]) -> N
     child.wait()
     assert process.has_ended()
     process.close()
-    assert not processes.is_pidfd(process.fd)
+    assert not pidfd.is_pidfd(process.fd)

@@ -7,14 +7,14 @@ with the first bytes of a connection the kernel says which process sent them (SO
 incarnation that is known by its process greets from no other one. A connection that claims otherwise
 is a lie, and ends. Nothing else about a connection is as certain:
 
-- SO_PEERCRED names, to the end that connected, the process that called listen(2). That is the launcher where
+- SO_PEERCRED names, to the end that connected, the process that called listen(2). That is the launcher if
   it made the socket for a rank; the rank's life says nothing of the launcher's, nor the other way.
 - Behind a relay (an SSH tunnel, say) the kernel knows the relay's process alone. A relay passes
   bytes on and no descriptors, so the greeting comes without one, and nothing is certain; one that
   did pass them on would pass the member's.
 - A number that the peer states means something in its own process namespace only.
 
-Where there is no pidfd (TCP, an old kernel) a death is suspected, never certain.
+If there is no pidfd (TCP, an old kernel) a death is suspected, never certain.
 
 The same descriptor says whether a process that is silent runs, as far as the kernel knows: one that
 waits for a processor does, one that a signal or a debugger has stopped does not.
@@ -35,7 +35,7 @@ RUNNING = frozenset("RSD")
 class Process:
     """The process of a peer of one stack: a pidfd and its number, and which peer it is.
 
-    `slot` is where the pidfd is watched, -1 where it is not.
+    `slot` is where the pidfd is watched, -1 if it is not.
     """
 
     __slots__ = ("fd", "incarnation", "pid", "slot", "stack")
@@ -68,7 +68,7 @@ class Process:
 
 
 def own() -> int:
-    """A pidfd of this process; -1 where the system gives none."""
+    """A pidfd of this process; -1 if the system gives none."""
     try:
         return os.pidfd_open(os.getpid())
     except OSError:

@@ -87,7 +87,7 @@ def test_each_kind_of_control_message_is_forged() -> None:
 @pytest.mark.parametrize("kind", [3, 4], ids=["sent", "by contact"])
 @pytest.mark.parametrize("in_view", [False, True], ids=["in no view", "in the view"])
 @pytest.mark.parametrize("what", FORGED)
-def test_no_control_message_of_an_outsider_changes_anything(
+def test_no_control_message_of_a_non_member_changes_anything(
     what: str, in_view: bool, kind: int
 ) -> None:
     for target in "ab":
@@ -134,7 +134,7 @@ def test_a_control_message_past_the_bounds_ends_its_link(body: bytes, why: str) 
     works(network, "a", "b", "c")
 
 
-def test_what_goes_wrong_in_the_core_for_an_outsider_ends_its_link() -> None:
+def test_what_goes_wrong_in_the_core_for_a_non_member_ends_its_link() -> None:
     """Whatever it is: an error of the core's own, too."""
     network = group()
     link = greeted(network, "a")
@@ -155,7 +155,7 @@ def kept(network: ManualNetwork, name: str) -> int:
 
 
 @pytest.mark.parametrize("size", [0, 1000])
-def test_what_an_outsider_says_in_a_view_to_come_is_hardly_kept(size: int) -> None:
+def test_what_a_non_member_says_in_a_view_to_come_is_hardly_kept(size: int) -> None:
     network = group()
     link = greeted(network, "a")
     for _ in range(early.OTHER_BYTES_MAX):
@@ -168,7 +168,7 @@ def test_what_an_outsider_says_in_a_view_to_come_is_hardly_kept(size: int) -> No
     works(network, "a", "b", "c")
 
 
-def test_what_many_outsiders_say_in_a_view_to_come_is_hardly_kept() -> None:
+def test_what_many_non_members_say_in_a_view_to_come_is_hardly_kept() -> None:
     network = group()
     count = 2 * early.OTHERS_BYTES_MAX // early.OTHER_BYTES_MAX
     links = [non_member(network, "a") for _ in range(count)]
@@ -238,7 +238,7 @@ def test_a_lie_in_the_order_ends_the_membership() -> None:
     assert any("member 1" in error for error in network["c"].errors)
 
 
-def test_what_an_outsider_makes_this_member_ask_is_no_own_question() -> None:
+def test_what_a_non_member_makes_this_member_ask_is_no_own_question() -> None:
     """It says that it is ahead; what it answers then is not believed."""
     network = group()
     link = greeted(network, "a")
