@@ -47,6 +47,7 @@ setup(
             "cdivision": True,
             "binding": False,
             "embedsignature": False,
+            "auto_pickle": False,
         },
     ),
     options={"build_ext": {"parallel": JOBS}},

@@ -46,6 +46,7 @@ from orcalike.runtime.plain cimport (
     load,
     operand_size,
 )
+from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
 cdef int LAST_LEAF = extension_types.LAST_LEAF
 cdef int FIRST_TAG = extension_types.FIRST_TAG
@@ -146,7 +147,7 @@ cdef class Codec:
         """
         return encode_named(self, value, what, True, depth or self.max_depth)
 
-    def decode(self, const unsigned char[::1] data):
+    def decode(self, data):
         """All values in `data`, which must hold whole ones and nothing else.
 
         Raises ProtocolError for whatever is malformed or over a limit, for each process alike.
@@ -154,7 +155,8 @@ cdef class Codec:
         value, where it lacks a class, a module or a zone; MemoryError; RecursionError. What
         `object_of` raises of orcalike's own passes through.
         """
-        return self.decode_slow(&data[0] if data.shape[0] else NULL, data.shape[0])
+        cdef ReadBuffer read = ReadBuffer(data)
+        return self.decode_slow(read.start, read.size)
 
     cdef bytes encode_slow(self, tuple values, str what):
         """`encode`, for the hot path where `put` gave up on one of `values`."""

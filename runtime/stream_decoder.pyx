@@ -16,6 +16,7 @@ from orcalike.transport.errors import OrcalikeError, ProtocolError
 
 from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.plain cimport Py_DECREF, get_simple, load
+from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
 cdef extern from "Python.h":
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char*, Py_ssize_t) except NULL
@@ -84,24 +85,25 @@ cdef class Decoder:
         if self.payload is not NULL:
             Py_DECREF(self.payload)
 
-    def feed(self, const unsigned char[::1] data):
+    def feed(self, data):
         """Decode what has come. Raises ProtocolError for what is malformed.
 
         What is this process's own matter is a fault of it: ReplicaDivergence where it lacks a
         class, a module or a zone; MemoryError; RecursionError.
         """
+        cdef ReadBuffer came = ReadBuffer(data)
         cdef bytes joined
         cdef const unsigned char* p
-        if data.shape[0] == 0:
+        if came.size == 0:
             return
-        self.came += data.shape[0]
+        self.came += came.size
         if self.tail:
             joined = self.tail + bytes(data)
             self.tail = b""
             p = <const unsigned char*>bytes_of(joined)
             self.parse(p, p + len(joined))
         else:
-            self.parse(&data[0], &data[0] + data.shape[0])
+            self.parse(came.start, came.start + came.size)
 
     def result(self):
         """The value. Raises ProtocolError if it is not whole."""
@@ -326,7 +328,7 @@ cdef class Decoder:
             self.refuse(f"has a part that cannot be: {type(error).__name__}: {error}")
 
 
-def decode_whole(Codec codec, const unsigned char[::1] data, str what):
+def decode_whole(Codec codec, data, str what):
     """The value that `encode_whole` gave the encoding of. Raises as `Decoder.feed` does."""
     decoder = Decoder(codec, what)
     decoder.feed(data)

@@ -16,6 +16,7 @@ from orcalike.runtime.marshal import Misfit
 
 from orcalike.runtime.marshal cimport Codec, fits, path, require, shown
 from orcalike.runtime.plain cimport PyUnicode_AsUTF8AndSize, put_number, put_simple
+from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
 cdef int REFERENCE = extension_types.Code.REFERENCE
 cdef int LIST_TAG = extension_types.Code.LIST
@@ -293,12 +294,9 @@ cdef class Encoder:
         return 0
 
     cdef int set_part(self, object part) except -1:
-        cdef const unsigned char[::1] view
-        self.part, self.left = part, 0
-        if len(part):
-            view = part
-            self.part = view            # which keeps it, as it is, until all is out
-            self.rest, self.left = &view[0], view.shape[0]
+        cdef ReadBuffer read = ReadBuffer(part)
+        self.part = read                # which keeps it, as it is, until all is out
+        self.rest, self.left = read.start, read.size
         return 0
 
     cdef int next_part(self) except -1:

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.campaign import busy, outsiders, processes, signalled, simulated, transfer
+from tests.campaign import busy, outsiders, processes, runtimes, signalled, simulated, transfer
 from tests.campaign.bars import Bar, Figure, Scale, table
 from tests.campaign.mutants import campaign as mutants
 
@@ -24,6 +24,7 @@ FLAKY = 1 / 200
 
 BARS = [
     *simulated.BARS,
+    *runtimes.BARS,
     *processes.BARS,
     *transfer.BARS,
     *mutants.BARS,

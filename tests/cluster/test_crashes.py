@@ -170,14 +170,12 @@ def processes(programs: Programs) -> Processes:
         ("unix", 5, 1, [0]),
         ("unix", 5, 2, [0, 1]),
         ("unix", 5, 2, [0, 4]),
-        ("unix", 5, 2, [2, 3]),
         ("unix", 5, "majority", [0, 3]),
         # Each degree, each size, and each kind of victims, if not all together.
         ("tcp", 3, 0, [0]),
         ("tcp", 3, 1, [1]),
         ("tcp", 3, "majority", [0]),
         ("tcp", 5, 1, [0]),
-        ("tcp", 5, 2, [0, 4]),
         ("tcp", 5, 2, [2, 3]),
     ],
 )

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(
     ("size", "degree", "fault", "cycles", "seed"),
-    [(5, 2, "kill-sequencer+1", 6, 1), (3, 1, "kill-random", 6, 2)],
+    [(5, 2, "kill-sequencer+1", 4, 1), (3, 1, "kill-random", 6, 2)],
 )
 def test_nothing_acknowledged_is_lost(
     size: int, degree: int, fault: str, cycles: int, seed: int

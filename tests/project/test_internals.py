@@ -120,7 +120,7 @@ def test_each_code_that_is_cited_is_explained() -> None:
         "H98 a",
         "Horus H98",
         "as in W13.",
-        "(G34)",
+        "(G99)",
         "S17",
         "A64 to A69",
         "ADR-99",

@@ -217,8 +217,10 @@ WAYS_TO_BE_BUSY = {
 }
 
 
-@pytest.mark.parametrize("sequencer", ["witness", "rank"])
-@pytest.mark.parametrize("busy", WAYS_TO_BE_BUSY)
+@pytest.mark.parametrize(
+    ("busy", "sequencer"),
+    [(busy, "witness") for busy in WAYS_TO_BE_BUSY] + [("guard", "rank"), ("fence", "rank")],
+)
 def test_a_rank_that_is_killed_ends_the_run(cli: Cli, busy: str, sequencer: str) -> None:
     program = write(
         cli,

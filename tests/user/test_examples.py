@@ -92,7 +92,6 @@ def test_the_salesman_on_a_random_instance(cities: int) -> None:
         pytest.param("burma14", 3323, LAUNCHED, id="burma14-launched"),
         pytest.param("gr17", 2085, LAUNCHED, id="gr17-launched"),
         pytest.param("gr21", 2707, ALONE, id="gr21-alone"),
-        pytest.param("ulysses16", 6859, LAUNCHED, id="ulysses16-launched"),
     ],
 )
 def test_the_salesman_finds_a_published_optimum(

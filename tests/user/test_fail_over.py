@@ -218,8 +218,7 @@ def test_the_sequencer_dies_time_and_again(counting: Counting, options: str) -> 
         assert [facts["size"] for facts in counting.end(run, *left)] == [2, 2]
 
 
-@SCHEMES
-@SEQUENCERS
+@pytest.mark.parametrize(("sequencer", "scheme"), [("witness", "--unix"), ("rank", "--tcp")])
 def test_rank_comes_back_and_gets_the_state(
     counting: Counting, sequencer: str, scheme: str
 ) -> None:

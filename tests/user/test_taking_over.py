@@ -98,10 +98,10 @@ with orca.join() as group:
     assert began.wait(LONG)
     if rank == 2:
         calls += [slow.add.nowait("behind") for _ in range(3)]
-    for number in range(200):
+    for number in range(60):
         fast.add.options(timeout=LONG)(f"{rank} {number}")
     group.barrier(timeout=LONG)
-    assert len(fast.seen()) == 600
+    assert len(fast.seen()) == 180
     assert is_slow(slow, "withdrawn"), "the other objects waited, or this one did not"
     group.barrier(timeout=LONG)
     opened.set()

@@ -64,10 +64,10 @@ cdef class Peer:
         return contacts
 
 
-def greeting_of(const unsigned char[::1] frame):
+def greeting_of(bytes frame not None):
     """(group, address, incarnation) of a greeting; raises ProtocolError for anything else."""
-    if frame.shape[0] < FRAME_HEADER or frame.shape[0] > GREETING_MAX:
-        raise ProtocolError(f"a greeting of {frame.shape[0]} bytes")
+    if not FRAME_HEADER <= len(frame) <= GREETING_MAX:
+        raise ProtocolError(f"a greeting of {len(frame)} bytes")
     if frame[4] != MAGIC:
         raise ProtocolError("the first bytes are not orcalike's")
     if frame[5] != VERSION:

@@ -11,6 +11,8 @@ from orcalike.transport.errors import ProtocolError
 
 from libc.stdint cimport uint64_t
 
+from orcalike.transport.wire.read_buffer cimport ReadBuffer
+
 cdef enum:
     TEXT_MAX = 4096             # bytes of a string
     SHOWN_MAX = 200             # characters of a text from outside that people see
@@ -33,20 +35,19 @@ cdef struct Scan:
     Fault fault
 
 
-def unpack(const unsigned char[::1] data, str what, int depth=DEPTH_MAX,
-           Py_ssize_t elements=ELEMENTS_MAX):
+def unpack(data, str what, int depth=DEPTH_MAX, Py_ssize_t elements=ELEMENTS_MAX):
     """The one value in `data`, which errors call `what`; raises ProtocolError for anything else.
 
     Containers lie in one another `depth` deep at the most, and have so many elements in all. There
     are no extension types, and keys are text or bytes.
     """
-    cdef Py_ssize_t size = data.shape[0]
+    cdef ReadBuffer read = ReadBuffer(data)
     cdef Scan scan
     scan.fault = NO_MSGPACK
     scan.elements = elements
-    if size:
-        scan.end = &data[0] + size
-        if skip(&data[0], depth, &scan) == scan.end:
+    if read.size:
+        scan.end = read.start + read.size
+        if skip(read.start, depth, &scan) == scan.end:
             try:
                 return unpackb(data, max_ext_len=0, max_str_len=TEXT_MAX)
             except Exception:           # of many kinds, and each means the same

@@ -10,6 +10,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove
 
+from orcalike.transport.wire.read_buffer cimport ReadBuffer
+
 
 @cython.freelist(64)
 @cython.final
@@ -21,12 +23,12 @@ cdef class Message:
         self.source = -1
         self.link = -1
 
-    def __init__(self, const unsigned char[::1] body=b""):
-        cdef Py_ssize_t size = body.shape[0]
-        allocate(self, size)
-        if size:
-            memcpy(self.base + self.start, &body[0], size)
-        self.stop += size
+    def __init__(self, body=b""):
+        cdef ReadBuffer read = ReadBuffer(body)
+        allocate(self, read.size)
+        if read.size:
+            memcpy(self.base + self.start, read.start, read.size)
+        self.stop += read.size
 
     def __dealloc__(self):
         if not self.borrowed:
@@ -94,17 +96,19 @@ cdef class Message:
         other.degree = self.degree
         return other
 
-    def push_header(self, const unsigned char[::1] header):
+    def push_header(self, header):
         """Push `header` in front: what a layer that is written in Python does going down."""
-        if header.shape[0]:
-            memcpy(self.push(header.shape[0]), &header[0], header.shape[0])
+        cdef ReadBuffer read = ReadBuffer(header)
+        if read.size:
+            memcpy(self.push(read.size), read.start, read.size)
 
-    def overwrite(self, const unsigned char[::1] begin):
+    def overwrite(self, begin):
         """Put these bytes over its first ones; raises ValueError if it has fewer."""
-        if begin.shape[0] > self.stop - self.start:
-            raise ValueError(f"{begin.shape[0]} bytes over a message of {len(self)}")
-        if begin.shape[0]:
-            memcpy(self.base + self.start, &begin[0], begin.shape[0])
+        cdef ReadBuffer read = ReadBuffer(begin)
+        if read.size > self.stop - self.start:
+            raise ValueError(f"{read.size} bytes over a message of {len(self)}")
+        if read.size:
+            memcpy(self.base + self.start, read.start, read.size)
 
     def pop_header(self, Py_ssize_t size):
         """Take a header of `size` bytes off; raises ValueError if the message is shorter."""

@@ -1,0 +1,5 @@
+from typing import Self, final
+
+@final
+class ReadBuffer:
+    def __new__(cls, data: bytes | bytearray | memoryview) -> Self: ...
