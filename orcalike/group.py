@@ -243,8 +243,8 @@ class Group:
     def digest(self) -> tuple[int, str]:
         """How many messages were delivered so far, and a digest chained over all of them (I1).
 
-        Where the numbers are equal at two members, the digests are. The chain is kept where
-        `ORCALIKE_CHECK=order` or `hash` asks for it, at all members; raises ValueError elsewhere. Where
+        If the numbers are equal at two members, the digests are. The chain is kept if
+        `ORCALIKE_CHECK=order` or `hash` asks for it, at all members; raises ValueError if not. If
         `ORCALIKE_HISTORY` asks for histories it is kept too, and the digests of the objects' states
         go into this member's.
         """

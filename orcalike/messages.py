@@ -197,7 +197,7 @@ def reset_group(group: MessageGroup, minimum: int, *, timeout: Duration | None =
     `minimum` members are enough, this one and witnesses included. How many that is is its own
     policy: a bank wants more than half, a multiplication of matrices is content with one. What only
     the missing members held is lost; the group has a new lineage (`view.lineage`), and they are
-    expelled when they come back. Where several members reset at once it is rebuilt once.
+    expelled when they come back. If several members reset at once it is rebuilt once.
 
     Returns the new view, which all receive as `Left` events too. Raises NotPrimary if fewer have
     answered (it may be tried again), OrcalikeError if the group is not blocked, ValueError for a

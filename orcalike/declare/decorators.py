@@ -114,7 +114,7 @@ def local(method: F, /) -> F:
 def invariant(function: F, /) -> F:
     """Declares a method that says whether the object is as it must be, by its result or by raising.
 
-    It runs after each write, hook and `__init__` of a shared object, at each replica. Where it
+    It runs after each write, hook and `__init__` of a shared object, at each replica. If it
     returns something false (None does not count) or raises, the caller gets `InvariantBroken`,
     which names the write; the object stays as the write left it, or is put back with `undo`.
     """

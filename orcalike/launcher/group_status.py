@@ -135,7 +135,7 @@ class Groups:
     def loss(self, ranks: Collection[int], coming: int = 0) -> Loss | None:
         """The first group that is blocked for good, with these ranks running, and so many to come.
 
-        So it is where each of them waits for it, and no process can let them go on: none is in a
+        So it is if each of them waits for it, and no process can let them go on: none is in a
         view of it, and all members that are missed have died; or those that are in a view wait for
         more members than there are ranks.
         """

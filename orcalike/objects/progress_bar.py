@@ -81,7 +81,7 @@ def progress(
 ) -> Iterator[T]:
     """Go through `items`, and show how far all members of the group are: `for x in progress(...)`.
 
-    Each member calls it with its own items; `total` is how many these are, where `len` does not say
+    Each member calls it with its own items; `total` is how many these are, if `len` does not say
     so. Rank 0 alone writes to its standard error: a bar that changes in a terminal, elsewhere one
     line at the end. Before its first item a member waits for the group, and never after: it reports
     some times a second, whatever an item takes.

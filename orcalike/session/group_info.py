@@ -35,7 +35,7 @@ class GroupInfo:
     """The degree of what has no degree of its own."""
     blocked: Blocked | None
     """The members that the group waits for, and why; None while it may write, and has members enough for every
-    degree in use. Where only those lack, `view.primary` is True: what has no degree goes on."""
+    degree in use. If only those lack, `view.primary` is True: what has no degree goes on."""
     next_seqno: int
     """The place in the order of the packet that is delivered here next."""
 

@@ -1,6 +1,6 @@
 """One member's use of the line to the launcher (`control_channel`): what it receives, and reports.
 
-Reports come on a thread of its own; each is handed on to the pump, and acted on where
+Reports come on a thread of its own; each is handed on to the pump, and acted on while
 nothing runs in a stack.
 """
 

@@ -49,7 +49,7 @@ LEAVE_WITHIN = 5.0
 """Seconds that leaving takes at the most; a group that does not answer is left all the same."""
 
 GIVE_UP_WITHIN = 1.0
-"""Seconds that leaving takes at the most where joining has failed."""
+"""Seconds that leaving takes at the most if joining has failed."""
 
 ASK_AGAIN = 1.0
 """Seconds after which a reset that was not answered is asked for again."""

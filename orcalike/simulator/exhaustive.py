@@ -2,7 +2,7 @@
 
 What is under way on each link is a queue; at each step any queue may move, or a process may die. An
 odometer goes through all choices, running each from the start. A process is a deterministic
-machine, so its state is what it was given so far; where all processes have been given the same,
+machine, so its state is what it was given so far; if all processes have been given the same,
 the rest is the same as well, and is not tried again.
 """
 
@@ -89,7 +89,7 @@ class Odometer:
         return self.at >= len(self.digits)
 
     def turn(self) -> bool:
-        """To the next sequence; False where there is none."""
+        """To the next sequence; False if there is none."""
         self.at = 0
         while self.digits:
             chosen, count = self.digits.pop()

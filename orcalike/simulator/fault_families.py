@@ -146,7 +146,7 @@ def marked(frame: Frame) -> Iterator[Event]:
         )
 
 
-def half_notified(frame: Frame) -> Iterator[Event]:
+def half_sent(frame: Frame) -> Iterator[Event]:
     """A member dies when a view is proposed, accepted or decided, when some of its messages have left."""
     rng = frame.rng
     yield Event(
@@ -356,7 +356,7 @@ FAMILIES: tuple[Family, ...] = (
     crashes,
     bounces,
     marked,
-    half_notified,
+    half_sent,
     last_words,
     expelled,
     leaves,

@@ -26,14 +26,14 @@ class Faults:
         """Called with each event, and with the process that it concerns."""
 
     def do(self, event: Event, passing: str = "") -> None:
-        """Let an event happen; where its process passes a step, `passing` is that process."""
+        """Let an event happen; if its process passes a step, `passing` is that process."""
         name = passing or self.run.process_of(event.node)
         if name is not None and (not self.run.healing or event.do in ("join", "cast")):
             self.on_event(event, name)
             getattr(self, f"do_{event.do}")(event, self.run.current[name])
 
     def other(self, event: Event, target: Application) -> str:
-        """The other process that an event means; the one itself where there is none."""
+        """The other process that an event means; the one itself if there is none."""
         return self.run.process_of(event.to) or target.process
 
     # The group's own life.

@@ -61,7 +61,7 @@ class Event:
     node: str = ""
     """To which process: its number, or a role; with a mark, a role of `Run.is_meant` as well."""
     to: str = ""
-    """The other process, where there are two: its number, or a role."""
+    """The other process, if there are two: its number, or a role."""
     span: int = 0
     """How long it lasts, in ns; 0 until the faults end."""
     count: int = 1
@@ -75,7 +75,7 @@ class Event:
     """Of a crash: how many frames of the next output get out; -1 dies at once."""
     way: str = ""
     """Of an isolation or a jam: "in", "out" or "" for both. Of a crash: "machine" for all of it,
-    "soon" where the processes of its host know of it before they have read what it sent."""
+    "soon" if the processes of its host know of it before they have read what it sent."""
     mark: str = ""
     """A step (docs/internals/failpoints.md): it happens when that is passed, by `node` if that is given ..."""
     nth: int = 1
@@ -105,7 +105,7 @@ class Scenario:
     witness: bool = False
     """The first is a witness."""
     hosts: tuple[int, ...] = ()
-    """On which host each runs; all on hosts of their own where this is empty."""
+    """On which host each runs; all on hosts of their own if this is empty."""
     delays: Delays = field(default_factory=Delays)
     beat_loss: float = 0.0
     detection: int = 500 * MS
@@ -117,11 +117,11 @@ class Scenario:
     resets: bool = False
     """A group that is blocked in the end is reset."""
     settled: int = 0
-    """From then on no member that runs is expelled, ns; 0 where that may be."""
+    """From then on no member that runs is expelled, ns; 0 if any may be."""
 
     @property
     def least(self) -> int:
-        """R: the least degree of 1 or more (H2); 0 where there is none."""
+        """R: the least degree of 1 or more (H2); 0 if there is none."""
         degrees = {event.degree for event in self.events if event.do == "cast"} - {0}
         numbers = degrees - {MAJORITY, ALL}
         return min(numbers or degrees, default=0)

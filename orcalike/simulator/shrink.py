@@ -54,7 +54,7 @@ class Shrinker:
         return self.scenario
 
     def _try(self, candidate: Scenario) -> bool:
-        """Take the candidate where it breaks the same."""
+        """Take the candidate if it breaks the same invariant."""
         if candidate == self.scenario or self.tries >= self.tries_max:
             return False
         self.tries += 1

@@ -2,7 +2,7 @@
 
 First safety: whatever goes wrong, nothing that was promised may break. Then the faults end, and
 within 10 D there must be one primary view of all its members that run, with nothing left to
-deliver; or, where too few of them are left by the rule H1, a group that says that it is blocked
+deliver; or, if too few of them are left by the rule H1, a group that says that it is blocked
 (G29).
 """
 
@@ -259,7 +259,7 @@ class Run:
                 self.world.at(event.at, partial(self.actions.do, event))
 
     def _heal(self) -> bool:
-        """The faults end; True where the group is blocked, as it must be."""
+        """The faults end; True if the group is blocked, as it must be."""
         self.healing = True
         self.actions.heal()
         if self._settles():

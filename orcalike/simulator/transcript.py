@@ -28,7 +28,7 @@ LINES_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that happened; a frame where there is a source."""
+    """One thing that happened; a frame if there is a source."""
 
     when: int
     process: str

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from orcalike.testing.processes import Processes
 
 TIMEOUT = "30s"
-"""How long a test that uses these fixtures may take, where nothing else is said."""
+"""How long a test that uses these fixtures may take, if nothing else is said."""
 MADE_WITHIN = 60.0
 """Seconds that a group has at the least until it is made: a test's limit is for what comes then."""
 

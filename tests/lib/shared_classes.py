@@ -134,7 +134,7 @@ class Journal:
 
     @orca.write
     def roll(self) -> tuple[float, float, int]:
-        """The moment, a number of the rng, and how often they were thrown."""
+        """The moment, a random number, and how many were drawn."""
         first = orca.random().random()
         self.events.append(f"{orca.now()} {first}")
         return orca.now(), first, orca.random().randrange(10**9)

@@ -323,7 +323,7 @@ def test_a_slow_process_takes_its_time() -> None:
 
 
 def heard(pair: Pair, expire_at: int) -> int | None:
-    """When a was notified that it had contact with b, at its alarm at that time."""
+    """When a had contact with b last, as it is notified at its alarm at that time."""
     pair.a.beats = (SimpleNamespace(incarnation=2),)
     pair.a.beats_version += 1
     pair.a.seen.clear()

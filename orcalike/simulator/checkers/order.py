@@ -1,7 +1,7 @@
 """I1 to I7: one order, without gaps, each cast once, in its sender's order, from nowhere else.
 
-With degree 0 an acknowledged cast may be lost with the sequencer (H4), so its place may be given
-again in a later view, or the cast get another place; never within a view, and never where a cast
+With degree 0 an acknowledged cast may be lost with the sequencer (H4), so its position may be given
+again in a later view, or the cast get another one; never within a view, and never if a cast
 of degree 1 or more was delivered behind it, whose holders hold it as well.
 """
 

@@ -114,7 +114,7 @@ class Jobs:
 """
 
 WRITES = {
-    # The clock, waiting and rng, in other modules and by other names.
+    # The clock, waiting and random numbers, in other modules and by other names.
     "helpers.stamp()": "uses time.time",
     "helpers.nap()": "uses time.sleep",
     "helpers.deep()": "uses time.time",
