@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 WRITES = 4_000
 
 
-@pytest.mark.parametrize("sequencer", ["witness", "rank"])
-@pytest.mark.parametrize("medium", ["--unix", "--tcp"])
+@pytest.mark.parametrize(("medium", "sequencer"), [("--unix", "witness"), ("--tcp", "rank")])
 def test_four_writers_make_one_history(programs: Programs, medium: str, sequencer: str) -> None:
     facts = programs.facts(medium, "--sequencer", sequencer, "-n", "4", "writers.py", str(WRITES))
     assert len(facts) == 4

@@ -214,7 +214,7 @@ def test_safety_needs_no_luck(faults: str, where: str) -> None:
     so; none of them delivers another order than the others.
     """
     complaints = 0
-    for seed in range(20):
+    for seed in range(12):
         stack = "PACK:XFER:TOTAL:" + where.format(faults)
         try:
             Run(replace(calm(seed), stack=stack)).run()

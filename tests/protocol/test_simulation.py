@@ -28,7 +28,7 @@ from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
 
 CHUNK = 25
-SEEDS = 250
+SEEDS = 150
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
