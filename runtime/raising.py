@@ -3,6 +3,9 @@
 A traceback grows by each frame that an exception leaves, and stays with the exception. One that an
 operation keeps and raises again and again, or that ends a whole group, would gather the frames of
 every call on every thread, with all that they refer to.
+
+A copy is made inside the core, where no signal's handler runs: what one raised would pass for
+something that the exception's class did.
 """
 
 from __future__ import annotations
@@ -11,12 +14,15 @@ import sys
 from types import MemberDescriptorType
 from weakref import WeakKeyDictionary
 
+from orcalike.transport.drivers.deferral import held
+
 DEEPEST = 100
 """Exceptions of a chain that are looked at."""
 
 _fields: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
 
 
+@held
 def fresh(error: BaseException) -> BaseException:
     """What to raise for a caller: a copy, or the exception itself if it cannot be copied.
 
@@ -26,6 +32,7 @@ def fresh(error: BaseException) -> BaseException:
     return error.with_traceback(None) if copy is None else copy
 
 
+@held
 def own(error: BaseException) -> BaseException:
     """What an operation raised just now, for its one caller.
 

@@ -8,7 +8,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -189,6 +189,38 @@ def test_what_a_handler_raises_while_a_failure_is_logged_is_not_lost(counter: Co
     finally:
         logger.removeHandler(handler)
         signal.signal(signal.SIGUSR1, before)
+
+
+class StrikingError(Exception):
+    """Gets a signal when it is copied."""
+
+    strikes = False
+
+    def __new__(cls, *args: object) -> Self:
+        if cls.strikes:
+            cls.strikes = False
+            signal.raise_signal(signal.SIGUSR1)
+        return super().__new__(cls, *args)
+
+
+@pytest.mark.usefixtures("counter")
+def test_what_a_handler_raises_while_an_outcome_is_copied_is_not_lost() -> None:
+    """Whatever the exception's class raises when it is copied, the exception itself is raised."""
+
+    def strike(number: int, frame: object) -> None:
+        raise StruckError
+
+    invocation = Invocation()  # type: ignore[var-annotated]
+    invocation.set_error(StrikingError("an outcome"))
+    before = signal.signal(signal.SIGUSR1, strike)
+    StrikingError.strikes = True
+    try:
+        with pytest.raises(StruckError):
+            invocation.result()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    with pytest.raises(StrikingError, match="an outcome"):
+        invocation.result()
 
 
 def test_a_call_in_a_cycle_of_references_runs_though_nothing_holds_it(counter: Counter) -> None:
