@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.budget import Budget, HostAccount
 from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, Unreadable
+from orcalike.runtime.events import Events
 from orcalike.runtime.giving import Donor
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
@@ -20,47 +20,6 @@ from orcalike.runtime.taking import Taker
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.driver import clock, watch_collections
 from orcalike.transport.stack import Stack
-from orcalike.transport.view import Member, View
-
-
-class Events(Protocol):
-    """Is notified of what happens to the group; no method of it may block or invoke."""
-
-    def viewed(self, view: View) -> None:
-        """A view was installed."""
-
-    def suspected(self, member: Member, why: str) -> None:
-        """A member of the view is taken for dead, until it is heard again."""
-
-    def blocked_by(self, missing: tuple[Member, ...], rule: str) -> None:
-        """No primary view can be formed without these members, by this rule."""
-
-    def reset_failed(self, why: str) -> None:
-        """A reset was asked for, and cannot be done."""
-
-    def exited(self, why: str) -> None:
-        """This member is out of the group."""
-
-    def join_failed(self, why: str) -> None:
-        """The endpoint that was asked cannot be reached."""
-
-    def join_denied(self, why: str) -> None:
-        """The group refused this member."""
-
-    def system_error(self, why: str) -> None:
-        """Something arrived that cannot be believed, or orcalike itself failed."""
-
-    def ended(self, ranks: set[int]) -> None:
-        """These ranks of the program have ended."""
-
-    def failed(self, error: Exception) -> None:
-        """This replica stopped serving."""
-
-    def why_stuck(self) -> str | None:
-        """Why the group cannot go on; None if it can."""
-
-    def lacks_members(self, needed: int) -> None:
-        """A call waits until there are so many members with replicas; 0: none does any more."""
 
 
 def make_runtime(
@@ -154,6 +113,6 @@ def _start_thread(function: Callable[[], None]) -> None:
     OwnThread(function, "orcalike pop-up").start()
 
 
-def follow_declarations(runtime: Any, call: Callable[..., None]) -> Callable[[], None]:
+def follow_declarations(runtime: Runtime, call: Callable[..., None]) -> Callable[[], None]:
     """Bring objects to life when their class is declared; `call` runs one input of the driver."""
     return classes.on_declared(lambda info: call(lambda now: runtime.table.declared(info)))

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from orcalike.runtime.operation import Operation
 from orcalike.runtime.replica import Replica
 
 REPORT_EVERY = 10_000_000_000
@@ -51,7 +52,7 @@ class Budget:
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
 
-    def exceeded(self, replica: Replica, operation: Any, took: int) -> None:
+    def exceeded(self, replica: Replica, operation: Operation[Any, ..., Any], took: int) -> None:
         """An operation of an object ran inline, and took `took` ns."""
         if operation.popup:
             return
@@ -78,7 +79,7 @@ class Budget:
                 else "",
             )
 
-    def ran(self, replica: Replica, operation: Any, within: bool) -> None:
+    def ran(self, replica: Replica, operation: Operation[Any, ..., Any], within: bool) -> None:
         """An operation that was promoted has run in a pop-up thread, `within` the bound or not."""
         account = (replica.slow or {}).get(operation.name)
         if account is None:

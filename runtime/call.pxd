@@ -9,14 +9,14 @@ from orcalike.runtime.task cimport Task
 cdef class Call(Task):
     cdef readonly object function   # an Operation or an Atomic; None until the class is known
     cdef readonly uint32_t code     # of an operation: its index, twice, plus 1 where names follow
-    cdef readonly object raw        # the arguments as they came; None once they are decoded
+    cdef readonly bytes raw         # the arguments as they came; None once they are decoded
     cdef readonly tuple args
     cdef readonly dict named
     cdef readonly object sender     # the member that called; None for a hook, or a local read
     cdef readonly object source     # its incarnation, 0 for a hook; None for a local read
     cdef readonly uint64_t ticket
     cdef readonly Invocation invocation     # where the caller is here and wants to know
-    cdef readonly object runtime
+    cdef readonly object runtime    # a `calling.Calling`: `dispatch.Runtime`, whose module cimports this one
     cdef bint brief                 # its thread has a time limit, or an event loop: it runs no other task
     cdef bint waited                # its guard was false once
     cdef public bint departed       # its caller had left before it was delivered: it cannot wait

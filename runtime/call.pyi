@@ -1,5 +1,6 @@
 from typing import Any, Self
 
+from orcalike.runtime.calling import Calling
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import Task
@@ -11,7 +12,7 @@ class Call(Task):
     departed: bool
     def __init__(
         self,
-        runtime: Any,
+        runtime: Calling[Call],
         function: Any,
         code: int,
         raw: bytes | None,
@@ -37,7 +38,7 @@ class Call(Task):
     @property
     def invocation(self) -> Invocation[Any] | None: ...
     @property
-    def runtime(self) -> Any: ...
+    def runtime(self) -> Calling[Call]: ...
     def of(
         self, sender: Member | None, ticket: int, invocation: Invocation[Any] | None
     ) -> Self: ...

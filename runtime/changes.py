@@ -8,20 +8,38 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from orcalike.runtime.call import Call
-from orcalike.runtime.errors import InvocationCancelled, InvocationTimeout, ObjectDropped
+from orcalike.runtime.calling import Calling
+from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.invariants import check_invariants
-from orcalike.runtime.invocation import Invocation, name_of
-from orcalike.runtime.replica import Replica
-from orcalike.runtime.task import Task
+from orcalike.runtime.invocation import Invocation, withdrawal_error
+from orcalike.runtime.replica import DROPPED, Replica
+from orcalike.runtime.shadow import Shadow
+from orcalike.runtime.task import OVER, Task
 from orcalike.transport.view import Member
 
-OVER = 0
-DROPPED = 32
-
 _log = logging.getLogger("orcalike")
+
+
+class Burying(Protocol):
+    """The object table, as far as changes take it."""
+
+    def bury(self, replica: Replica) -> None:
+        """An object was ended."""
+
+
+class Changing(Calling[Call], Protocol):
+    """The runtime, as far as changes of its objects take it."""
+
+    @property
+    def table(self) -> Burying:
+        """Which objects leave."""
+
+    @property
+    def shadow(self) -> Shadow | None:
+        """It runs hooks twice, too."""
 
 
 class Hook:
@@ -40,7 +58,7 @@ class Change(Task):
 
     kind: ClassVar[str]
 
-    def __init__(self, runtime: Any) -> None:
+    def __init__(self, runtime: Changing) -> None:
         self.runtime = runtime
 
     def pack(self) -> tuple[object, ...]:
@@ -48,7 +66,7 @@ class Change(Task):
         return (self.kind,)
 
     @classmethod
-    def unpack(cls, runtime: Any, *fields: Any) -> Self:
+    def unpack(cls, runtime: Changing, *fields: Any) -> Self:
         """From what `pack` made, without the kind."""
         return cls(runtime, *fields)
 
@@ -58,7 +76,7 @@ class Withdrawal(Change):
 
     kind = "withdrawal"
 
-    def __init__(self, runtime: Any, source: int, ticket: int) -> None:
+    def __init__(self, runtime: Changing, source: int, ticket: int) -> None:
         super().__init__(runtime)
         self.source, self.ticket = source, ticket
 
@@ -107,7 +125,7 @@ class ViewChange(Change):
 
     kind = "view"
 
-    def __init__(self, runtime: Any, left: list[Member], joined: list[Member]) -> None:
+    def __init__(self, runtime: Changing, left: list[Member], joined: list[Member]) -> None:
         super().__init__(runtime)
         self.left, self.joined = left, joined
 
@@ -153,7 +171,7 @@ class ViewChange(Change):
         )
 
     @classmethod
-    def unpack(cls, runtime: Any, *fields: Any) -> Self:
+    def unpack(cls, runtime: Changing, *fields: Any) -> Self:
         left, joined = ([Member.unpack(list(member)) for member in members] for members in fields)
         return cls(runtime, left, joined)
 
@@ -173,7 +191,7 @@ class Fence(Task):
 _KINDS: dict[str, type[Change]] = {change.kind: change for change in (Withdrawal, Drop, ViewChange)}
 
 
-def unpack_change(runtime: Any, kind: str, *fields: Any) -> Change:
+def unpack_change(runtime: Changing, kind: str, *fields: Any) -> Change:
     """The change that `Change.pack` gave."""
     return _KINDS[kind].unpack(runtime, *fields)
 
@@ -183,13 +201,3 @@ def take_out(call: Call, error: Exception | None) -> None:
     call.end_waiting()
     if call.invocation is not None:
         call.fail(error or withdrawal_error(call.invocation))
-
-
-def withdrawal_error(invocation: Invocation[Any]) -> Exception:
-    """How a withdrawn invocation ends."""
-    operation = name_of(invocation.operation)
-    if invocation.withdrawn == "timeout":
-        return InvocationTimeout(
-            f"{operation}: the time limit passed; it did not run and never will", "withdrawn"
-        )
-    return InvocationCancelled(f"{operation} was withdrawn: it did not run and never will")

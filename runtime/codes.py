@@ -1,4 +1,4 @@
-"""Numbers: of what a group itself is asked to do, which a witness knows too, and of what has run."""
+"""Numbers of what a group itself is asked to do, which a witness knows too."""
 
 from __future__ import annotations
 
@@ -24,15 +24,3 @@ class Code(IntEnum):
     """From here on a degree counts as far as the group has members for it."""
     DIGESTS = 12
     """What a member has seen of objects' states at places of the order. It does not count as delivered."""
-
-
-class Ran(IntEnum):
-    """The bits of `Replica.ran`: the operations have those below, each its index."""
-
-    OTHER = 59
-    """Any of the operations from this index on."""
-    ENDED = 60
-    """`group.drop` has its place in the order: the object is compared no more."""
-    VIEW = 61
-    MADE = 62
-    ATOMIC = 63

@@ -2,7 +2,7 @@
 
 
 cdef class Degrees:
-    cdef object runtime             # what knows the view and the objects, `dispatch.Runtime`
+    cdef object runtime             # knows the view and the objects: `dispatch.Runtime`, whose module cimports this one
     cdef public bint patient        # a call that the view is too small for waits, or raises
     cdef public int group           # the degree of what has none of its own
     cdef public bint available      # a degree counts as far as the view has members for it

@@ -1,6 +1,26 @@
-from typing import Any
+from typing import Protocol, type_check_only
 
 from orcalike.runtime.classes import ClassInfo
+from orcalike.runtime.replica import Replica
+from orcalike.transport.view import View
+
+@type_check_only
+class Listing(Protocol):
+    """The object table, as far as degrees take it."""
+
+    def named(self) -> list[Replica]: ...
+
+@type_check_only
+class Counting(Protocol):
+    """The runtime, as far as degrees take it."""
+
+    @property
+    def view(self) -> View: ...
+    @property
+    def replicas(self) -> list[Replica | None]: ...
+    @property
+    def table(self) -> Listing: ...
+    def set_least(self, least: int) -> None: ...
 
 class Degrees:
     """What the degrees of the objects, and of the group, come to at one member."""
@@ -10,7 +30,7 @@ class Degrees:
     available: bool
     single: bool
     least: int
-    def __init__(self, runtime: Any) -> None: ...
+    def __init__(self, runtime: Counting) -> None: ...
     def too_few(self) -> str | None: ...
     def say_too_few(self, degree: int) -> str: ...
     @property

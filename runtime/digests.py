@@ -24,19 +24,31 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import Protocol
 
 from orcalike.runtime.audit import values_of
 from orcalike.runtime.call import Call
+from orcalike.runtime.calling import Calling
 from orcalike.runtime.changes import Hook
-from orcalike.runtime.codes import Code, Ran
+from orcalike.runtime.codes import Code
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ReplicaDivergence
-from orcalike.runtime.replica import Replica
+from orcalike.runtime.replica import (
+    DROPPED,
+    RAN_ATOMIC,
+    RAN_ENDED,
+    RAN_MADE,
+    RAN_OTHER,
+    RAN_VIEW,
+    UNDECLARED,
+    Replica,
+)
+from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import plain_state
 from orcalike.runtime.state_digest import Look
-from orcalike.runtime.task import Task
+from orcalike.runtime.task import OVER, Task
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 
@@ -75,9 +87,8 @@ NONE = bytes(8)
 APART, SOME, ALL = 0, 1, 2
 """How a member compares: not at all, now and then, after each write."""
 
-DROPPED, UNDECLARED = 32, 64
-OVER = 0
 NEVER = (1 << 64) - 1
+"""The stamp of a look where states are compared no more."""
 
 _log = logging.getLogger("orcalike")
 
@@ -85,10 +96,44 @@ Place = tuple[int, int, int]
 """seqno, index, and the number of the object."""
 
 
+class Naming(Protocol):
+    """The object table, as far as digests take it."""
+
+    names: dict[str, int]
+
+
+class Comparing(Calling[Call], Protocol):
+    """The runtime, as far as digests of its objects' states take it."""
+
+    look_at: int
+
+    @property
+    def sender(self) -> Sender:
+        """For reports."""
+
+    @property
+    def table(self) -> Naming:
+        """With the names."""
+
+    @property
+    def view(self) -> View:
+        """The one in which messages are delivered."""
+
+    @property
+    def dirty(self) -> OrderedDict[Replica, None]:
+        """The objects that were written since they were looked at, in order."""
+
+    def note_ran(self, replica: Replica, bit: int) -> None:
+        """What is no operation changes an object."""
+
+    def wake_in(self, ns: int) -> None:
+        """Have `expire` called after so long, if no earlier time is set."""
+
+
 class Digests:
     """What one member looks at, and what all have reported."""
 
-    def __init__(self, runtime: Any, mode: int) -> None:
+    def __init__(self, runtime: Comparing, mode: int) -> None:
         self._runtime = runtime
         self._mode = mode
         self._always = always = mode == ALL
@@ -142,12 +187,12 @@ class Digests:
         # What has no name any more is about to end, at each member at a time of its own.
         for replica in runtime.replicas:
             if replica is not None:
-                replica.ran = 1 << Ran.ENDED
+                replica.ran = 1 << RAN_ENDED
         for number in sorted(runtime.table.names.values()):
             replica = runtime.replicas[number]
             if replica is not None:
                 replica.ran = 0
-                runtime.note_ran(replica, Ran.VIEW)
+                runtime.note_ran(replica, RAN_VIEW)
         if active:
             self._wake_up()
 
@@ -155,7 +200,7 @@ class Digests:
         """The end of an object has its place in the order; here it may wait for operations still."""
         self._runtime.dirty.pop(replica, None)
         self._last.pop(replica.number, None)
-        replica.ran |= 1 << Ran.ENDED
+        replica.ran |= 1 << RAN_ENDED
 
     def _wake_up(self) -> None:
         if self._runtime.view.primary:
@@ -408,17 +453,17 @@ class LookAt(Task):
 def _names(replica: Replica | None, ran: int) -> Iterator[str]:
     """What the bits of `Replica.ran` stand for."""
     operations = () if replica is None or replica.info is None else replica.info.operations
-    for operation in operations[: Ran.OTHER]:
+    for operation in operations[:RAN_OTHER]:
         if ran >> operation.index & 1:
             yield operation.name
-    if operations and ran >> Ran.OTHER & 1:
-        others = [operation.name for operation in operations[Ran.OTHER :]]
+    if operations and ran >> RAN_OTHER & 1:
+        others = [operation.name for operation in operations[RAN_OTHER:]]
         yield " or ".join(others)
-    if not operations and ran & (1 << Ran.ENDED) - 1:
+    if not operations and ran & (1 << RAN_ENDED) - 1:
         yield "operations of a class that is not declared here"
-    if ran >> Ran.VIEW & 1:
+    if ran >> RAN_VIEW & 1:
         yield "what made the state that a joiner got"
-    if ran >> Ran.MADE & 1:
+    if ran >> RAN_MADE & 1:
         yield "__init__"
-    if ran >> Ran.ATOMIC & 1:
+    if ran >> RAN_ATOMIC & 1:
         yield "an atomic function"

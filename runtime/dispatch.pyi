@@ -2,10 +2,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from random import Random
 
-from orcalike.runtime.assemble import Events
 from orcalike.runtime.call import Call
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
+from orcalike.runtime.events import Events
 from orcalike.runtime.giving import Donor
 from orcalike.runtime.group_clock import GroupClock
 from orcalike.runtime.long_waits import LongWaits
@@ -45,6 +45,7 @@ class Runtime(Layer):
     look_at: int
     @property
     def dirty(self) -> OrderedDict[Replica, None]: ...
+    def wake_in(self, ns: int) -> None: ...
     def note_ran(self, replica: Replica, bit: int) -> None: ...
     look_always: bool
     @property
@@ -65,8 +66,7 @@ class Runtime(Layer):
     def replicas(self) -> list[Replica | None]: ...
     @property
     def waiting(self) -> dict[tuple[int, int], Call]: ...
-    @property
-    def dispatched(self) -> int: ...
+    dispatched: int
     # What tasks ask for.
     def submit_last(self, task: Task, replicas: list[Replica]) -> None: ...
     def digest_of(self, replica: Replica) -> bytes: ...

@@ -16,6 +16,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
 
+from orcalike.runtime.codes import Code
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.evidence import note_delivery
@@ -39,16 +40,17 @@ from orcalike.runtime.replica cimport (
     APPLYING,
     DROPPED,
     LOCKED,
+    RAN_OTHER,
     UNDECLARED,
     Replica,
     end,
     thread_slot,
 )
-from orcalike.runtime.sender cimport WINDOW, Sender
+from orcalike.runtime.sender cimport Sender
 from orcalike.runtime.task cimport Task, finish, submit
 from orcalike.runtime.time_budget cimport BATCH_MAX, TimeBudget
 from orcalike.transport.layers.base cimport NEVER, Layer
-from orcalike.transport.layers.pack cimport Pack
+from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.bytes cimport get_varint
 from orcalike.transport.wire.message cimport Message
@@ -57,9 +59,9 @@ cdef extern from "Python.h":
     Py_ssize_t PyList_GET_SIZE(PyObject*) noexcept
 
 cdef enum:
-    DIGESTS = 12            # as `codes.Code` has it
-    OTHER_BIT = 59          # as `codes.Ran` has it
     ARGS_MAX = 8            # arguments that are decoded into the array
+
+cdef unsigned int DIGESTS = Code.DIGESTS
 
 _log = logging.getLogger("orcalike")
 
@@ -223,7 +225,7 @@ cdef class Runtime(Layer):
             return 0
         if error is not None:
             error = own(error)
-        place = &self.sender.issued[message.ticket & (WINDOW - 1)]
+        place = &self.sender.issued[message.ticket & (MESSAGES_MAX - 1)]
         issued = place[0]
         if issued is NULL:
             if error is not None:
@@ -593,4 +595,4 @@ cdef class Runtime(Layer):
 
 cdef inline uint64_t bit_of(unsigned int operation) noexcept:
     """The bit in `Replica.ran` that stands for an operation."""
-    return <uint64_t>1 << (operation if operation < OTHER_BIT else OTHER_BIT)
+    return <uint64_t>1 << (operation if operation < RAN_OTHER else RAN_OTHER)

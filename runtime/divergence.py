@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 from orcalike.runtime.errors import ReplicaDivergence
+from orcalike.runtime.events import Events
 from orcalike.runtime.invocation import name_of
-from orcalike.runtime.replica import Replica
-
-FAULTY = 4096
+from orcalike.runtime.replica import FAULTY, Replica
 
 _log = logging.getLogger("orcalike")
 
 
-def diverged(runtime: Any, operation: Any, where: Replica | None, error: BaseException) -> None:
+class Refusing(Protocol):
+    """A sender, as far as it takes part."""
+
+    failure: Exception | None
+
+
+class Giving(Protocol):
+    """What gives the state to joiners, as far as it takes part."""
+
+    def fail(self, error: Exception) -> None:
+        """This replica's state is for no joiner."""
+
+
+class Diverging(Protocol):
+    """The runtime, as far as a fault of its own process takes it."""
+
+    barred: bool
+
+    @property
+    def events(self) -> Events:
+        """For the session."""
+
+    @property
+    def sender(self) -> Refusing:
+        """Whose calls raise from then on."""
+
+    @property
+    def donor(self) -> Giving:
+        """Which gives no state from then on."""
+
+    @property
+    def replicas(self) -> Sequence[Replica | None]:
+        """By number."""
+
+
+def diverged(
+    runtime: Diverging, operation: object, where: Replica | None, error: BaseException
+) -> None:
     """A fault of this replica alone, not a result: it stops serving.
 
     `where` is the replica that met it, where it was one; the others may differ through it too.

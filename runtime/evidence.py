@@ -64,6 +64,8 @@ def note_delivery(runtime: Delivering, message: Message) -> None:
 
 def record_states(runtime: Delivering) -> None:
     """Put the digest of each object's state into the history."""
+    history = runtime.sender.history
+    assert history is not None
     for replica in runtime.replicas:
         if replica is not None:
-            runtime.sender.history.state(replica, runtime.digest_of)
+            history.state(replica, runtime.digest_of)

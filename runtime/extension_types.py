@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from zlib import crc32
 
 from orcalike.runtime.errors import DeclarationError, NotSerializable, Unreadable
+from orcalike.runtime.plain import LIST_TAG
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.plural import counted
 
@@ -44,7 +45,7 @@ class Code(IntEnum):
     NUMPY_SCALAR = 7
     REFERENCE = 8
 
-    LIST = 64
+    LIST = LIST_TAG
     SET = 65
     FROZENSET = 66
     DATE = 67

@@ -24,19 +24,19 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 from orcalike.runtime.call import Call
 from orcalike.runtime.changes import Change
 from orcalike.runtime.errors import NotSerializable
+from orcalike.runtime.manager import Manager
+from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.operation import Atomic
-from orcalike.runtime.replica import Replica
+from orcalike.runtime.replica import LOCKED, QUEUED, UNDECLARED, UNPACKED, Replica
+from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import plain_state, what
 from orcalike.runtime.stream_encoder import Encoder
-from orcalike.runtime.task import Task
-
-OVER, KEPT = 0, 1
-LOCKED, QUEUED, UNPACKED, UNDECLARED = 1, 2, 16, 64
+from orcalike.runtime.task import KEPT, OVER, Task
 
 HEAD, ENDED, TABLE, OBJECT, STATE, TASK, DONE, END = range(1, 9)
 """The kinds of parts: DONE is the end of an object, END that of the state, with the number of objects."""
@@ -53,6 +53,35 @@ BATCH = 256
 _log = logging.getLogger("orcalike")
 
 Part = tuple[int, int, bytes | memoryview]
+
+
+class Giving(Protocol):
+    """The runtime, as far as giving its state takes it."""
+
+    chain: bytes | None
+
+    @property
+    def sender(self) -> Sender:
+        """With the codec."""
+
+    @property
+    def manager(self) -> Manager:
+        """With what belongs to no object."""
+
+    @property
+    def table(self) -> ObjectTable:
+        """With the names, and what was ended."""
+
+    @property
+    def replicas(self) -> list[Replica | None]:
+        """By number."""
+
+    @property
+    def dispatched(self) -> int:
+        """Messages so far."""
+
+    def more_state(self) -> None:
+        """A piece that a joiner waits for may be there now."""
 
 
 class _Packing(Task):
@@ -265,7 +294,7 @@ class Snapshot:
 class Donor:
     """Gives the state of one runtime."""
 
-    def __init__(self, runtime: Any) -> None:
+    def __init__(self, runtime: Giving) -> None:
         self.runtime = runtime
         self.piece_max, self.kept_max = PIECE_MAX, KEPT_MAX
         self.snapshots: set[Snapshot] = set()

@@ -30,12 +30,10 @@ from orcalike.runtime.errors import (
 )
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.marshal import Codec
-from orcalike.runtime.replica import Replica
+from orcalike.runtime.replica import DROPPED, LOCKED, QUEUED, UNDECLARED, Replica
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member, View
-
-LOCKED, QUEUED, DROPPED, UNDECLARED = 1, 2, 32, 64
 
 NEVER_RAN = (InvocationCancelled, ObjectDropped, ProtocolError)
 """How invocations end that did not run and never will, beside a withdrawal for the time."""

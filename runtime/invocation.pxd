@@ -18,12 +18,12 @@ cdef class Invocation(Waitable):
     cdef Invoker invoker            # what knows it by its ticket; None if nothing does
     cdef readonly uint64_t ticket   # this member's own count of its messages
     cdef readonly object operation  # an Operation, or the name of what the group does
-    cdef readonly object replica    # of the object that it is for, or None
+    cdef readonly object replica    # of the object that it is for, or None: a `Replica`, whose module cimports this one
     cdef Outcome outcome
     cdef object value               # the result, or the exception
     cdef bint seen                  # the outcome was given to a caller
     cdef unsigned int wanted        # how many members are to have applied it before it is done
-    cdef readonly object withdrawn  # why its withdrawal was asked for; None if it was not
+    cdef readonly str withdrawn     # why its withdrawal was asked for; None if it was not
     cdef list waiters               # (event loop, future) of the coroutines that await it
 
     cdef int succeed(self, object result) except -1

@@ -255,6 +255,15 @@ def unanswered(Invocation invocation):
                              "whether it will run", "unknown")
 
 
+def withdrawal_error(Invocation invocation):
+    """How a withdrawn invocation ends, which has not run."""
+    operation = name_of(invocation.operation)
+    if invocation.withdrawn == "timeout":
+        return InvocationTimeout(
+            f"{operation}: the time limit passed; it did not run and never will", "withdrawn")
+    return InvocationCancelled(f"{operation} was withdrawn: it did not run and never will")
+
+
 async def outcome_of(invocation):
     """Await an invocation as a task of its own."""
     return await invocation

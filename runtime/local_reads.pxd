@@ -9,6 +9,7 @@ from orcalike.runtime.replica cimport Replica
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count)
 cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names)
+# `runtime` is `dispatch.Runtime`, whose module cimports this one by way of `sender`.
 cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,
                            PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief)
 cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,

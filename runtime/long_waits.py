@@ -15,31 +15,91 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import waits
+from orcalike.runtime.call import Call
 from orcalike.runtime.codes import Code
+from orcalike.runtime.degrees import Degrees
+from orcalike.runtime.events import Events
 from orcalike.runtime.invocation import Invocation, name_of
+from orcalike.runtime.replica import LOCKED, QUEUED, Replica
+from orcalike.runtime.sender import Sender
 from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.plural import counted
-from orcalike.transport.view import Member
+from orcalike.transport.view import Member, View
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop  # most programs import no asyncio
 
 LOOK_AGAIN = 5.0
 """Seconds between two looks at what coroutines wait for, while any does."""
 NAMED_MAX = 5
 """Calls that one line names."""
 
-LOCKED, QUEUED = 1, 2
 UNSEEN = -1
 """In the place of a call's number: other members cannot see whether it still waits."""
 
 _log = logging.getLogger("orcalike")
 
 
+class Knowing(Protocol):
+    """What the group itself does, as far as long waits take it."""
+
+    def waits_of_own(self) -> list[tuple[int, str]]:
+        """The number and the name of each of this member's finds and arrivals that wait."""
+
+    def still_waits(self, source: int, ticket: int) -> bool:
+        """Whether a call of a member waits for its guard, or at the barrier."""
+
+    def why(self, invocation: Invocation[Any]) -> str | None:
+        """What a find or an arrival of this member's waits for; None for any other call."""
+
+
+class Waiting(Protocol):
+    """The runtime, as far as calls that wait long take it."""
+
+    @property
+    def events(self) -> Events:
+        """Which know why the group cannot go on."""
+
+    @property
+    def sender(self) -> Sender:
+        """Which knows what is under way."""
+
+    @property
+    def degrees(self) -> Degrees:
+        """Which know how many members there must be."""
+
+    @property
+    def manager(self) -> Knowing:
+        """Which knows what waits for no object."""
+
+    @property
+    def view(self) -> View:
+        """The one in which messages are delivered."""
+
+    @property
+    def incarnation(self) -> int:
+        """Of this member."""
+
+    @property
+    def replicas(self) -> list[Replica | None]:
+        """By number."""
+
+    @property
+    def waiting(self) -> dict[tuple[int, int], Call]:
+        """By incarnation and ticket: the calls that wait for their guards."""
+
+    @property
+    def dispatched(self) -> int:
+        """Messages so far."""
+
+
 class LongWaits:
     """Calls that wait long in one group, in this process."""
 
-    def __init__(self, runtime: Any) -> None:
+    def __init__(self, runtime: Waiting) -> None:
         self._runtime = runtime
         self._looks: list[list[Invocation[Any]]] = [[], []]
         """What coroutines waited for at the last two looks."""
@@ -85,11 +145,11 @@ class LongWaits:
 
     # Coroutines.
 
-    def watch(self, loop: Any) -> None:
+    def watch(self, loop: AbstractEventLoop) -> None:
         """A coroutine of this loop begins to wait, and no timer runs."""
         loop.call_later(LOOK_AGAIN, self._look, loop)
 
-    def _look(self, loop: Any) -> None:
+    def _look(self, loop: AbstractEventLoop) -> None:
         """Which calls wait now, and did at the last two looks?"""
         awaited: list[Invocation[Any]] = self._runtime.sender.awaited()
         before = {id(each) for each in self._looks[0]} & {id(each) for each in self._looks[1]}
@@ -155,7 +215,7 @@ class LongWaits:
             stuck or self._why(invocation),
         )
 
-    def parked(self) -> Iterator[Any]:
+    def parked(self) -> Iterator[Call]:
         """The calls here that wait for guards: writes of all members, this one's own reads."""
         yield from list(self._runtime.waiting.values())
         for replica in self._runtime.replicas:
@@ -196,9 +256,9 @@ class LongWaits:
         more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
         return f"; so are those of {'; '.join(others[:NAMED_MAX])}{more}"
 
-    def _member(self, incarnation: int) -> str:
+    def _member(self, incarnation: int | None) -> str:
         view = self._runtime.view
-        place = view.place(incarnation)
+        place = -1 if incarnation is None else view.place(incarnation)
         return str(view.members[place]) if place >= 0 else "a member that left"
 
     # Members that are idle.
@@ -271,7 +331,7 @@ def _call(invocation: Invocation[Any]) -> str:
     return name if invocation.replica is None else f"{name} of {invocation.replica.name!r}"
 
 
-def _title(call: Any) -> str:
+def _title(call: Call) -> str:
     """`JobQueue.get of 'jobs'`."""
     names = " and ".join(repr(replica.name) for replica in call.replicas)
     return f"{name_of(call.function)} of {names}" if names else name_of(call.function)

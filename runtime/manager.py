@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.call import Call, is_fault
-from orcalike.runtime.changes import (
-    Fence,
-    ViewChange,
-    Withdrawal,
-    withdrawal_error,
-)
-from orcalike.runtime.codes import Code, Ran
+from orcalike.runtime.changes import Changing, Fence, ViewChange, Withdrawal
+from orcalike.runtime.codes import Code
+from orcalike.runtime.degrees import Degrees
+from orcalike.runtime.digests import Digests
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import (
     ClassMismatch,
@@ -27,15 +24,24 @@ from orcalike.runtime.errors import (
     TooManyWaiting,
     Unreadable,
 )
-from orcalike.runtime.invocation import Invocation, name_of
-from orcalike.runtime.long_waits import UNSEEN
-from orcalike.runtime.replica import Replica, replica_of
-from orcalike.runtime.task import bound_together
+from orcalike.runtime.invocation import Invocation, name_of, withdrawal_error
+from orcalike.runtime.long_waits import UNSEEN, LongWaits
+from orcalike.runtime.object_table import ObjectTable
+from orcalike.runtime.operation import Atomic
+from orcalike.runtime.replica import (
+    DROPPED,
+    LOCKED,
+    QUEUED,
+    RAN_ATOMIC,
+    UNDECLARED,
+    Replica,
+    replica_of,
+)
+from orcalike.runtime.sender import Sender
+from orcalike.runtime.task import Task, bound_together
 from orcalike.transport.degree import largest_of
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
-
-LOCKED, QUEUED, DROPPED, UNDECLARED, STRICT, RECORDED = 1, 2, 32, 64, 256, 512
 
 ATOMIC_HEAD = 3
 """What comes before the arguments of an atomic function: its name, its digest, and their number."""
@@ -49,10 +55,47 @@ VIEW_INDEX = (1 << 32) - 1
 _log = logging.getLogger("orcalike")
 
 
+class Managing(Changing, Protocol):
+    """The runtime, as far as the operations of the group itself take it."""
+
+    @property
+    def sender(self) -> Sender:
+        """For what is invoked here."""
+
+    @property
+    def table(self) -> ObjectTable:
+        """With the operations that make, find and end objects."""
+
+    @property
+    def degrees(self) -> Degrees:
+        """Of the group and its objects."""
+
+    @property
+    def digests(self) -> Digests | None:
+        """None if states are not compared."""
+
+    @property
+    def long_waits(self) -> LongWaits:
+        """For members all of whose threads wait."""
+
+    @property
+    def view(self) -> View:
+        """The one in which messages are delivered."""
+
+    def member_at(self, place: int) -> Member:
+        """The member at a place, or one that left."""
+
+    def note_ran(self, replica: Replica, bit: int) -> None:
+        """What is no operation changes an object."""
+
+    def submit_last(self, task: Task, replicas: list[Replica]) -> None:
+        """Submit what the message that is dispatched now is about; nothing else is left to do with it."""
+
+
 class Manager:
     """Object 0 of one group: its operations, and what belongs to no object."""
 
-    def __init__(self, runtime: Any, seed: int = 0) -> None:
+    def __init__(self, runtime: Managing, seed: int = 0) -> None:
         self.runtime = runtime
         self.seed = seed
         """What `orcalike.random` begins with: the group's, once its state is here."""
@@ -255,10 +298,15 @@ class Manager:
     # Atomic functions.
 
     def invoke_atomic(
-        self, atomic: Any, args: Sequence[object], named: dict[str, object], wanted: int
+        self,
+        atomic: Atomic[..., Any],
+        args: Sequence[object],
+        named: dict[str, object],
+        wanted: int,
     ) -> Invocation[Any]:
         """Invoke an atomic function; returns the invocation."""
         info = atomic.info
+        assert info is not None
         what = (info.name, info.digest, len(args), *args, *([named] if named else []))
         degree = self._degree_of_atomic(atomic, self.objects_among((*args, *named.values())))
         invocation: Invocation[Any] = self.runtime.sender.invoke_group(
@@ -266,7 +314,7 @@ class Manager:
         )
         return invocation
 
-    def _degree_of_atomic(self, atomic: Any, replicas: Iterable[Replica]) -> int:
+    def _degree_of_atomic(self, atomic: Atomic[..., Any], replicas: Iterable[Replica]) -> int:
         """The largest of its own and of its objects' classes'."""
         group = self.runtime.degrees.group
         degrees = [replica.info.degree for replica in replicas if replica.info is not None]
@@ -299,7 +347,7 @@ class Manager:
         call.departed = self.runtime.view.place(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))
         for replica in replicas:
-            self.runtime.note_ran(replica, Ran.ATOMIC)
+            self.runtime.note_ran(replica, RAN_ATOMIC)
         self.runtime.submit_last(call.bind(replicas), replicas)
 
     def objects_among(self, values: Iterable[object]) -> list[Replica]:

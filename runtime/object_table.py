@@ -10,13 +10,15 @@ from __future__ import annotations
 import logging
 from array import array
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.audit import why_not
 from orcalike.runtime.call import Call
-from orcalike.runtime.changes import Drop, Hook
-from orcalike.runtime.codes import Code, Ran
+from orcalike.runtime.changes import Changing, Drop, Hook
+from orcalike.runtime.codes import Code
+from orcalike.runtime.degrees import Degrees
+from orcalike.runtime.digests import Digests
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import (
     ClassMismatch,
@@ -29,14 +31,21 @@ from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.remains import Remains
-from orcalike.runtime.replica import Replica, replica_of
+from orcalike.runtime.replica import (
+    DROPPED,
+    RAN_MADE,
+    RECORDED,
+    STRICT,
+    UNDECLARED,
+    Replica,
+    replica_of,
+)
+from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import decode_pieces, set_plain_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import go_on, never
 from orcalike.transport.plural import counted
 from orcalike.transport.view import Member
-
-DROPPED, UNDECLARED, STRICT, RECORDED = 32, 64, 256, 512
 
 FINDS_MAX = 65_536
 """Finds of this member that may wait for their objects."""
@@ -44,10 +53,44 @@ FINDS_MAX = 65_536
 _log = logging.getLogger("orcalike")
 
 
+class Taking(Protocol):
+    """What takes the state as a joiner, as far as the table takes it."""
+
+    def takes(self, number: int) -> bool:
+        """Whether the object of that number is still to come."""
+
+
+class Sharing(Changing, Protocol):
+    """The runtime, as far as the object table takes it."""
+
+    @property
+    def sender(self) -> Sender:
+        """It carries out the calls of the objects."""
+
+    @property
+    def degrees(self) -> Degrees:
+        """Which change with the objects."""
+
+    @property
+    def digests(self) -> Digests | None:
+        """None if states are not compared."""
+
+    @property
+    def taker(self) -> Taking:
+        """For what is not here yet."""
+
+    @property
+    def replicas(self) -> list[Replica | None]:
+        """By number; it grows here."""
+
+    def note_ran(self, replica: Replica, bit: int) -> None:
+        """What is no operation changes an object."""
+
+
 class ObjectTable:
     """The object table of one group, as this member has it."""
 
-    def __init__(self, runtime: Any, *, strict: bool = False) -> None:
+    def __init__(self, runtime: Sharing, *, strict: bool = False) -> None:
         self._runtime = runtime
         self._strict = strict
         self._warned_of_seeds = False
@@ -77,7 +120,13 @@ class ObjectTable:
 
     def named(self) -> list[Replica]:
         """The objects that have a name."""
-        return [self._runtime.replicas[number] for number in self.names.values()]
+        return [self._at(number) for number in self.names.values()]
+
+    def _at(self, number: int) -> Replica:
+        """The object of that number, which has not ended."""
+        replica = self._runtime.replicas[number]
+        assert replica is not None
+        return replica
 
     def create(
         self,
@@ -108,7 +157,7 @@ class ObjectTable:
             least,
         )
         self._runtime.replicas.append(replica)
-        self._runtime.note_ran(replica, Ran.MADE)
+        self._runtime.note_ran(replica, RAN_MADE)
         self.names[name] = replica.number
         self._runtime.degrees.count()
         info = self.lookup(class_name)
@@ -244,7 +293,7 @@ class ObjectTable:
     ) -> None:
         if invocation is None:
             return
-        replica = self._runtime.replicas[number]
+        replica = self._at(number)
         self._give(replica, invocation, class_name, digest)
         if invocation.exception() is None and replica.arguments_digest != _digest(arguments):
             _log.warning(
@@ -277,7 +326,7 @@ class ObjectTable:
                 raise TooManyWaiting(f"{FINDS_MAX} finds wait for their objects already")
             self.finds[ticket] = (invocation, name, class_name, digest)
         else:
-            self._give(self._runtime.replicas[number], invocation, class_name, digest)
+            self._give(self._at(number), invocation, class_name, digest)
 
     def drop(
         self, member: Member, ticket: int, invocation: Invocation[Any] | None, number: int
@@ -285,7 +334,7 @@ class ObjectTable:
         """End an object: its name is free from here on."""
         if not 0 < number < len(self._runtime.replicas) or self._runtime.replicas[number] is None:
             raise ObjectDropped("the object was ended already")
-        replica = self._runtime.replicas[number]
+        replica = self._at(number)
         if self.names.get(replica.name) == number:
             del self.names[replica.name]  # at once: it is free from this place in the order on
             self._runtime.degrees.count()

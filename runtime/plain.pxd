@@ -60,7 +60,9 @@ cdef enum:
     SHORT_TUPLE = 15  # the longest tuple that has a one-byte header
     INLINE = 8        # how deep containers lie in one another that are written and read inline
     COUNT_MAX = 1024  # how many elements of a container are believed before they are there
-    LIST_TAG = 64     # `extension_types.Code.LIST`
+
+cpdef enum:
+    LIST_TAG = 64     # the extension type of a list
 
 
 cdef inline unsigned char* put(

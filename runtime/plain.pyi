@@ -1,2 +1,6 @@
+from typing import Final
+
+LIST_TAG: Final[int]
+
 def put_bytes(value: object, room: int = ...) -> bytes | None: ...
 def get_value(data: bytes) -> object: ...

@@ -18,7 +18,7 @@ cdef class PendingApply:
 
 
 cdef class Receipts(Layer):
-    cdef object runtime
+    cdef object runtime             # `dispatch.Runtime`, whose module cimports this one
     cdef uint64_t delivered         # the seqno of the newest packet
     cdef uint64_t acked             # acked to STABLE: all up to here is applied
     cdef object pending             # deque, oldest first

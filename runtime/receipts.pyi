@@ -1,10 +1,34 @@
-from typing import Any
+from typing import Any, Protocol, type_check_only
 
+from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.invocation import Invocation
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
 
 NO_STABLE: str
+
+@type_check_only
+class Posting(Protocol):
+    """The sender, as far as receipts take it."""
+
+    failure: Exception | None
+    @property
+    def receipts(self) -> Receipts | None: ...
+    def post(self, code: int, args: tuple[object, ...], what: str, degree: int = -1) -> int: ...
+
+@type_check_only
+class Applying(Protocol):
+    """The runtime, as far as receipts take it; it is a layer, and acks to the one below."""
+
+    @property
+    def sender(self) -> Posting: ...
+    @property
+    def degrees(self) -> Degrees: ...
+    @property
+    def view(self) -> View: ...
+    @property
+    def below(self) -> Layer: ...
+    def proceed_with(self, layer: Layer) -> None: ...
 
 class PendingApply:
     @property
@@ -13,7 +37,7 @@ class PendingApply:
 class Receipts(Layer):
     """What of the order was applied here, and which invocations wait until others have applied it."""
 
-    def __init__(self, core: Core, runtime: Any) -> None: ...
+    def __init__(self, core: Core, runtime: Applying) -> None: ...
     @property
     def awaited(self) -> dict[int, list[tuple[int, int]]]: ...
     def hold_back(

@@ -15,6 +15,7 @@ import logging
 from collections import deque
 from heapq import heapify, heappop, heappush
 
+from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import InvocationTimeout, TooManyWaiting
 from orcalike.runtime.invocation import name_of
 from orcalike.transport.errors import NotEnoughMembers
@@ -30,8 +31,6 @@ NO_STABLE = (
     "the group's stack has no STABLE layer, which knows what the other members have applied: make "
     'the group with join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix"), or tcp')
 
-FENCE = 5
-"""As `codes.Code` has it."""
 HEAP_SPARE = 64
 HELD_MAX = 65536
 """Invocations of this member that may have run here and wait for others."""
@@ -127,7 +126,7 @@ cdef class Receipts(Layer):
         elif seqno:
             self.wait_for(seqno, invocation)
         else:
-            self.marks[self.runtime.sender.post(FENCE, (), "a mark")] = invocation.ticket
+            self.marks[self.runtime.sender.post(Code.FENCE, (), "a mark")] = invocation.ticket
         return 0
 
     def marked(self, ticket):

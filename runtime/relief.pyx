@@ -15,10 +15,10 @@ from orcalike.runtime.call cimport Call
 from orcalike.runtime.dispatch cimport Runtime
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.replica cimport APPLYING, LOCKED, Replica
-from orcalike.runtime.sender cimport WINDOW
 from orcalike.runtime.task cimport Task, note_pending, note_applied
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.pump cimport Pump
+from orcalike.transport.layers.pack cimport MESSAGES_MAX
 from orcalike.transport.wire.message cimport Message
 
 
@@ -91,7 +91,7 @@ def relieve(Runtime runtime not None, Pump pump not None):
         replica.flags &= ~<unsigned int>APPLYING
         replica.task = call
         if call.invocation is not None:
-            runtime.sender.issued[message.ticket & (WINDOW - 1)] = NULL
+            runtime.sender.issued[message.ticket & (MESSAGES_MAX - 1)] = NULL
     task.relieved = True
     runtime.submitted = None
     runtime.recent = 0
@@ -111,7 +111,7 @@ cdef Call call_of(Runtime runtime, Replica replica, Message message):
     cdef Call call = Call(runtime, replica.operations[runtime.recent_code >> 1], runtime.recent_code,
                           None)
     cdef Invocation invocation = None
-    cdef void* issued = runtime.sender.issued[message.ticket & (WINDOW - 1)]
+    cdef void* issued = runtime.sender.issued[message.ticket & (MESSAGES_MAX - 1)]
     if issued is not NULL and message.source == runtime.place:
         invocation = <Invocation>issued
     call.of(runtime.member_at(message.source), message.ticket, invocation)

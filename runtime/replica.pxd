@@ -5,7 +5,7 @@ from libc.stdint cimport uint64_t
 
 from orcalike.runtime.invocation cimport Invoker
 
-cdef enum:
+cpdef enum:
     # Why a replica is not free to run the next invocation at once.
     LOCKED = 1          # an operation runs, or a task holds the object
     QUEUED = 2          # the lock queue is not empty
@@ -20,6 +20,15 @@ cdef enum:
     RECORDED = 512      # no operation runs inline: each is recorded (ORCALIKE_HISTORY), or run twice
     APPLYING = 2048     # the operation that runs is the message that is dispatched now
 
+cpdef enum:
+    # The bits of `ran`: the operations have those below, each its index.
+    RAN_OTHER = 59      # any of the operations from this index on
+    RAN_ENDED = 60      # `group.drop` has its place in the order: the object is compared no more
+    RAN_VIEW = 61       # the state that came with a view
+    RAN_MADE = 62
+    RAN_ATOMIC = 63
+
+cdef enum:
     # What may wait at one object: in its lock queue, or in its waiting list.
     TASKS_MAX = 65536
     BYTES_MAX = 8388608     # of arguments
@@ -54,7 +63,8 @@ cdef class Replica:
     cdef dict bonds                 # replica -> atomic functions that wait, or may, here and there
     cdef public list snapshots      # those that it is still to be packed for
     cdef public object pending      # its creation, or its state, that waits for its class
-    cdef object task                # what holds the mutex, where it has its own place in the order
+    # A `Task`, whose module cimports this one: what holds the mutex, where it has its own place in the order.
+    cdef object task
     cdef object remains             # of an object that is the program's alone: a weak reference
     cdef bint changed               # a write has run since the waiting list was tried
     cdef public dict slow           # operation's name -> `budget.Account`; None if none was slow

@@ -1,5 +1,5 @@
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from orcalike.runtime.budget import Account
 from orcalike.runtime.call import Call
@@ -7,6 +7,24 @@ from orcalike.runtime.classes import ClassInfo
 from orcalike.runtime.invocation import Invocation, Invoker
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.task import Task
+
+LOCKED: Final[int]
+QUEUED: Final[int]
+WAITING: Final[int]
+UNPACKED: Final[int]
+DROPPED: Final[int]
+UNDECLARED: Final[int]
+CLOSED: Final[int]
+STRICT: Final[int]
+SIGNALLED: Final[int]
+FAULTY: Final[int]
+RECORDED: Final[int]
+APPLYING: Final[int]
+RAN_OTHER: Final[int]
+RAN_ENDED: Final[int]
+RAN_VIEW: Final[int]
+RAN_MADE: Final[int]
+RAN_ATOMIC: Final[int]
 
 class Replica:
     """What a member knows of one shared object."""

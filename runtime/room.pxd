@@ -8,10 +8,11 @@ from orcalike.transport.layers.pack cimport Pack
 cdef enum:
     SIMPLE_MAX = 512        # bytes of arguments that are written in place
     EXTRA = 16              # bytes of a message beside its arguments, at the most
+    WARNED = 10000000000    # ns between warnings of a group that is blocked
 
 
 cdef class Room:
-    cdef object sender              # whose room it is, `sender.Sender`
+    cdef object sender              # whose room it is: `sender.Sender`, whose module cimports this one
     cdef Pack pack
     cdef Waitable waitable          # threads that wait for room
     cdef list futures               # coroutines that do

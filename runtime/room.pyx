@@ -19,9 +19,6 @@ from orcalike.transport.layers.pack cimport Pack
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident() noexcept
 
-cdef enum:
-    WARNED = 10000000000    # ns between warnings of a group that is blocked
-
 
 class RoomLacking(Exception):
     """The time limit of a call passed while it waited for room."""

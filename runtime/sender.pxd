@@ -11,14 +11,11 @@ from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport Replica
 from orcalike.runtime.room cimport Room
 from orcalike.transport.drivers.driver cimport Driver
-from orcalike.transport.layers.pack cimport Pack
-
-cdef enum:
-    WINDOW = 65536          # invocations of this member that may be under way
+from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
 
 
 cdef class Sender(Invoker):
-    cdef readonly object runtime        # what calls run in, and what knows the group, `dispatch.Runtime`
+    cdef readonly object runtime        # what calls run in: `dispatch.Runtime`, whose module cimports this one
     cdef Pack pack                      # what invocations are marshalled into
     cdef public Driver driver
     cdef readonly Codec codec
@@ -27,7 +24,7 @@ cdef class Sender(Invoker):
     cdef public object failure          # why every call raises; None while all is well
     cdef public object notice           # what the next call raises, once
     cdef public object history          # a `history.Recorder`; None if none is kept
-    cdef void* issued[WINDOW]           # this member's invocations by ticket, borrowed, or NULL
+    cdef void* issued[MESSAGES_MAX]     # this member's invocations by ticket, borrowed, or NULL
     cdef readonly uint64_t writes
     cdef readonly Room room             # for what is to be under way
 

@@ -16,9 +16,9 @@ from libc.string cimport memcpy, memset
 
 from orcalike.runtime import waits
 from orcalike.runtime.arguments import positional
-from orcalike.runtime.changes import withdrawal_error
+from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import GroupClosed, ObjectDropped
-from orcalike.runtime.invocation import name_of, title_of, unanswered, without_room
+from orcalike.runtime.invocation import name_of, title_of, unanswered, withdrawal_error, without_room
 from orcalike.runtime.raising import fresh
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.room import RoomLacking
@@ -48,20 +48,19 @@ from orcalike.runtime.replica cimport (
     refuse_nested,
     thread_slot,
 )
-from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, Room, wait_for
+from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, WARNED, Room, wait_for
 from orcalike.runtime.task cimport hand_on
 from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.layers.base cimport NEVER
-from orcalike.transport.layers.pack cimport Pack
+from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
 from orcalike.transport.wire.bytes cimport put_varint
 from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
-    WARNED = 10000000000    # ns between warnings of a group that is blocked
-    VOID = 9                # as `codes.Code` has it
 
+cdef int VOID = Code.VOID
 
 _log = logging.getLogger("orcalike")
 
@@ -145,10 +144,10 @@ cdef class Sender(Invoker):
         invocation.operation = operation
         invocation.replica = replica
         invocation.wanted = wanted
-        self.issued[invocation.ticket & (WINDOW - 1)] = <void*>invocation
+        self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = <void*>invocation
         self.writes += 1
         if self.failure is not None:        # since it was looked at
-            self.issued[invocation.ticket & (WINDOW - 1)] = NULL
+            self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = NULL
             self.lose(invocation, self.failure)
         return invocation
 
@@ -341,8 +340,8 @@ cdef class Sender(Invoker):
 
     cdef Invocation take(self, uint64_t ticket):
         """The invocation under that count, if something holds it: the caller's to complete."""
-        cdef void* issued = self.issued[ticket & (WINDOW - 1)]
-        self.issued[ticket & (WINDOW - 1)] = NULL
+        cdef void* issued = self.issued[ticket & (MESSAGES_MAX - 1)]
+        self.issued[ticket & (MESSAGES_MAX - 1)] = NULL
         return None if issued is NULL else <Invocation>issued
 
     def check_open(self):
@@ -361,7 +360,7 @@ cdef class Sender(Invoker):
         """All that is under way ends so."""
         cdef Py_ssize_t i
         cdef void* issued
-        for i in range(WINDOW):
+        for i in range(MESSAGES_MAX):
             issued = self.issued[i]
             if issued is not NULL:
                 self.issued[i] = NULL
@@ -454,7 +453,7 @@ cdef class Sender(Invoker):
 
     def awaited(self):
         """The invocations that coroutines wait for."""
-        found = [<Invocation>issued for issued in self.issued[:WINDOW] if issued is not NULL]
+        found = [<Invocation>issued for issued in self.issued[:MESSAGES_MAX] if issued is not NULL]
         found += [call.invocation for call in self.runtime.long_waits.parked()]
         return [each for each in found if each is not None and (<Invocation>each).waiters]
 
@@ -494,7 +493,7 @@ cdef class Sender(Invoker):
             return False
         self.driver.call_within(1.0, self.void, invocation, taken)
         if taken:
-            self.issued[invocation.ticket & (WINDOW - 1)] = NULL
+            self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = NULL
         return bool(taken)
 
     def void(self, Invocation invocation, list taken, now):
@@ -536,8 +535,8 @@ cdef class Sender(Invoker):
         return True
 
     cdef int forget(self, Invocation invocation) noexcept:
-        if self.issued[invocation.ticket & (WINDOW - 1)] is <void*>invocation:
-            self.issued[invocation.ticket & (WINDOW - 1)] = NULL
+        if self.issued[invocation.ticket & (MESSAGES_MAX - 1)] is <void*>invocation:
+            self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = NULL
         return 0
 
     def may_invoke(self):

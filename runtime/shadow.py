@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
+from orcalike.runtime.call import Call
 from orcalike.runtime.classes import ClassInfo
 from orcalike.runtime.errors import NotSerializable, ReplicaDivergence
 from orcalike.runtime.marshal import Codec
@@ -39,7 +40,7 @@ class Shadow:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
 
-    def run(self, call: Any) -> object:
+    def run(self, call: Call) -> object:
         """Run a call of an operation or atomic function; gives and raises what it does.
 
         Raises ReplicaDivergence if the two runs differ.

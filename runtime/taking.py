@@ -10,11 +10,12 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.call import Call
-from orcalike.runtime.changes import unpack_change
+from orcalike.runtime.changes import Changing, unpack_change
+from orcalike.runtime.digests import Digests
 from orcalike.runtime.errors import ReplicaDivergence, Unreadable
 from orcalike.runtime.giving import (
     DONE,
@@ -28,17 +29,44 @@ from orcalike.runtime.giving import (
     TABLE,
     TASK,
 )
-from orcalike.runtime.replica import Replica
+from orcalike.runtime.manager import Manager
+from orcalike.runtime.object_table import ObjectTable
+from orcalike.runtime.replica import DROPPED, UNDECLARED, Replica
+from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import set_plain_state, what
 from orcalike.runtime.stream_decoder import Decoder
-from orcalike.runtime.task import Task, go_on
+from orcalike.runtime.task import OVER, Task, go_on
 from orcalike.transport.errors import OrcalikeError, ProtocolError
-
-OVER = 0
-DROPPED, UNDECLARED = 32, 64
 
 NUMBERS_MAX = 1 << 28
 """Objects that a group may have had."""
+
+
+class Taking(Changing, Protocol):
+    """The runtime, as far as taking a state takes it."""
+
+    chain: bytes | None
+    dispatched: int
+
+    @property
+    def sender(self) -> Sender:
+        """With the codec; it carries out the calls of the objects."""
+
+    @property
+    def manager(self) -> Manager:
+        """For what belongs to no object."""
+
+    @property
+    def table(self) -> ObjectTable:
+        """For the names, and what was ended."""
+
+    @property
+    def digests(self) -> Digests | None:
+        """None if states are not compared."""
+
+    @property
+    def replicas(self) -> list[Replica | None]:
+        """By number; it is filled here."""
 
 
 class _Renewal(Task):
@@ -70,7 +98,7 @@ class _Coming:
 class Taker:
     """Takes the state of one runtime."""
 
-    def __init__(self, runtime: Any) -> None:
+    def __init__(self, runtime: Taking) -> None:
         self.runtime = runtime
         self._kept: list[tuple[Replica, Any]] = []
         """Of objects that the program has since before it joined again, until the state names them."""
@@ -186,7 +214,7 @@ class Taker:
 
     def _take_ended(self, named: list[tuple[str, bytes]], runs: bytes) -> None:
         table = self.runtime.table
-        table.ended_classes = {tuple(pair): place for place, pair in enumerate(named, 1)}
+        table.ended_classes = {(name, digest): at for at, (name, digest) in enumerate(named, 1)}
         table.ended_objects = array("H")
         for kind, count in struct.iter_unpack(">HI", runs):
             if kind > len(named) or len(table.ended_objects) + count > self._size:
@@ -327,7 +355,9 @@ class Taker:
             replica.hold(0)
             replica.pending = coming.pending
             self._take_tasks(coming)
-            table.come_to_life(replica, table.lookup(replica.class_name))
+            info = table.lookup(replica.class_name)
+            assert info is not None
+            table.come_to_life(replica, info)
 
     def _renew(self, coming: _Coming) -> None:
         self._set_state(coming)

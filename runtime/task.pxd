@@ -5,7 +5,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from orcalike.runtime.receipts cimport PendingApply
 from orcalike.runtime.replica cimport Replica
 
-cdef enum Progress:
+cpdef enum:
+    # What `run` and `attempt` answer.
     OVER = 0            # it ran, or it waits for its guard: the mutexes are let go
     KEPT = 1            # it keeps the mutexes, and calls `finished` later
     WAITS = 2           # its guard is false

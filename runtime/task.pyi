@@ -1,6 +1,10 @@
-from typing import Self
+from typing import Final, Self
 
 from orcalike.runtime.replica import Replica
+
+OVER: Final[int]
+KEPT: Final[int]
+WAITS: Final[int]
 
 class Task:
     """Something that needs the mutexes of `replicas`; subclasses say what, in `run`."""

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.runtime.replica cimport Replica
+from orcalike.runtime.task cimport Task
 from orcalike.transport.drivers.driver cimport Driver
 
 cdef enum:
@@ -13,7 +14,7 @@ cdef enum:
 cdef class TimeBudget:
     cdef public object accounts         # of operations that took too long, `budget.Budget`
     cdef bint in_batch                  # packets of this input were dispatched
-    cdef readonly object aside          # the call that runs with its caller's mutexes, or None
+    cdef readonly Task aside            # the call that runs with its caller's mutexes, or None
     cdef uint64_t batch_first           # the first message of this packet
     cdef int64_t batch_began
     cdef int64_t sampled_at, sampled    # when the processor time was looked at last, and what it was

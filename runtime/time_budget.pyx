@@ -13,6 +13,7 @@ taken since it was looked at last, a tenth of a second ago at the most, is not c
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.runtime.replica cimport Replica, thread_slot
+from orcalike.runtime.task cimport Task
 from orcalike.transport.drivers.driver cimport Driver
 
 cdef enum:
@@ -26,9 +27,9 @@ cdef enum:
 cdef class TimeBudget:
     """How long packets and operations have taken on the thread that receives."""
 
-    def run_aside(self, Driver driver, object call):
+    def run_aside(self, Driver driver, Task call):
         """Run an `__init__` or a hook, with mutexes that its caller holds; also outside of a packet."""
-        cdef object before = self.aside
+        cdef Task before = self.aside
         cdef bint in_batch = self.in_batch
         self.aside = call
         if not in_batch:

@@ -61,7 +61,7 @@ class LayerSpec:
     takes: frozenset[str] = field(default=frozenset(), compare=False)
     """The properties that the layer takes away with these parameters."""
 
-    def make(self, core: Core, config: Any, me: Any) -> Layer:
+    def make(self, core: Core, config: StackConfig, me: Member) -> Layer:
         """The layer, for one stack."""
         return self.cls(core, config, me, **self.params)  # type: ignore[call-arg]
 

@@ -21,7 +21,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from orcalike.transport.drivers.partial import pending, send_part
 from orcalike.transport.drivers.pump import Pump
@@ -178,7 +178,7 @@ def act(point: Failpoint) -> None:
 
 def install(
     points: Iterable[Failpoint],
-    stack: Any,
+    stack: Stack,
     pump: Pump | None,
     recorder: Recorder | None = None,
     act: Callable[[Failpoint], None] = act,

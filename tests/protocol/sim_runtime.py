@@ -18,7 +18,7 @@ from orcalike.errors import GroupClosed, NotSerializable, OrcalikeError
 from orcalike.runtime import classes
 from orcalike.runtime.assemble import make_runtime
 from orcalike.runtime.dispatch import Runtime
-from orcalike.runtime.replica import Replica
+from orcalike.runtime.replica import DROPPED, FAULTY, LOCKED, QUEUED, UNDECLARED, Replica
 from orcalike.runtime.task import go_on
 from orcalike.session.group_calls import Share
 from orcalike.simulator.checkers.facts import Violation
@@ -34,7 +34,6 @@ from tests.protocol.sim_programs import ACTIONS, Late
 from tests.protocol.sim_scene import MS, Scene, Spy
 
 LIMIT = 60_000 * MS
-LOCKED, QUEUED, DROPPED, UNDECLARED, FAULTY = 1, 2, 32, 64, 4096
 
 
 class Participant:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.runtime.replica import Replica
+from orcalike.runtime.replica import LOCKED, Replica
 from orcalike.session.group_calls import Drop
 from tests.lib.shared_classes import Counter, Journal
-from tests.protocol.sim_runtime import LOCKED, Participant
+from tests.protocol.sim_runtime import Participant
 from tests.protocol.test_runtime_sim import Stage, replica_of
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.errors import ClassMismatch, ReplicaDivergence
+from orcalike.runtime.replica import UNDECLARED
 from orcalike.runtime.task import go_on
 from orcalike.session.group_calls import Find, Share
 from orcalike.simulator.checkers.facts import Violation
@@ -22,7 +23,7 @@ from orcalike.transport.view import View
 from tests.lib.shared_classes import Counter, Journal, transfer_when
 from tests.protocol.model import Cast, Model
 from tests.protocol.sim_programs import Late
-from tests.protocol.sim_runtime import LIMIT, UNDECLARED, Participant, Simulation, run
+from tests.protocol.sim_runtime import LIMIT, Participant, Simulation, run
 from tests.protocol.sim_scene import Scene
 
 CHUNK = 50

@@ -13,6 +13,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime.codes import Code
+from orcalike.runtime.replica import LOCKED
 from orcalike.runtime.task import go_on
 from orcalike.session.group_calls import Whole
 from orcalike.transport.config import StackConfig
@@ -22,7 +23,7 @@ from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
 from tests.lib.shared_classes import Counter, transfer_when
 from tests.protocol.sim_programs import Late
-from tests.protocol.sim_runtime import LOCKED, Participant
+from tests.protocol.sim_runtime import Participant
 from tests.protocol.sim_scene import MS
 from tests.protocol.test_runtime_sim import Stage, replica_of
 

@@ -18,7 +18,6 @@ cdef extern from "<sys/socket.h>" nogil:
 
 cdef enum:
     CLOSED = -1             # what `receive` and `flush` return when the channel is at its end
-    GREETING_MAX = 2048     # bytes before a non-member has said what it is
 
 
 cdef class Channel:

@@ -6,8 +6,8 @@
 from orcalike.transport.drivers.proof import CHALLENGE_SIZE, MAGIC, TAG_SIZE, Proof
 from orcalike.transport.errors import AuthenticationError
 
-from orcalike.transport.drivers.channel cimport GREETING_MAX, Channel
-from orcalike.transport.layers.com cimport FRAME_HEADER
+from orcalike.transport.drivers.channel cimport Channel
+from orcalike.transport.layers.com cimport FRAME_HEADER, GREETING_MAX
 from orcalike.transport.wire.message cimport Message
 
 

@@ -22,7 +22,7 @@ from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
 from orcalike.transport.drivers.pidfd import Process
 from orcalike.transport.errors import AuthenticationError, OrcalikeError, ProtocolError
 
-from orcalike.transport.drivers.channel cimport CLOSED, GREETING_MAX, Channel
+from orcalike.transport.drivers.channel cimport CLOSED, Channel
 from orcalike.transport.drivers.channel_proof cimport (
     read_challenge, read_proof, send_challenge, send_proof,
 )
@@ -30,6 +30,7 @@ from orcalike.transport.drivers.driver cimport Driver, monotonic
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN, SLOTS_MAX, EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.layers.base cimport NEVER, Outbox
+from orcalike.transport.layers.com cimport GREETING_MAX
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message

@@ -8,13 +8,6 @@ cdef enum:
     NEVER = 0x7FFFFFFFFFFFFFFF      # a deadline that does not come
 
 
-# What a member knows of the application's state.
-cdef enum:
-    NONE = 0
-    EMPTY = 1                       # there was none yet, unless a member that is not here has it
-    WHOLE = 2
-
-
 cdef struct Outgoing:
     int link
     void* message                   # owned

@@ -1,8 +1,10 @@
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
+
+NO_DEADLINE: Final[int]
 
 class Outbox:
     connects: list[str]

@@ -18,10 +18,12 @@ changes; each passes through by default. Downcalls go to `below`, upcalls (`up_.
 """
 
 from orcalike.transport.errors import ProtocolError, StackError
+from orcalike.transport.membership.quorum import State
 
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
 from libc.stdlib cimport free, realloc
 
+NO_DEADLINE = <int64_t>NEVER     # for layers in Python
 
 
 cdef class Outbox:
@@ -279,7 +281,7 @@ cdef class Layer:
         self.above.up_supply(piece)
 
     cpdef int up_has_state(self):
-        """Is the state here WHOLE, so that others can get it from here? See `base.pxd`."""
+        """Is the state here WHOLE, so that others can get it from here? See `quorum.State`."""
         return self.above.up_has_state()
 
     cpdef bint up_cut(self, bytes cut):
@@ -496,7 +498,7 @@ cdef class End(Layer):
         return []
 
     cpdef int up_has_state(self):
-        return WHOLE
+        return State.WHOLE
 
     cpdef bint up_cut(self, bytes cut):
         return True

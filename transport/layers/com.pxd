@@ -3,11 +3,12 @@
 from libc.stdint cimport int64_t
 
 from orcalike.transport.layers.base cimport Layer
-from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.message cimport MESSAGE_MAX, Message
 
 cdef enum:
     FRAME_HEADER = 8        # length of the rest (4), magic, version, kind, zero
-    FRAME_MAX = 16777216 + 4096
+    FRAME_MAX = MESSAGE_MAX + 4096
+    GREETING_MAX = 2048     # bytes before a non-member has said what it is
     MAGIC = 0x4F
     VERSION = 1
 

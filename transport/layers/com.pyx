@@ -35,7 +35,6 @@ cdef enum:
     SEND = 3        # to some of the view
     CONTACT = 4     # to an endpoint that need not be in the view
     QUEUED_MAX = 67108864       # bytes that wait for one link
-    GREETING_MAX = 2048
     LINKS_MAX = 4096
     PAUSE_LEAST = 10000000      # ns
     PAUSE_OLDER = 100000000     # before the older of two members makes their link

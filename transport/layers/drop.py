@@ -19,12 +19,10 @@ from collections import deque
 from heapq import heappop, heappush
 
 from orcalike.transport.config import StackConfig
-from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.layers.base import NO_DEADLINE, Core, Layer
 from orcalike.transport.layers.com import Com
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
-
-NEVER = 0x7FFF_FFFF_FFFF_FFFF
 
 PROMISES = frozenset({"FIFO", "VIEWS", "TOTAL_ORDER", "STATE", "STABILITY"})
 """What does not hold above messages that are lost, come twice or pass each other."""
@@ -120,7 +118,7 @@ class Drop(Layer):
         held = [*self._line, *sorted(self._aside, key=lambda held: held[:2])]
         self._line.clear()
         self._aside.clear()
-        self.deadline = NEVER
+        self.deadline = NO_DEADLINE
         return [(is_cast, message) for _, _, is_cast, message in held]
 
     def _happens(self, percent: int) -> bool:
@@ -172,6 +170,6 @@ class Drop(Layer):
         (self.above.up_cast if is_cast else self.above.up_send)(message)
 
     def _set_deadline(self) -> None:
-        line = self._line[0][0] if self._line else NEVER
-        aside = self._aside[0][0] if self._aside else NEVER
+        line = self._line[0][0] if self._line else NO_DEADLINE
+        aside = self._aside[0][0] if self._aside else NO_DEADLINE
         self.deadline = min(line, aside)

@@ -6,6 +6,8 @@ from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
+cdef enum:
+    MESSAGES_MAX = 65536            # messages of a member that may be under way
 
 cdef class Pack(Layer):
     cdef Message packet             # the open one, or None

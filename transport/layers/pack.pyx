@@ -58,7 +58,6 @@ cdef enum:
     PARTS_AHEAD = 8         # parts that are under way at a time
     SIZE_MAX = 1048576
     BYTES_MAX = 67108864    # half of what TOTAL takes of one member
-    MESSAGES_MAX = 65536    # the runtime's window: so many of its invocations may be under way
     SPARE = 1024            # room behind a packet's size, so that the last message seldom moves it
 
 

@@ -29,7 +29,6 @@ accepted is delivered before the view; the rest keeps its places, and is tentati
 members of the new view hold it (H12).
 """
 
-from orcalike.transport import degree as degrees
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.total.flush import Cut, Piece, Report
 from orcalike.transport.view import resets_of
@@ -49,11 +48,6 @@ from orcalike.transport.total.retransmit_buffer cimport Held, body_of
 from orcalike.transport.total.sequencer cimport Sequencer
 from orcalike.transport.wire.bytes cimport load16, load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
-
-if (NUMBER_MAX, MAJORITY, ALL, AVAILABLE) != (degrees.NUMBER_MAX, degrees.MAJORITY, degrees.ALL,
-                                              degrees.AVAILABLE):
-    raise ImportError("degrees have other values in degree.py than in degree.pxd")
-
 
 @cython.no_gc                           # a message refers to nothing
 @cython.freelist(64)

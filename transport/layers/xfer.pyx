@@ -28,11 +28,12 @@ from collections import deque
 import msgpack
 
 from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.membership.quorum import State
 from orcalike.transport.wire.control import unpack
 
 from libc.stdint cimport uint32_t
 
-from orcalike.transport.layers.base cimport EMPTY, NEVER, NONE, WHOLE, Core, Layer
+from orcalike.transport.layers.base cimport NEVER, Core, Layer
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
 
@@ -197,13 +198,14 @@ cdef class Xfer(Layer):
     cpdef int up_has_state(self):
         """A witness has all there is, the empty state, as long as no member with replicas has more."""
         if not self.core.me.witness:
-            return WHOLE if self.complete else NONE
+            return State.WHOLE if self.complete else State.NONE
         if self.view is None:
-            return NONE
+            return State.NONE
         ranked = [member for member in self.view.members if not member.witness]
         if not ranked:
-            return WHOLE
-        return EMPTY if all([member.incarnation in self.donors for member in ranked]) else NONE
+            return State.WHOLE
+        known = all([member.incarnation in self.donors for member in ranked])
+        return State.EMPTY if known else State.NONE
 
     cdef admit(self, object view):
         """Which members wait for state in `view`, and from which donors; all whose state is complete agree."""

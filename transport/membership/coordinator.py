@@ -25,7 +25,7 @@ from orcalike.transport.membership.effects import (
 )
 from orcalike.transport.membership.holdings import Holdings
 from orcalike.transport.membership.knowledge import Knowledge
-from orcalike.transport.membership.lease import NEVER, Leases
+from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import (
     Blocked,
     Denied,
@@ -278,11 +278,11 @@ class Coordinator:
 
     def _lease_is_over(self, incarnation: int) -> bool:
         over_at = self.leases.over_at(incarnation)
-        if over_at <= self.now:
-            return True
-        if over_at != NEVER:
+        if over_at is None:
+            return False
+        if over_at > self.now:
             self.out.append(Wake(over_at))
-        return False
+        return over_at <= self.now
 
     def _decide(self) -> None:
         ballot = self.ballot

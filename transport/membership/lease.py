@@ -25,9 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-NEVER = 0x7FFFFFFFFFFFFFFF
-"""A time that does not come, ns."""
-
 
 def span_of(detection: int) -> int:
     """How long a lease lasts, ns, where a member is suspected after `detection` ns of silence."""
@@ -59,9 +56,9 @@ class Leases:
         """The driver grants none any more, and granted the last ones at these times, ns."""
         self._granted = dict(granted)
 
-    def over_at(self, incarnation: int) -> int:
-        """When the last lease to a member is over, ns; NEVER until that is known."""
+    def over_at(self, incarnation: int) -> int | None:
+        """When the last lease to a member is over, ns; None until that is known."""
         if self._granted is None:
-            return NEVER
+            return None
         granted = self._granted.get(incarnation)
         return 0 if granted is None else granted + self.span

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orcalike.transport.membership.lease import NEVER, Leases, span_of, window_of
+from orcalike.transport.membership.lease import Leases, span_of, window_of
 
 D = 500_000_000
 
@@ -10,7 +10,7 @@ D = 500_000_000
 def test_no_lease_is_over_before_the_driver_has_said_what_it_granted() -> None:
     leases = Leases(D)
     leases.end()
-    assert leases.over_at(7) == NEVER
+    assert leases.over_at(7) is None
 
 
 def test_a_lease_is_over_one_span_after_it_was_granted() -> None:
@@ -26,7 +26,7 @@ def test_what_was_granted_is_asked_anew_each_time() -> None:
     leases.end()
     leases.ended([(7, 1_000)])
     leases.end()
-    assert leases.over_at(7) == NEVER
+    assert leases.over_at(7) is None
 
 
 def test_a_silent_member_holds_a_decision_up_for_little_more_than_its_silence() -> None:

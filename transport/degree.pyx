@@ -3,49 +3,29 @@
 Degree r: a cast is delivered when r + 1 members hold it. How many a majority is depends on the view.
 """
 
-from __future__ import annotations
+from typing import Literal
 
-from collections.abc import Iterable
-from typing import Literal, TypeAlias
-
-Resilience: TypeAlias = int | Literal["majority"]
-"""A degree as a program gives it."""
-
-MEMBERS_MAX = 1024
-"""The largest view: a place in it fits the wire, and the list of it a control message."""
-
-NUMBER_MAX = 253
-MAJORITY = 254
-ALL = 255
-"""All members of the view."""
-AVAILABLE = 256
-"""A flag beside a degree: as far as the view has members for it, MIN(r, members - 1) (Amoeba 3.1).
-
-Members count that have replicas, with complete state.
-"""
+Resilience = int | Literal["majority"]
 
 
-def degree_of(resilience: object) -> int:
+def degree_of(resilience):
     """The byte for a degree that a program gives; raises ValueError if it is none."""
-    match resilience:
-        case "majority":
-            return MAJORITY
-        case bool():
-            pass
-        case int(degree) if 0 <= degree <= NUMBER_MAX:
-            return degree
+    if isinstance(resilience, str) and resilience == "majority":
+        return MAJORITY
+    if (isinstance(resilience, int) and not isinstance(resilience, bool)
+            and 0 <= resilience <= NUMBER_MAX):
+        return resilience
     raise ValueError(
         f"resilience={resilience!r}: the degree is the number of members that may crash without "
-        f'loss, from 0 to {NUMBER_MAX}, or "majority"'
-    )
+        f'loss, from 0 to {NUMBER_MAX}, or "majority"')
 
 
-def resilience_of(degree: int) -> Resilience:
+def resilience_of(int degree):
     """A degree that a program gave, from its byte."""
     return "majority" if degree == MAJORITY else degree
 
 
-def least_of(degrees: Iterable[int]) -> int:
+def least_of(degrees):
     """The smallest degree above 0, and 0 if there is none: R in H1.
 
     A number counts as smaller than a majority: a write that a majority holds is in each majority,
@@ -54,12 +34,14 @@ def least_of(degrees: Iterable[int]) -> int:
     return min((degree for degree in degrees if degree > 0), default=0)
 
 
-def number_of(degree: int, members: int) -> int:
+def number_of(int degree, int members):
     """How many beside the sequencer must hold a cast of this degree, in a view of so many members."""
-    return {MAJORITY: members // 2, ALL: members - 1}.get(degree, degree)
+    if degree == MAJORITY:
+        return members // 2
+    return members - 1 if degree == ALL else degree
 
 
-def largest_of(degrees: Iterable[int], members: int) -> int:
+def largest_of(degrees, int members):
     """The degree that covers all of these in a view of so many members.
 
     All of the view covers a number that the view has no room for by one.
