@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
+
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.view import is_rank
 
 
 class Code(IntEnum):
@@ -24,3 +28,16 @@ class Code(IntEnum):
     """From here on a degree counts as far as the group has members for it."""
     DIGESTS = 12
     """What a member has seen of objects' states at places of the order. It does not count as delivered."""
+
+
+def ended_ranks(values: Iterable[object]) -> set[int]:
+    """The ranks that `Code.ENDED` names. Raises ProtocolError for what no program can have.
+
+    So what is remembered of them is bounded, whatever a member sends.
+    """
+    ranks: set[int] = set()
+    for value in values:
+        if not (isinstance(value, int) and is_rank(value)):
+            raise ProtocolError(f"{value!r:.100} is no rank")
+        ranks.add(value)
+    return ranks

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from orcalike.runtime import classes
 from orcalike.runtime.call import Call, is_fault
 from orcalike.runtime.changes import Changing, Fence, ViewChange, Withdrawal
-from orcalike.runtime.codes import Code
+from orcalike.runtime.codes import Code, ended_ranks
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.divergence import diverged
@@ -100,6 +100,7 @@ class Manager:
         self.seed = seed
         """What `orcalike.random` begins with: the group's, once its state is here."""
         self.ended: set[int] = set()
+        """The ranks of the program that have ended."""
         self.expected: set[int] = set()
         """The members that the barrier waits for; empty if none has arrived."""
         self.arrived: dict[int, list[int]] = {}
@@ -290,9 +291,9 @@ class Manager:
             invocation.set_result(None)
 
     def _end(
-        self, member: Member, ticket: int, invocation: Invocation[Any] | None, *ranks: int
+        self, member: Member, ticket: int, invocation: Invocation[Any] | None, *ranks: object
     ) -> None:
-        self.ended.update(ranks)
+        self.ended |= ended_ranks(ranks)
         self.runtime.events.ended(self.ended)
 
     # Atomic functions.
@@ -422,6 +423,6 @@ class Manager:
         ended, expected, self.arrived, self.stamp, degree, available, self.seed = state
         self.runtime.degrees.available = available
         self.runtime.degrees.group = degree
-        self.ended, self.expected = set(ended), set(expected)
+        self.ended, self.expected = ended_ranks(ended), set(expected)
         if self.ended:
             self.runtime.events.ended(self.ended)

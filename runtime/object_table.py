@@ -50,6 +50,9 @@ from orcalike.transport.view import Member
 FINDS_MAX = 65_536
 """Finds of this member that may wait for their objects."""
 
+ENDED_CLASSES_MAX = 65_535
+"""Classes of ended objects that are remembered: more than a program has, unless a member invents names."""
+
 _log = logging.getLogger("orcalike")
 
 
@@ -359,10 +362,11 @@ class ObjectTable:
         """
         number, named = replica.number, (replica.class_name, replica.digest)
         self._runtime.replicas[number] = None
-        if named not in self.ended_classes:
+        if named not in self.ended_classes and len(self.ended_classes) < ENDED_CLASSES_MAX:
             self.ended_classes[named] = len(self.ended_classes) + 1
-        self.ended_objects.extend([0] * (number + 1 - len(self.ended_objects)))
-        self.ended_objects[number] = self.ended_classes[named]
+        if named in self.ended_classes:
+            self.ended_objects.extend([0] * (number + 1 - len(self.ended_objects)))
+            self.ended_objects[number] = self.ended_classes[named]
         shared = replica.object
         if shared is not None:
             self._remains.add(replica, shared)

@@ -95,6 +95,8 @@ cdef class Receipts(Layer):
         if self.pending:
             level = (<PendingApply>self.pending[0]).since - 1
         if level > self.acked and self.runtime.sender.failure is None:
+            if self.runtime.sender.history is not None:     # what others may know from this is on file
+                self.runtime.sender.history.flush()
             self.acked = self.receipt.seqno = level
             (<Layer>self.runtime).below.ack(self.receipt)
 

@@ -64,6 +64,11 @@ def resets_of(lineage: int) -> int:
     return lineage >> LINEAGE_BITS
 
 
+def is_rank(value: object) -> bool:
+    """Whether it is a rank that a program can have."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MEMBERS_MAX
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """One process's endpoint in a group."""
@@ -86,7 +91,7 @@ class Member:
         """From what `pack` made; raises ProtocolError if it is anything else."""
         match data:
             case [str(address), int(incarnation), int() | None as rank, bool(witness)]:
-                ranked = rank is None or (0 <= rank < MEMBERS_MAX and not isinstance(rank, bool))
+                ranked = rank is None or is_rank(rank)
                 named = not address or is_address(address)
                 if 0 <= incarnation < 1 << 64 and ranked and named:
                     return cls(address, incarnation, rank, witness)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import msgpack
 
-from orcalike.runtime.codes import Code
+from orcalike.runtime.codes import Code, ended_ranks
 from orcalike.session.group_info import next_seqno_of
 from orcalike.session.session import Session
 from orcalike.transport.degree import AVAILABLE, NUMBER_MAX, degree_of
 from orcalike.transport.drivers.driver import Waitable
+from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.pack import Pack
 from orcalike.transport.stack import Stack
@@ -268,9 +269,7 @@ class Inbox(Layer):
                 self._full = True
                 self.below.credit(False)
         elif body.startswith(ENDED):
-            unpacker = msgpack.Unpacker()
-            unpacker.feed(body[len(ENDED) :])
-            self.session.ended(set(unpacker))
+            self._take_ended(sender, body)
         elif body == LOWERED:
             self.lower_degree()
             if message.source == self.position and self.awaited:
@@ -278,6 +277,15 @@ class Inbox(Layer):
                 self.awaited.popleft().finish()
         else:
             self.session.system_error(f"{sender} sent what is no message")
+
+    def _take_ended(self, sender: Member, body: bytes) -> None:
+        """The ranks that have ended; whatever is wrong with them, this member goes on."""
+        unpacker = msgpack.Unpacker()
+        unpacker.feed(body[len(ENDED) :])
+        try:
+            self.session.ended(ended_ranks(unpacker))
+        except (ProtocolError, ValueError, TypeError) as error:
+            self.session.system_error(f"{sender} sent what is no message: {error!r}")
 
     def up_problem(self, member: object, why: str) -> None:
         assert isinstance(member, Member)

@@ -14,6 +14,8 @@ import orcalike as orca
 from orcalike.messages import create_group, leave_group, send_to_group
 from orcalike.runtime.codes import Code
 from orcalike.session.group_calls import Share, Whole
+from orcalike.session.message_inbox import ENDED
+from orcalike.transport.wire.message import Message
 from tests.instructions.workload import Network, Node
 
 MIB = 1 << 20
@@ -178,6 +180,43 @@ def test_so_many_finds_wait_and_no_more(group: orca.Group) -> None:
         more.result()
     gate = group.share(Gate, "nothing")
     assert all(call.result() is gate for call in calls)
+
+
+def test_of_the_ranks_that_have_ended_only_those_are_kept_that_a_program_can_have(
+    group: orca.Group,
+) -> None:
+    runtime = group._runtime
+
+    def end(*ranks: object) -> None:
+        runtime.sender.invoke_group(Code.ENDED, ranks, "the end of a rank").result(timeout=30)
+
+    end(3, 1, 1023)
+    for wrong in (-1, 1024, 1 << 63, True, "1", None, [1]):
+        with pytest.raises(orca.ProtocolError, match="no rank"):
+            end(2, wrong)
+    assert runtime.manager.ended == {1, 3, 1023}
+
+
+def test_a_message_group_takes_no_rank_that_a_program_cannot_have(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    group = create_group()
+    try:
+        for ranks in (b"\x03", b"\xcd\x04\x00", b"\xa1x", b"\x91\x02", b"\xc1"):
+            group._session.pump.call(group._session.stack.cast, Message(ENDED + ranks))
+        send_to_group(group, b"after")
+        assert group._session.ended_ranks == {3}
+    finally:
+        leave_group(group)
+    assert caplog.text.count("sent what is no message") == 4
+
+
+def test_so_many_classes_of_ended_objects_are_remembered_and_no_more(group: orca.Group) -> None:
+    table = group._runtime.table
+    table.ended_classes = {(f"class {number}", b""): number for number in range(1, 65536)}
+    group.drop(group.share(Gate, "gate"))
+    assert len(table.ended_classes) == 65535
+    assert list(table.ended_objects) == []
 
 
 def test_so_many_arrivals_wait_at_the_barrier_and_no_more() -> None:

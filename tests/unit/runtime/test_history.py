@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import orcalike as orca
 from orcalike.history_check.check import check_folder
 from tests.campaign.models import model_of
 from tests.campaign.objects import Bank, Queue, Register
-from tests.lib.shared_classes import Counter, Journal, transfer
+from tests.lib.shared_classes import Counter, Gate, Journal, transfer
 
 ROOT = Path(__file__).parents[3]
 Record = dict[str, Any]
@@ -80,6 +81,26 @@ def test_a_mark_in_the_order_is_on_file(tmp_path: Path, monkeypatch: pytest.Monk
         kind: {r["ticket"] for r in records(tmp_path, kind)} for kind in ("invoke", "deliver")
     }
     assert tickets["deliver"] == tickets["invoke"]
+
+
+def test_what_runs_in_a_popup_thread_is_on_file_before_others_know_that_it_was_applied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its outcome is not asked for, so nothing but the acknowledgement says that it has run."""
+    monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path / "histories"))
+    with orca.join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix") as group:
+        journal = group.share(Journal, "journal")
+        before = group.stability().matrix
+        with Gate("slow") as gate:
+            journal.note_slowly.nowait("slow")
+            gate.wait_until_reached()
+            gate.open()
+        deadline = time.monotonic() + 60
+        while group.stability().matrix == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        applied = [record["operation"] for record in records(tmp_path, "apply")]
+    assert applied == ["Journal.note_slowly"]
 
 
 def test_exceptions_guards_and_withdrawals(recorded: orca.Group, tmp_path: Path) -> None:
