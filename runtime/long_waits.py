@@ -73,7 +73,7 @@ class Waiting(Protocol):
 
     @property
     def manager(self) -> Knowing:
-        """Which knows what waits for no object."""
+        """Which knows the calls that wait for no object."""
 
     @property
     def view(self) -> View:

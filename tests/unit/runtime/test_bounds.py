@@ -187,13 +187,13 @@ def test_of_the_ranks_that_have_ended_only_those_are_kept_that_a_program_can_hav
 ) -> None:
     runtime = group._runtime
 
-    def end(*ranks: object) -> None:
-        runtime.sender.invoke_group(Code.ENDED, ranks, "the end of a rank").result(timeout=30)
+    def end(*ranks: object) -> orca.Invocation[Any]:
+        return runtime.sender.invoke_group(Code.ENDED, ranks, "the end of a rank")
 
     end(3, 1, 1023)
     for wrong in (-1, 1024, 1 << 63, True, "1", None, [1]):
         with pytest.raises(orca.ProtocolError, match="no rank"):
-            end(2, wrong)
+            end(2, wrong).result(timeout=30)
     assert runtime.manager.ended == {1, 3, 1023}
 
 

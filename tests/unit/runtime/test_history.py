@@ -17,6 +17,8 @@ import pytest
 
 import orcalike as orca
 from orcalike.history_check.check import check_folder
+from orcalike.runtime.codes import Code
+from orcalike.runtime.replica import replica_of
 from tests.campaign.models import model_of
 from tests.campaign.objects import Bank, Queue, Register
 from tests.lib.shared_classes import Counter, Gate, Journal, transfer
@@ -86,13 +88,20 @@ def test_a_mark_in_the_order_is_on_file(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_runs_in_a_popup_thread_is_on_file_before_others_know_that_it_was_applied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its outcome is not asked for, so nothing but the acknowledgement says that it has run."""
+    """No invocation is held here, as for a call of another member: only the ack says that it has run."""
     monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path / "histories"))
     with orca.join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix") as group:
         journal = group.share(Journal, "journal")
+        journal.note.options(stable=1)("acked")
         before = group.stability().matrix
         with Gate("slow") as gate:
-            journal.note_slowly.nowait("slow")
+            sender, replica = group._runtime.sender, replica_of(journal)
+            assert replica is not None
+            assert replica.info is not None
+            (slow,) = (op for op in replica.info.operations if op.name == "note_slowly")
+            body = sender.codec.encode(("slow",), slow.title)
+            sender.commit(replica.number, slow.index << 1, body)
+            sender.post(Code.VOID, (), "what does nothing")  # it leaves with that
             gate.wait_until_reached()
             gate.open()
         deadline = time.monotonic() + 60
@@ -100,7 +109,7 @@ def test_what_runs_in_a_popup_thread_is_on_file_before_others_know_that_it_was_a
             assert time.monotonic() < deadline
             time.sleep(0.001)
         applied = [record["operation"] for record in records(tmp_path, "apply")]
-    assert applied == ["Journal.note_slowly"]
+    assert applied == ["Journal.__init__", "Journal.note", "Journal.note_slowly"]
 
 
 def test_exceptions_guards_and_withdrawals(recorded: orca.Group, tmp_path: Path) -> None:
