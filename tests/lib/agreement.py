@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from orcalike.transport.application_state import State
 from orcalike.transport.membership import events
 from orcalike.transport.membership.agreement import Agreement
 from orcalike.transport.membership.ballot import Ballot
@@ -25,7 +26,6 @@ from orcalike.transport.membership.effects import (
 from orcalike.transport.membership.events import Event
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import ControlMessage, Denied, Flush, Install, Value
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import BALLOT_MAX, POSITION_BITS, Member, View
 
 A, B, C, D = (Member(f"sim:{name}", number, number) for number, name in enumerate("abcd"))

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from orcalike.simulator.transcript import describe_effect
+from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership import events
 from orcalike.transport.membership.messages import ControlMessage, Promised, Propose, Value
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.membership.state import COORDINATOR, PARTICIPANT
 from orcalike.transport.view import Member
 from tests.lib.agreement import FIRST, Group, flush

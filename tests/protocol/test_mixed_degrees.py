@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from orcalike.transport.application_state import State
 from orcalike.transport.membership.ballot import Ballot, Report
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View
 from tests.lib.manual_network import ManualNetwork
 

@@ -17,8 +17,8 @@ changes; each passes through by default. Downcalls go to `below`, upcalls (`up_.
   and each call is answered, or raises an error that names the call and the stack.
 """
 
+from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError, StackError
-from orcalike.transport.membership.quorum import State
 
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
 from libc.stdlib cimport free, realloc
@@ -281,7 +281,7 @@ cdef class Layer:
         self.above.up_supply(piece)
 
     cpdef int up_has_state(self):
-        """Is the state here WHOLE, so that others can get it from here? See `quorum.State`."""
+        """Is the state here WHOLE, so that others can get it from here? See `State`."""
         return self.above.up_has_state()
 
     cpdef bint up_cut(self, bytes cut):

@@ -27,8 +27,8 @@ from collections import deque
 
 import msgpack
 
+from orcalike.transport.application_state import State
 from orcalike.transport.errors import OrcalikeError, ProtocolError
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.wire.control import unpack
 
 from libc.stdint cimport uint32_t

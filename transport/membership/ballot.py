@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from orcalike.transport.application_state import State
 from orcalike.transport.degree import number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.messages import FlushOk, Value
-from orcalike.transport.membership.quorum import Ruling, State, rule_on
+from orcalike.transport.membership.quorum import Ruling, rule_on
 from orcalike.transport.plural import counted
 from orcalike.transport.view import BALLOT_BITS, POSITION_BITS, View
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from orcalike.transport.application_state import State
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.ballot import Ballot, Report, last_round
@@ -39,7 +40,7 @@ from orcalike.transport.membership.messages import (
 )
 from orcalike.transport.membership.next_view import next_view
 from orcalike.transport.membership.participant import Participant
-from orcalike.transport.membership.quorum import Ruling, State
+from orcalike.transport.membership.quorum import Ruling
 from orcalike.transport.membership.state import (
     COORDINATOR,
     CoordinatorCause,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, Self
 
+from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.record import Record
 from orcalike.transport.view import Member, View
 

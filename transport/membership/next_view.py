@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from orcalike.transport.application_state import State
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.membership.ballot import Ballot
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View, next_lineage
 
 

@@ -5,6 +5,7 @@ It knows no packets: what is held, and whether a cut is complete, it asks `Holdi
 
 from __future__ import annotations
 
+from orcalike.transport.application_state import State
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.membership.effects import Effect, Freeze, Mark, ReportBlocked, Send
 from orcalike.transport.membership.holdings import Holdings
@@ -17,7 +18,6 @@ from orcalike.transport.membership.messages import (
     Ship,
     Value,
 )
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.membership.state import (
     PARTICIPANT,
     Machine,

@@ -8,19 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from enum import IntEnum
 
+from orcalike.transport.application_state import State
 from orcalike.transport.record import Record
 from orcalike.transport.view import Member, View
-
-
-class State(IntEnum):
-    """What a member knows of the application's state."""
-
-    NONE = 0
-    EMPTY = 1
-    """There was none yet, unless a member that is not there has it."""
-    WHOLE = 2
 
 
 class Ruling(Record):

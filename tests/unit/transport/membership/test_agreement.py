@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership import events
 from orcalike.transport.membership.ballot import Ballot, Report
@@ -24,7 +25,6 @@ from orcalike.transport.membership.messages import (
     Value,
     unpack,
 )
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View
 from tests.lib.agreement import FIRST, ROUND, ROUNDS, A, B, C, D, Group, flush
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.attribution import BELIEVED
 from orcalike.transport.membership.messages import (
@@ -39,7 +40,6 @@ from orcalike.transport.membership.messages import (
     kind_of,
     unpack,
 )
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.control import unpack as unpack_fields
 

@@ -7,7 +7,8 @@ from itertools import chain, combinations
 
 import pytest
 
-from orcalike.transport.membership.quorum import Ruling, State, rule_on
+from orcalike.transport.application_state import State
+from orcalike.transport.membership.quorum import Ruling, rule_on
 from orcalike.transport.view import Member, View
 
 SIZE_MAX = 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from orcalike.transport.application_state import State
 from orcalike.transport.membership.ballot import Ballot, Report
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.view import Member, View
 
 MEMBERS = tuple(Member(f"sim:{number}", number, number) for number in range(1, 6))
