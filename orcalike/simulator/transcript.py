@@ -12,12 +12,12 @@ from orcalike.simulator.application import Application
 from orcalike.simulator.checkers.facts import Installed, Key, number_of
 from orcalike.simulator.scenario import MS, Event
 from orcalike.simulator.simulation import Run
+from orcalike.transport.application_state import State
 from orcalike.transport.drivers.sim import End
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership import effects, messages
 from orcalike.transport.membership.effects import Changed, Effect
 from orcalike.transport.membership.messages import ControlMessage, Value
-from orcalike.transport.membership.quorum import State
 from orcalike.transport.plural import counted
 from orcalike.transport.view import POSITION_BITS, Member, View
 
