@@ -377,7 +377,7 @@ class Group:
                 self._end()
 
     def _begin(self) -> None:
-        """The group was joined."""
+        """It is to be joined: what its state makes this process run is watched, too."""
         self._watch = LongOperations(self._runtime, self._session.pump)
 
     def _end(self) -> None:

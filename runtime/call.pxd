@@ -22,6 +22,8 @@ cdef class Call(Task):
     cdef public bint departed       # its caller had left before it was delivered: it cannot wait
     cdef bint binds                 # it may wait for its guard at several objects
     cdef int64_t began              # when it began, where another thread took over
+    cdef unsigned long thread      # that tests its guard, or runs it
+    cdef uint64_t attempts     # how often it did
 
     cdef bint pops_up(self) except -1
     cdef int let_wait(self) except -1

@@ -30,6 +30,9 @@ from orcalike.runtime.replica cimport (
 )
 from orcalike.runtime.task cimport KEPT, OVER, WAITS, Task, finish, hand_on, note_pending
 
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept
+
 
 cdef class Call(Task):
     """One call of an operation or an atomic function, at its place in the order.
@@ -77,6 +80,7 @@ cdef class Call(Task):
 
     cdef int hand_on(self, Replica replica) except -1:
         if self.brief and replica.queue:
+            replica.invoker.watch_threads()
             self.runtime.start_thread(partial(go_on, replica))
             return 0
         return hand_on(replica)
@@ -90,6 +94,8 @@ cdef class Call(Task):
         cdef int progress = OVER
         cdef object result = None
         cdef object failure = None
+        self.thread = PyThread_get_thread_ident()
+        self.attempts += 1
         for replica in self.replicas:
             if replica.flags & DROPPED:
                 dropped = replica
@@ -123,6 +129,7 @@ cdef class Call(Task):
             self.end_waiting()
         if progress == KEPT:            # its thread may set the owner only now
             note_pending(self)
+            (<Replica>self.replicas[0]).invoker.watch_threads()
             self.runtime.start_thread(self.popped_up)
             return KEPT
         self.over(result, failure)
@@ -217,7 +224,7 @@ cdef class Call(Task):
     def run_held(self, replicas):
         """Run with these mutexes, which the caller holds and goes on with: an `__init__`, or a hook."""
         self.replicas = self.held = replicas
-        self.runtime.budget.run_aside(self.runtime.sender.driver, self)
+        self.runtime.budget.run_aside(self.runtime.sender.driver, self.run)
 
     def decode(self):
         """Decode the arguments: this replica's own copy."""
@@ -244,6 +251,8 @@ cdef class Call(Task):
         result = failure = before = None
         if (<Operation>self.function).inline is not None:
             before = self.runtime.budget.start_run(self.runtime.sender.driver)
+        self.thread = PyThread_get_thread_ident()
+        self.attempts += 1
         replica.owner = slot
         slot[0] = <void*>replica
         try:

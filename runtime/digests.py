@@ -438,9 +438,10 @@ class LookAt(Task):
         if replica.object is None or replica.has(DROPPED):
             self._digests.looked(self._place, None, self._most)
         elif self._snaps:  # it may call operations of its own
-            call = Call(
-                self._digests._runtime, Hook(lambda: self._look(replica), "snapshot"), 0, None
-            )
+            assert replica.info is not None
+            title = f"{replica.info.cls.__name__}.snapshot"
+            hook = Hook(lambda: self._look(replica), title)
+            call = Call(self._digests._runtime, hook, 0, None)
             call.of(None, 0, None).at(self.seqno, self.index, self.stamp).run_held([replica])
         else:
             self._look(replica)

@@ -472,7 +472,7 @@ cdef class Runtime(Layer):
         if self.sender.history is not None:
             self.sender.history.viewed(view, self.place,
                                        None if self.message is None else self.message.seqno)
-        self.manager.view_changed(before, view)
+        self.budget.run_aside(self.sender.driver, self.manager.view_changed, before, view)
         if self.sender.receipts is not None:
             self.sender.receipts.viewed(view)
         if self.digests is not None:
@@ -515,7 +515,7 @@ cdef class Runtime(Layer):
         self.taker.take(piece)
 
     cpdef up_end_state(self):
-        self.taker.end()
+        self.budget.run_aside(self.sender.driver, self.taker.end)
 
     # What a session asks of whatever stands on its stack.
 

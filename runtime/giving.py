@@ -34,7 +34,7 @@ from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.operation import Atomic
 from orcalike.runtime.replica import LOCKED, QUEUED, UNDECLARED, UNPACKED, Replica
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.state import plain_state, what
+from orcalike.runtime.state import give_state, what
 from orcalike.runtime.stream_encoder import Encoder
 from orcalike.runtime.task import KEPT, OVER, Task
 
@@ -163,7 +163,8 @@ class _Share:
         task, self.task = self.task, None
         if task is not None:
             self.snapshot.held.remove(self)
-            task.finished()
+            runtime = self.snapshot.donor.runtime
+            runtime.budget.run_aside(runtime.sender.driver, task.finished)
 
 
 class Snapshot:
@@ -416,7 +417,7 @@ class Donor:
         number, name = replica.number, replica.name
         calls = replica.waits()
         try:
-            state = plain_state(replica)
+            state = give_state(self.runtime, replica)
         except Exception as error:
             raise NotSerializable(f"{what(name)}: its snapshot raised {error!r}") from error
         encoder = Encoder(self.runtime.sender.codec, state, what(name), self.piece_max - PART.size)

@@ -27,6 +27,7 @@ from orcalike.runtime.errors import (
     InvocationTimeout,
     NotSerializable,
     ObjectDropped,
+    TooManyWaiting,
 )
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.marshal import Codec
@@ -35,7 +36,7 @@ from orcalike.transport.drivers.driver import clock
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member, View
 
-NEVER_RAN = (InvocationCancelled, ObjectDropped, ProtocolError)
+NEVER_RAN = (InvocationCancelled, ObjectDropped, ProtocolError, TooManyWaiting)
 """How invocations end that did not run and never will, beside a withdrawal for the time."""
 
 

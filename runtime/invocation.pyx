@@ -429,6 +429,10 @@ cdef class Invoker:
         """It is half empty again."""
         return 0
 
+    cdef int watch_threads(self) except -1:
+        """A thread that does not receive has an object's mutex, or may soon have it."""
+        return 0
+
     cdef object begin_pending(self):
         """A task is not applied yet: what is to be paid when it is, or None."""
         return None

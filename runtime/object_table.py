@@ -41,7 +41,7 @@ from orcalike.runtime.replica import (
     replica_of,
 )
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.state import decode_pieces, set_plain_state
+from orcalike.runtime.state import decode_pieces, take_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import go_on, never
 from orcalike.transport.plural import counted
@@ -410,7 +410,8 @@ class ObjectTable:
                 and (replica.class_name, replica.digest) == (info.name, info.digest)
                 and not self._runtime.taker.takes(replica.number)
             ):
-                self.come_to_life(replica, info)
+                runtime = self._runtime
+                runtime.budget.run_aside(runtime.sender.driver, self.come_to_life, replica, info)
 
     def come_to_life(self, replica: Replica, info: classes.ClassInfo) -> None:
         """Make the object of a replica that is held since it had no class, and go on with it."""
@@ -422,9 +423,8 @@ class ObjectTable:
             if replica.object is None:
                 self.attach(replica, info.blank(), info)
             try:
-                set_plain_state(
-                    replica, decode_pieces(self._runtime.sender.codec, pending, replica.name)
-                )
+                state = decode_pieces(self._runtime.sender.codec, pending, replica.name)
+                take_state(self._runtime, replica, state)
             except Exception as error:  # noqa: BLE001 - whatever it is, the object has no state here
                 diverged(self._runtime, f"the state of {replica.name!r}", None, error)
             go_on(replica)

@@ -6,7 +6,10 @@ comes for the object queues, and all else goes on. When it ends its thread hands
 runs what has queued meanwhile, and leaves the core without touching it (`Relieved`).
 
 That is possible where all that a message is about is done but for what mutexes keep together. It is
-not in an object's `__init__`, in a hook at a change of view, and in what a withdrawal has let run.
+not in an object's `__init__`, in a hook, and in what a change of view has let run.
+
+Operations run in other threads, too: in pop-up threads, and where a program's thread lets a mutex go.
+These hold up their objects alone. `running` finds them all.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -14,7 +17,7 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.runtime.call cimport Call
 from orcalike.runtime.dispatch cimport Runtime
 from orcalike.runtime.invocation cimport Invocation
-from orcalike.runtime.replica cimport APPLYING, LOCKED, Replica
+from orcalike.runtime.replica cimport APPLYING, LOCKED, UNDECLARED, Replica
 from orcalike.runtime.task cimport Task, note_pending, note_applied
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.pump cimport Pump
@@ -30,28 +33,51 @@ def watch_running(Runtime runtime not None, Heartbeat heartbeat not None, int wa
         heartbeat.watch_running(&runtime.budget.in_batch, &runtime.budget.batch_began, wakeup)
 
 
-def running(Runtime runtime not None):
-    """(object's name, operation, ns) of what has been dispatched for so long; None for nothing.
-
-    It is what ran last; from any thread.
-    """
-    cdef Task task = runtime.submitted if runtime.budget.aside is None else runtime.budget.aside
-    cdef Replica replica
-    cdef int64_t took = runtime.sender.driver.clock() - runtime.budget.batch_began
+def receiving(Runtime runtime not None, Pump pump not None):
+    """(the thread that receives, ns for which what it dispatches has run); None where nothing does."""
     if not runtime.budget.in_batch:
         return None
-    if isinstance(task, Call) and task.replicas:
-        replica = task.replicas[0]
+    return pump.inside, runtime.sender.driver.clock() - runtime.budget.batch_began
+
+
+def running(Runtime runtime not None, Pump pump not None):
+    """(what runs, whether any mutex is held); from any thread.
+
+    What runs: (replica, operation or None, thread or None, what else this run can be told by) each.
+    Of a read that runs in its caller's thread neither operation nor thread is known, and it is found
+    only where something waits for it.
+    """
+    cdef Replica replica
+    cdef Call call
+    cdef list found = []
+    cdef bint held = False
+    for thread, (replica, title) in list(runtime.budget.hooks.items()):
+        found.append((replica, Named(title), thread, title))
+    for replica in runtime.replicas[1:]:
+        if replica is None or replica.flags & (LOCKED | UNDECLARED) != LOCKED:
+            continue
+        held = True
+        if replica.owner is NULL:
+            continue
         if isinstance(replica.task, Call):
-            task = replica.task             # what it has let run
-        if (<Call>task).function is not None:
-            return replica.name, (<Call>task).function, took
-    if not 0 < runtime.recent < <unsigned int>len(runtime.replicas):
-        return None
-    replica = runtime.replicas[runtime.recent]
-    if replica is None or replica.operations is None or not replica.flags & LOCKED:
-        return None
-    return replica.name, replica.operations[runtime.recent_code >> 1], took
+            call = replica.task
+            if call.replicas[0] is replica and call.function is not None:
+                found.append((replica, call.function, call.thread, (call, call.attempts)))
+        elif replica.flags & APPLYING:
+            operation = replica.operations[runtime.recent_code >> 1]
+            found.append((replica, operation, pump.inside, runtime.budget.batch_began))
+        elif replica.queue:
+            found.append((replica, None, None, replica.queue[0]))
+    return found, held
+
+
+class Named:
+    """What runs there, where it is no operation."""
+
+    popup = False
+
+    def __init__(self, title):
+        self.title = title
 
 
 def relieve(Runtime runtime not None, Pump pump not None):
@@ -66,7 +92,7 @@ def relieve(Runtime runtime not None, Pump pump not None):
     cdef Call call = None
     cdef object gone = None
     if (not runtime.budget.in_batch or message is None or pump.stopped or
-            runtime.sender.driver is not pump or runtime.budget.aside is not None):
+            runtime.sender.driver is not pump or runtime.budget.aside):
         return False
     if task is None:
         if not 0 < runtime.recent < <unsigned int>len(runtime.replicas):
@@ -74,7 +100,7 @@ def relieve(Runtime runtime not None, Pump pump not None):
         replica = runtime.replicas[runtime.recent]
         if replica is None or not replica.flags & APPLYING:
             return False
-        task = call = call_of(runtime, replica, message)
+        task = call = call_of(runtime, pump, replica, message)
     elif not task.placed:
         return False
     if message.source < 0 and message.index + 1 == message.count:
@@ -106,10 +132,11 @@ def relieve(Runtime runtime not None, Pump pump not None):
     return True
 
 
-cdef Call call_of(Runtime runtime, Replica replica, Message message):
+cdef Call call_of(Runtime runtime, Pump pump, Replica replica, Message message):
     """What an operation would have been that runs straight from its message."""
     cdef Call call = Call(runtime, replica.operations[runtime.recent_code >> 1], runtime.recent_code,
                           None)
+    call.thread = pump.inside
     cdef Invocation invocation = None
     cdef void* issued = runtime.sender.issued[message.ticket & (MESSAGES_MAX - 1)]
     if issued is not NULL and message.source == runtime.place:

@@ -245,6 +245,7 @@ cdef class Replica:
         self.queue.append(task)
         self.queue_bytes += size
         self.flags |= QUEUED
+        self.invoker.watch_threads()
         if not self.full and (self.queue_bytes >= BYTES_MAX or len(self.queue) >= TASKS_MAX):
             self.full = True
             self.invoker.queue_full(self)

@@ -27,6 +27,8 @@ cdef class Sender(Invoker):
     cdef void* issued[MESSAGES_MAX]     # this member's invocations by ticket, borrowed, or NULL
     cdef readonly uint64_t writes
     cdef readonly Room room             # for what is to be under way
+    cdef public object on_threads       # called as threads that do not receive come to run operations
+    cdef public bint threads_watched    # it was called, and what it began goes on
 
     cdef int stand_on(self, Pack pack, Receipts receipts) except -1
     cdef Invocation take(self, uint64_t ticket)

@@ -1,5 +1,5 @@
 from asyncio import AbstractEventLoop
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, Protocol, type_check_only
 
@@ -63,6 +63,8 @@ class Sender(Invoker):
     failure: Exception | None
     notice: Exception | None
     history: Recorder | None
+    on_threads: Callable[[], None] | None
+    threads_watched: bool
     def __init__(self, runtime: Sending, codec: Codec, degrees: Degrees) -> None: ...
     @property
     def runtime(self) -> Sending: ...

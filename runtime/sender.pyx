@@ -24,16 +24,9 @@ from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.room import RoomLacking
 from orcalike.transport.errors import NotEnoughMembers, StackError
 
-from orcalike.runtime.invocation cimport (
-    GRACE,
-    UNDER_WAY,
-    Invocation,
-    Invoker,
-    nanoseconds,
-    must_not_block,
-    refuse_loop,
-)
-from orcalike.runtime.local_reads cimport begin_read, given_of, named_of
+from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker
+from orcalike.runtime.invocation cimport must_not_block, nanoseconds, refuse_loop
+from orcalike.runtime.local_reads cimport begin_read, given_of, named_of, wait_a_moment
 from orcalike.runtime.operation cimport READ, Operation
 from orcalike.runtime.plain cimport put
 from orcalike.runtime.receipts cimport Receipts
@@ -329,6 +322,12 @@ cdef class Sender(Invoker):
         self.runtime.queue_has_room(replica)
         return 0
 
+    cdef int watch_threads(self) except -1:
+        if not self.threads_watched and self.on_threads is not None:
+            self.threads_watched = True
+            self.on_threads()
+        return 0
+
     @property
     def seed(self):
         """The group's."""
@@ -515,9 +514,7 @@ cdef class Sender(Invoker):
     cpdef bint withdraw(self, Invocation invocation, str why):
         if invocation.outcome != UNDER_WAY or self.failure is not None:
             return False
-        if invocation.wanted and self.receipts.give_up(invocation, why):
-            return True
-        if invocation.withdrawn is not None:
+        if (invocation.wanted and self.receipts.give_up(invocation, why)) or invocation.withdrawn:
             return True
         hold()
         try:
@@ -556,7 +553,8 @@ cdef class Sender(Invoker):
         hold()
         try:
             invocation = self.start_read(replica, operation, args, count, names, timeout != NEVER)
-            if invocation.outcome == UNDER_WAY and must_not_block():
+            if (invocation.outcome == UNDER_WAY and must_not_block()
+                    and not wait_a_moment(self.driver, <Replica>replica, invocation)):
                 self.withdraw(invocation, "refused")
                 refuse_loop(operation)
             outcome = self.await_outcome(invocation, timeout, True)
@@ -574,8 +572,6 @@ cdef class Sender(Invoker):
                                Py_ssize_t count, PyObject* names, bint brief):
         """Queue for the mutex as a write does; a guard that is false waits on the spot."""
         cdef Replica target = <Replica>replica
-        if thread_slot()[0] is not NULL:
-            refuse_nested(operation)
         if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state

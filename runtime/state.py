@@ -37,6 +37,25 @@ def plain_state_of(shared: Any, info: ClassInfo) -> object:
     return _attributes(shared)
 
 
+def give_state(runtime: Any, replica: Replica) -> object:
+    """What `plain_state` gives; a `snapshot` that does not end is named in the log."""
+    assert replica.info is not None
+    if "snapshot" not in replica.info.hooks:
+        return plain_state(replica)
+    title = f"{replica.info.cls.__name__}.snapshot"
+    return runtime.budget.run_hook(runtime.sender.driver, replica, title, plain_state, replica)
+
+
+def take_state(runtime: Any, replica: Replica, state: object) -> None:
+    """What `set_plain_state` does; a `restore` that does not end is named in the log."""
+    assert replica.info is not None
+    if "restore" not in replica.info.hooks:
+        set_plain_state(replica, state)
+        return
+    title = f"{replica.info.cls.__name__}.restore"
+    runtime.budget.run_hook(runtime.sender.driver, replica, title, set_plain_state, replica, state)
+
+
 def set_plain_state(replica: Replica, state: object) -> None:
     """Make an object's state what `plain_state` gave."""
     assert replica.info is not None

@@ -33,7 +33,7 @@ from orcalike.runtime.manager import Manager
 from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.replica import DROPPED, UNDECLARED, Replica
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.state import set_plain_state, what
+from orcalike.runtime.state import take_state, what
 from orcalike.runtime.stream_decoder import Decoder
 from orcalike.runtime.task import OVER, Task, go_on
 from orcalike.transport.errors import OrcalikeError, ProtocolError
@@ -302,7 +302,7 @@ class Taker:
     def _set_state(self, coming: _Coming) -> None:
         state, coming.state = coming.state, None
         try:
-            set_plain_state(coming.replica, state)
+            take_state(self.runtime, coming.replica, state)
         except (MemoryError, RecursionError):
             raise
         except Exception as error:

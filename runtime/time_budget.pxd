@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.runtime.replica cimport Replica
-from orcalike.runtime.task cimport Task
 from orcalike.transport.drivers.driver cimport Driver
 
 cdef enum:
@@ -14,7 +13,8 @@ cdef enum:
 cdef class TimeBudget:
     cdef public object accounts         # of operations that took too long, `budget.Budget`
     cdef bint in_batch                  # packets of this input were dispatched
-    cdef readonly Task aside            # the call that runs with its caller's mutexes, or None
+    cdef readonly dict hooks            # thread -> (replica, title) of the hook of state that it runs
+    cdef int aside                      # depth of what runs here that is no packet
     cdef uint64_t batch_first           # the first message of this packet
     cdef int64_t batch_began
     cdef int64_t sampled_at, sampled    # when the processor time was looked at last, and what it was

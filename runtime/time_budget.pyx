@@ -13,8 +13,10 @@ taken since it was looked at last, a tenth of a second ago at the most, is not c
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.runtime.replica cimport Replica, thread_slot
-from orcalike.runtime.task cimport Task
 from orcalike.transport.drivers.driver cimport Driver
+
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept
 
 cdef enum:
     SAMPLED = 1000000       # ns between looks at the processor time
@@ -27,25 +29,43 @@ cdef enum:
 cdef class TimeBudget:
     """How long packets and operations have taken on the thread that receives."""
 
-    def run_aside(self, Driver driver, Task call):
-        """Run an `__init__` or a hook, with mutexes that its caller holds; also outside of a packet."""
-        cdef Task before = self.aside
+    def __cinit__(self):
+        self.hooks = {}
+
+    def run_aside(self, Driver driver, function, *args):
+        """Run what no other thread can go on after: a change of view, an `__init__`, a hook.
+
+        It is watched as packets are, where messages are received; on other threads as all is there.
+        """
         cdef bint in_batch = self.in_batch
-        self.aside = call
+        if not driver.is_inside():
+            return function(*args)
+        self.aside += 1
         if not in_batch:
             self.batch_began = driver.clock()
             self.in_batch = True
+            driver.look_later()
         try:
-            call.run()
+            return function(*args)
         finally:
-            self.aside = before
+            self.aside -= 1
             self.in_batch = in_batch
+
+    def run_hook(self, Driver driver, Replica replica, str title, function, *args):
+        """Run an object's `snapshot` or `restore`, of which it is known meanwhile which it is."""
+        cdef object thread = PyThread_get_thread_ident()
+        self.hooks[thread] = replica, title
+        try:
+            return self.run_aside(driver, function, *args)
+        finally:
+            del self.hooks[thread]
 
     cdef int sample(self, Driver driver, int64_t now) except -1:
         """Look at this thread's processor time, which costs more than the clock does."""
         self.sampled_at = now
         self.sampled = driver.worked()
         self.sampled_by = thread_slot()
+        driver.look_later()             # also where no other thread waits for what runs next
         self.sample_at = now if now < self.watched_until else now + SAMPLED
         if now >= self.host_look_at and self.host is not None:
             self.host_look_at = now + HOST_SAMPLED

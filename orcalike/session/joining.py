@@ -85,6 +85,7 @@ def _attempt(options: JoinOptions, lock: contextlib.ExitStack) -> Iterator[Group
 
     listeners.append(release)
     try:
+        group._begin()
         yield group
     except BaseException:
         group._end()
@@ -100,7 +101,6 @@ def connect(joining: Joining) -> Group:
 
 def _announce(group: Group) -> None:
     """The group was joined: one startup line, on the logger."""
-    group._begin()
     view, options, runtime = group.view, group._session.options, group._runtime
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
     _log.info(

@@ -4,6 +4,11 @@ While an operation runs where messages are received, its member receives nothing
 orcalike's that runs Python notices. The thread of the heartbeats does, and writes to an eventfd; a
 thread that does nothing else logs which operation it is, and where it is, and has a new thread take
 the place of the one that runs it: now, or as soon as that can be.
+
+In other threads operations run, too: in pop-up threads, what these let run as they let a mutex go, and
+what a program's thread lets run after a read. These hold up their objects alone. While there may be
+such, the same thread looks at the objects' mutexes from time to time. An operation that is declared
+with `popup=True` may take as long as it likes.
 """
 
 from __future__ import annotations
@@ -13,19 +18,49 @@ import os
 import select
 import sys
 import threading
+import time
 import traceback
 from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.invocation import name_of
-from orcalike.runtime.relief import relieve, running, watch_running
+from orcalike.runtime.relief import receiving, relieve, running, watch_running
+from orcalike.runtime.replica import Replica
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.pump import Pump
 
 AGAIN = 0.5
 """Seconds after which it is tried again, while an operation holds its member up."""
 
+LOOK = 0.2
+"""Seconds between looks at what other threads run."""
+
+LONG = 0.5
+"""Seconds for which an operation has been seen to run when the log names it."""
+
+QUIET = 10.0
+"""Seconds in which an operation of an object is named once, if it is called again and again."""
+
 _log = logging.getLogger("orcalike")
+
+
+class Run(NamedTuple):
+    """An operation that runs now."""
+
+    #: Of the object.
+    replica: Replica
+    #: What `name_of` can name; None for a read in its caller's thread.
+    operation: Any
+    #: Which runs it; None where that is not known.
+    thread: int | None
+    #: What tells it from the next run of the same operation.
+    mark: object
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Object and operation."""
+        return self.replica.number, "" if self.operation is None else name_of(self.operation)
 
 
 class LongOperations:
@@ -34,9 +69,16 @@ class LongOperations:
     def __init__(self, runtime: Runtime, pump: Pump) -> None:
         self._runtime, self._pump = runtime, pump
         self._wakeup = os.eventfd(0, os.EFD_CLOEXEC)
-        self._closed = False
+        self._closed = self._threads_run = False
+        self._closing = threading.Lock()
+        """Held while `_wakeup` is used from outside, and while it is closed."""
+        self._seen: dict[tuple[int, str], tuple[object, float]] = {}
+        """What runs in other threads: the run, and when it was seen first."""
+        self._named: dict[tuple[int, str], tuple[object, float]] = {}
+        """What the log has named: the run, and when that was."""
         self._thread = OwnThread(self._run, "orcalike watch")
         self._thread.start()
+        runtime.sender.on_threads = self._begin_to_look
         watch_running(runtime, pump.heartbeat, self._wakeup)
 
     def _run(self) -> None:
@@ -44,44 +86,64 @@ class LongOperations:
         poll.register(self._wakeup, select.POLLIN)
         holds_up = False
         while True:
-            if poll.poll(AGAIN * 1000 if holds_up else None):
+            wait = LOOK if self._threads_run else AGAIN if holds_up else None
+            if poll.poll(None if wait is None else wait * 1000):
                 os.eventfd_read(self._wakeup)
                 if self._closed:
                     return
-                holds_up = self._report()
-            else:
+                holds_up = self._report() or holds_up
+            elif holds_up:
                 holds_up = self._try_again()
+            if self._threads_run:
+                self._look()
+
+    # Where messages are received.
+
+    def _receiving(self) -> tuple[Run, float] | None:
+        """What runs where messages are received, and for how many seconds; None for nothing."""
+        found = receiving(self._runtime, self._pump)
+        if found is None:
+            return None
+        thread, took = found
+        for run in map(Run._make, running(self._runtime, self._pump)[0]):
+            if run.thread == thread:
+                return run, took / 1e9
+        return None
 
     def _report(self) -> bool:
         """Name the operation that runs, and have another thread receive; whether none can as yet."""
-        found = running(self._runtime)
-        if found is None:
+        found = self._receiving()
+        if found is None or found[1] < LONG:
             return False
-        name, operation, took = found
-        stack = stack_in(operation.function.__code__)
+        run, took = found
+        stack = stack_of(run.thread)
         relieved = self._relieve()
+        self._note(run)
         _log.warning(
             "%s of %r has run for %.1f s where messages are received, and has not ended: %s%s",
-            name_of(operation),
-            name,
-            took / 1e9,
+            name_of(run.operation),
+            run.replica.name,
+            took,
             "what is for its object waits until it has"
             if relieved
             else "this member receives nothing meanwhile",
-            f"; it is in\n{stack}" if stack else "",
+            stack,
         )
         return not relieved
 
     def _try_again(self) -> bool:
         """What holds this member up may be past the moment at which no thread can take its place."""
-        found = running(self._runtime)
-        if found is None or found[2] < AGAIN * 1e9:
+        found = self._receiving()
+        if found is None or found[1] < AGAIN:
             return False  # that one has ended, and this is another
         if not self._relieve():
             return True
-        name, operation, _ = found
+        run, _ = found
+        self._note(run)
         _log.warning(
-            "another thread receives; what is for %r waits for %s", name, name_of(operation)
+            "another thread receives; what is for %r waits for %s",
+            run.replica.name,
+            name_of(run.operation),
         )
         return False
 
@@ -103,26 +165,97 @@ class LongOperations:
         decided.wait()
         return bool(taken)
 
+    def _note(self, run: Run) -> None:
+        """It was named; what another thread has relieved is told by another mark."""
+        for other in map(Run._make, running(self._runtime, self._pump)[0]):
+            if other.key == run.key:
+                self._named[run.key] = other.mark, time.monotonic()
+
+    # In other threads.
+
+    def _begin_to_look(self) -> None:
+        """A thread that does not receive has an object's mutex, or may soon have it."""
+        self._threads_run = True
+        with self._closing:
+            if not self._closed:
+                os.eventfd_write(self._wakeup, 1)
+
+    def _look(self) -> None:
+        """Name what has run in another thread for long; nothing is looked at until something may."""
+        self._runtime.sender.threads_watched = False
+        runs, held = running(self._runtime, self._pump)
+        receives = receiving(self._runtime, self._pump)
+        now = time.monotonic()
+        seen, self._seen = self._seen, {}
+        for run in map(Run._make, runs):
+            if may_take_long(run.operation) or (receives and run.thread == receives[0]):
+                continue
+            mark, since = seen.get(run.key, (None, now))
+            if mark != run.mark:
+                since = now
+            self._seen[run.key] = run.mark, since
+            if now - since >= LONG and self._is_news(run, now):
+                self._name(run, now - since)
+        self._threads_run = self._runtime.sender.threads_watched = held
+
+    def _is_news(self, run: Run, now: float) -> bool:
+        """Whether the log has not named this run, nor the operation a short time ago."""
+        mark, when = self._named.get(run.key, (None, -QUIET))
+        return mark != run.mark and now - when >= QUIET
+
+    def _name(self, run: Run, took: float) -> None:
+        operation, thread = run.operation, run.thread
+        if operation is None:
+            operation, thread = reader_of(run.replica)
+        self._named[run.key] = run.mark, time.monotonic()
+        _log.warning(
+            "%s of %r has run for %.1f s, and has not ended: what is for its object waits until it "
+            "has%s",
+            "a read" if operation is None else name_of(operation),
+            run.replica.name,
+            took,
+            stack_of(thread),
+        )
+
     def close(self) -> None:
         """The group was left."""
+        self._runtime.sender.on_threads = None
         watch_running(self._runtime, self._pump.heartbeat, -1)
-        self._closed = True
+        with self._closing:
+            self._closed = True
         os.eventfd_write(self._wakeup, 1)
         self._thread.join()
         os.close(self._wakeup)
 
 
-def stack_in(code: CodeType) -> str:
-    """From where this code runs, in whichever thread, down to where it is; "" if it does not run."""
-    for frame in sys._current_frames().values():
-        inside: list[FrameType] = []
+def may_take_long(operation: Any) -> bool:
+    """Whether it was declared so: one that was too slow where messages are received was not."""
+    return getattr(operation, "popup", False) and operation.inline is None
+
+
+def reader_of(replica: Replica) -> tuple[Any, int | None]:
+    """(operation, thread) of the read of an object that runs in its caller's thread."""
+    reads: dict[CodeType, Any] = {
+        operation.function.__code__: operation
+        for operation in (() if replica.info is None else replica.info.operations)
+        if operation.kind == "read"
+    }
+    for thread, frame in sys._current_frames().items():
         each: FrameType | None = frame
         while each is not None:
-            inside.append(each)
-            if each.f_code is code:
-                lines = traceback.StackSummary.extract(
-                    (one, one.f_lineno) for one in reversed(inside)
-                )
-                return "".join(lines.format()).rstrip()
+            operation = reads.get(each.f_code)
+            if operation and any(value is replica.object for value in each.f_locals.values()):
+                return operation, thread
             each = each.f_back
-    return ""
+    return None, None
+
+
+def stack_of(thread: int | None) -> str:
+    """Where a thread is, for the end of a line in the log."""
+    frame = sys._current_frames().get(thread or 0)
+    if frame is None:
+        return ""
+    lines = traceback.StackSummary.extract(
+        (one, line) for one, line in reversed(list(traceback.walk_stack(frame)))
+    )
+    return "; it is in\n" + "".join(lines.format()).rstrip()

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,118 @@ with orca.join() as group:
         group.fence(timeout=1000.0)
 """
 
+LET_RUN = """
+@orca.shared
+class Held:
+    def __init__(self) -> None:
+        self.free = self.looks = False
+
+    @orca.write
+    def spin(self) -> None:
+        while True:
+            pass
+
+    @orca.write(popup=True)
+    def slow(self) -> None:
+        for _ in range(20_000_000):
+            pass
+
+    @orca.write
+    def wait(self) -> None:
+        pass
+
+    @wait.when
+    def _(self) -> bool:
+        return False
+
+    @orca.write
+    def spin_if_free(self) -> None:
+        while True:
+            pass
+
+    @spin_if_free.when
+    def _(self) -> bool:
+        return self.free
+
+    @orca.write
+    def spin_in_guard(self) -> None:
+        pass
+
+    @spin_in_guard.when
+    def _(self) -> bool:
+        while True:
+            pass
+
+    @orca.read
+    def look(self) -> None:
+        for _ in range(20_000_000):
+            pass
+
+    @orca.read
+    def look_forever(self) -> None:
+        while True:
+            pass
+
+    def member_left(self, member: orca.Member) -> None:
+        self.free = True
+
+with orca.join() as group:
+    held = group.share(Held, "held")
+    group.barrier(timeout=200.0)
+    what = sys.argv[1]
+    if rank == 0 and what == "departure":
+        held.spin_if_free.nowait()
+        group.fence(timeout=200.0)
+    elif rank == 0 and what == "guard":
+        held.spin_in_guard.nowait()
+    elif rank == 0 and what == "pop-up":
+        held.slow.nowait()
+        held.spin.nowait()
+    elif rank == 0 and what == "withdrawal":
+        invocation = held.wait.nowait()
+        held.slow.nowait()
+        invocation.cancel()
+        held.spin.nowait()
+    elif rank == 0 and what == "released":
+        thread = threading.Thread(target=held.look, daemon=True)
+        thread.start()
+        held.spin.nowait()
+    elif rank == 0:
+        thread = threading.Thread(target=held.look_forever, daemon=True)
+        thread.start()
+        time.sleep(0.2)
+        held.wait.nowait()
+    if rank == 0 or what != "departure":
+        time.sleep(1000)
+"""
+
+HANDED_OVER = """
+@orca.shared
+class Moved:
+    snapshot_is_endless = restore_is_endless = False
+
+    def snapshot(self) -> int:
+        while self.snapshot_is_endless:
+            pass
+        return 1
+
+    @classmethod
+    def restore(cls, state: int) -> "Moved":
+        while cls.restore_is_endless:
+            pass
+        return Moved()
+
+if sys.argv[1] == "first":
+    with orca.join(listen="unix:" + sys.argv[2]) as group:
+        group.share(Moved, "moved")
+        Moved.WHAT = True
+        print("shared", flush=True)
+        time.sleep(1000)
+else:
+    Moved.WHAT = True
+    orca.join(seeds="unix:" + sys.argv[2]).__enter__()
+"""
+
 INTERRUPTED = """
 with orca.join(listen="unix:" + sys.argv[1]) as group:
     endless = group.share(Endless, "endless")
@@ -127,6 +240,62 @@ def test_the_log_names_what_the_runtime_calls(cli: Cli, where: str, name: str) -
             if re.search(says, line):
                 return
         raise AssertionError(f"never {says}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        ("departure", "spin_if_free"),
+        ("guard", "spin_in_guard"),
+        ("pop-up", "spin"),
+        ("withdrawal", "spin"),
+        ("released", "spin"),
+        ("read", "look_forever"),
+    ],
+)
+def test_the_log_names_what_others_have_let_run(cli: Cli, what: str, name: str) -> None:
+    """Wherever it runs: where messages are received, in a pop-up thread, in one of the program's."""
+    flags = ("-q", "-n2", f"--timeout={cli.deadline:g}s", "--sequencer", "witness")
+    missing = {
+        rf"\[0\] log: Held.{name} of 'held' has run for [01]\.. s",
+        r"\[0\] +while True:",
+    }
+    with cli.started(*flags, cli.write(ENDLESS + LET_RUN), what) as process:
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            missing = {pattern for pattern in missing if not re.search(pattern, line)}
+            if not missing:
+                return
+        raise AssertionError(f"never {missing}: {said}")
+
+
+@pytest.mark.parametrize("hook", ["snapshot", "restore"])
+def test_the_log_names_what_a_state_transfer_calls(cli: Cli, tmp_path: Path, hook: str) -> None:
+    """The member that gives its state has been asked for it; the one that joins takes it."""
+    program = cli.write(ENDLESS + HANDED_OVER.replace("WHAT", f"{hook}_is_endless"))
+    address = str(tmp_path / "group")
+    processes = []
+    try:
+        for which in ("first", "second"):
+            command = [sys.executable, program, which, address]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            processes.append(process)
+            if which == "first":
+                assert process.stdout is not None
+                while process.stdout.readline() != "shared\n":
+                    assert process.poll() is None
+        said = processes[hook == "restore"].stdout
+        assert said is not None
+        limit = threading.Timer(cli.deadline, processes[hook == "restore"].kill)
+        limit.daemon = True
+        limit.start()
+        assert any(f"log: Moved.{hook} of 'moved' has run for" in line for line in said)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.parametrize("where", ["main", "thread"])

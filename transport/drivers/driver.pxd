@@ -26,3 +26,4 @@ cdef class Driver:
     cdef int64_t worked(self) noexcept
     cdef int64_t slept(self) noexcept
     cdef int64_t preempted(self) noexcept
+    cdef bint is_inside(self) noexcept

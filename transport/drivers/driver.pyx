@@ -186,6 +186,10 @@ cdef class Driver:
         getrusage(RUSAGE_THREAD, &usage)
         return usage.ru_nivcsw
 
+    cdef bint is_inside(self) noexcept:
+        """Whether this thread is the one that runs in the stack."""
+        return True
+
     def call(self, function, *args):
         """Run one of the stack's inputs: `function(*args, now)`, and send what comes of it."""
         function(*args, self.clock())

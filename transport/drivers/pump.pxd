@@ -17,7 +17,7 @@ cdef class Pump(Links):
     cdef int timer                  # a timerfd that wakes the thread that polls for a deadline
     cdef int64_t timer_at           # when; NEVER if it has expired
     cdef int64_t waits_until        # when the thread that waits in a call gives up; or NEVER
-    cdef unsigned long inside       # the thread that has `lock`, where it is held
+    cdef unsigned long inside       # the thread that has `lock`; 0 where none has
     cdef unsigned long poller       # the thread that has the role, where `polled` is set
     cdef unsigned long server       # the pump's own thread, or 0
     cdef readonly object thread     # the same, a threading.Thread; or None

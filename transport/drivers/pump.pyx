@@ -215,6 +215,7 @@ cdef class Pump(Links):
             if lost:
                 self.come_out()
             else:
+                self.inside = 0
                 PyThread_release_lock(self.lock)
                 handlers_wait = drop_later()
         if lost:
@@ -240,6 +241,9 @@ cdef class Pump(Links):
 
     cdef int look_later(self) noexcept:
         return self.heartbeat.look_later()
+
+    cdef bint is_inside(self) noexcept:
+        return self.inside == PyThread_get_thread_ident()
 
     cdef int rouse(self) noexcept:
         """Wake the thread that polls, where it sleeps: what it waits for is done."""

@@ -27,6 +27,19 @@ ROOT = Path(__file__).parents[3]
 Record = dict[str, Any]
 
 
+@orca.shared
+class Door:
+    """It never opens."""
+
+    @orca.write
+    def go_through(self, data: bytes) -> None:
+        pass
+
+    @go_through.when
+    def _(self, data: bytes) -> bool:
+        return False
+
+
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[orca.Group]:
     """A group of one whose history is kept."""
@@ -130,6 +143,16 @@ def test_exceptions_guards_and_withdrawals(recorded: orca.Group, tmp_path: Path)
     recorded.drop(counter)
     with pytest.raises(orca.ObjectDropped):
         counter.add(1)
+
+
+def test_a_call_for_which_there_is_no_room_has_failed(recorded: orca.Group, tmp_path: Path) -> None:
+    """It did not run and never will, and the checker may rely on that."""
+    door = recorded.share(Door, "door")
+    first = door.go_through.nowait(bytes(5 << 20))
+    with pytest.raises(orca.TooManyWaiting):
+        door.go_through(bytes(5 << 20))
+    assert [record["kind"] for record in records(tmp_path, "fail", "info")] == ["fail"]
+    first.cancel()
 
 
 def test_what_is_under_way_when_the_group_is_left(

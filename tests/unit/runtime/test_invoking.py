@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import signal
@@ -347,7 +348,27 @@ async def test_calls_that_wait_are_refused_on_a_loop() -> None:
             await group.find.aio(dict, "another")
 
 
-async def test_a_read_that_would_wait_for_the_mutex_is_refused_on_a_loop() -> None:
+async def test_a_read_on_a_loop_waits_a_moment_for_the_mutex() -> None:
+    """It must not fail because another thread happens to run an operation of the object."""
+    async with orca.join() as group:
+        journal = await group.share.aio(Journal, "journal")
+        sender = group._runtime.sender
+        waited = False
+        while not waited:  # a busy machine may take longer than a moment to end an operation
+            with Gate("slow") as gate:
+                slow = journal.note_slowly.nowait("slow")
+                await asyncio.to_thread(gate.wait_until_reached)
+                before = sender.reads_slow
+                opener = threading.Thread(target=gate.open)
+                opener.start()
+                with contextlib.suppress(orca.BlockingInLoop):
+                    journal.length()
+                    waited = sender.reads_slow > before
+                await asyncio.to_thread(opener.join)
+                await slow
+
+
+async def test_a_read_that_would_wait_long_for_the_mutex_is_refused_on_a_loop() -> None:
     async with orca.join() as group:
         journal = await group.share.aio(Journal, "journal")
         with Gate("slow") as gate:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 import orcalike as orca
-from orcalike.session import long_operations
-from orcalike.session.long_operations import AGAIN, LongOperations
-
-LONG = round(1e9 * AGAIN)
-"""How long what was reported has run at least when it is tried again, in ns."""
+from orcalike.runtime.replica import Replica
+from orcalike.session.long_operations import AGAIN, LongOperations, Run
 
 
 @pytest.fixture
@@ -31,27 +29,29 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongOperations]:
     ("took", "can", "tried", "holds_up"),
     [
         (None, True, 0, False),  # it has ended
-        (LONG - 1, True, 0, False),  # it has, and this is another one
-        (LONG, False, 1, True),
-        (LONG, True, 1, False),
+        (AGAIN - 0.001, True, 0, False),  # it has, and this is another one
+        (AGAIN, False, 1, True),
+        (AGAIN, True, 1, False),
     ],
 )
 def test_what_is_tried_again(
     watch: LongOperations,
     monkeypatch: pytest.MonkeyPatch,
-    took: int | None,
+    took: float | None,
     can: bool,
     tried: int,
     holds_up: bool,
 ) -> None:
-    found = None if took is None else ("object", SimpleNamespace(title="Class.operation"), took)
+    replica = SimpleNamespace(name="object", number=1)
+    run = Run(cast("Replica", replica), SimpleNamespace(title="Class.operation"), None, "mark")
+    found = None if took is None else (run, took)
     attempts = []
 
     def relieve() -> bool:
         attempts.append(1)
         return can
 
-    monkeypatch.setattr(long_operations, "running", lambda runtime: found)
+    monkeypatch.setattr(watch, "_receiving", lambda: found)
     monkeypatch.setattr(watch, "_relieve", relieve)
     assert watch._try_again() is holds_up
     assert len(attempts) == tried
