@@ -34,7 +34,7 @@ def watch_running(Runtime runtime not None, Heartbeat heartbeat not None, int wa
 
 
 def receiving(Runtime runtime not None, Pump pump not None):
-    """(the thread that receives, ns for which what it dispatches has run); None where nothing does."""
+    """(the thread that receives, ns for which what it dispatches has run); None if nothing does."""
     if not runtime.budget.in_batch:
         return None
     return pump.inside, runtime.sender.driver.clock() - runtime.budget.batch_began
@@ -43,7 +43,7 @@ def receiving(Runtime runtime not None, Pump pump not None):
 def running(Runtime runtime not None, Pump pump not None):
     """(what runs, whether any mutex is held); from any thread.
 
-    What runs: (replica, operation or None, thread or None, what else this run can be told by) each.
+    What runs: (replica, operation or None, thread or None, what tells this run from the next) each.
     Of a read that runs in its caller's thread neither operation nor thread is known, and it is found
     only where something waits for it.
     """

@@ -65,7 +65,7 @@ cdef class TimeBudget:
         self.sampled_at = now
         self.sampled = driver.worked()
         self.sampled_by = thread_slot()
-        driver.look_later()             # also where no other thread waits for what runs next
+        driver.look_later()             # even if no other thread waits for what runs next
         self.sample_at = now if now < self.watched_until else now + SAMPLED
         if now >= self.host_look_at and self.host is not None:
             self.host_look_at = now + HOST_SAMPLED

@@ -52,7 +52,7 @@ class Run(NamedTuple):
     replica: Replica
     #: What `name_of` can name; None for a read in its caller's thread.
     operation: Any
-    #: Which runs it; None where that is not known.
+    #: Which runs it; None if that is not known.
     thread: int | None
     #: What tells it from the next run of the same operation.
     mark: object
@@ -166,7 +166,7 @@ class LongOperations:
         return bool(taken)
 
     def _note(self, run: Run) -> None:
-        """It was named; what another thread has relieved is told by another mark."""
+        """It was named; what another thread has relieved has another mark."""
         for other in map(Run._make, running(self._runtime, self._pump)[0]):
             if other.key == run.key:
                 self._named[run.key] = other.mark, time.monotonic()

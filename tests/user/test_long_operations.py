@@ -295,7 +295,7 @@ def test_the_log_names_what_a_state_transfer_calls(cli: Cli, tmp_path: Path, hoo
     finally:
         for process in processes:
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 @pytest.mark.parametrize("where", ["main", "thread"])
