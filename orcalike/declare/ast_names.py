@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 def root(node: ast.expr) -> tuple[ast.expr, list[str]]:
     """`self` and what lies between for `self.jobs[0].name`: the names of the attributes."""
     through: list[str] = []
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
-        through.append(node.attr if isinstance(node, ast.Attribute) else "")
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred | ast.NamedExpr):
+        if not isinstance(node, ast.NamedExpr):
+            through.append(node.attr if isinstance(node, ast.Attribute) else "")
         node = node.value
     return node, through
 

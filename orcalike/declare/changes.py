@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from orcalike.declare.ast_names import calls, root
 from orcalike.declare.names import Names
+from orcalike.declare.outside_names import CHANGING_METHODS
 from orcalike.declare.set_expressions import attributes_assigned
 from orcalike.declare.subject import Subject
 
@@ -17,6 +18,11 @@ CHANGE_FIRST_ARGUMENT = frozenset(
         *(f"_heapq.{name}" for name in ("heapify", "heappop", "heappush", "heappushpop")),
         *("_heapq.heapreplace", "_bisect.insort_left", "_bisect.insort_right"),
         *("builtins.setattr", "builtins.delattr"),
+        *(
+            f"{owner}.{name}"
+            for owner in ("builtins.list", "builtins.dict", "builtins.set", "collections.deque")
+            for name in CHANGING_METHODS
+        ),
     }
 )
 KEEP = "keep it in an attribute of the object, or pass it as an argument"

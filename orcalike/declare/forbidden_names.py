@@ -8,7 +8,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +186,8 @@ def canonical_name(value: object) -> str:
         return f"{canonical_name(owner)}.{value.__name__}"
     if isinstance(value, FunctionType | type):
         return _at_home(f"{value.__module__}.{value.__qualname__}")
+    if isinstance(value, MethodDescriptorType | WrapperDescriptorType):
+        return f"{canonical_name(value.__objclass__)}.{value.__name__}"
     return canonical_name(type(value))
 
 

@@ -29,7 +29,8 @@ CHANGING_METHODS = frozenset(
         *("add", "append", "appendleft", "clear", "difference_update", "discard", "extend"),
         *("extendleft", "insert", "intersection_update", "move_to_end", "pop", "popitem"),
         *("popleft", "remove", "reverse", "rotate", "setdefault", "sort"),
-        *("symmetric_difference_update", "update"),
+        *("symmetric_difference_update", "update", "__setitem__", "__delitem__", "__ior__"),
+        *("__iadd__", "__iand__", "__imul__", "__isub__", "__ixor__"),
     }
 )
 """Methods of builtin containers that change them."""

@@ -46,7 +46,19 @@ _CALLED = frozenset(
 _BUILTINS = frozenset(
     {
         *("bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "len"),
-        *("list", "max", "min", "range", "set", "sorted", "str", "sum", "tuple", "object"),
+        *(
+            "getattr",
+            "list",
+            "max",
+            "min",
+            "range",
+            "set",
+            "sorted",
+            "str",
+            "sum",
+            "tuple",
+            "object",
+        ),
     }
 )
 

@@ -127,3 +127,26 @@ def test_no_such_program(cli: Cli) -> None:
     ended = check(str(cli.directory / "nothing.py"))
     assert ended.returncode == 2
     assert "there is no file" in ended.stderr
+
+
+def test_a_function_that_a_module_got_by_its_name(cli: Cli) -> None:
+    """`getattr` changes nothing, so it is called, and what it gives is known."""
+    program = cli.write(
+        """
+        import orcalike as orca
+
+        clock = getattr(time, "time")
+
+        @orca.shared
+        class Stamped:
+            def __init__(self):
+                self.at = 0.0
+
+            @orca.write
+            def stamp(self):
+                self.at = clock()
+        """
+    )
+    ended = check(program)
+    assert ended.returncode == 1, ended.stderr
+    assert "Stamped.stamp uses clock (time.time)" in ended.stdout
