@@ -37,6 +37,7 @@ from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import give_state, what
 from orcalike.runtime.stream_encoder import Encoder
 from orcalike.runtime.task import KEPT, OVER, Task
+from orcalike.runtime.time_budget import TimeBudget
 
 HEAD, ENDED, TABLE, OBJECT, STATE, TASK, DONE, END = range(1, 9)
 """The kinds of parts: DONE is the end of an object, END that of the state, with the number of objects."""
@@ -63,6 +64,10 @@ class Giving(Protocol):
     @property
     def sender(self) -> Sender:
         """With the codec."""
+
+    @property
+    def budget(self) -> TimeBudget:
+        """For the hooks that it runs."""
 
     @property
     def manager(self) -> Manager:
@@ -417,7 +422,7 @@ class Donor:
         number, name = replica.number, replica.name
         calls = replica.waits()
         try:
-            state = give_state(self.runtime, replica)
+            state = give_state(self.runtime.budget, self.runtime.sender.driver, replica)
         except Exception as error:
             raise NotSerializable(f"{what(name)}: its snapshot raised {error!r}") from error
         encoder = Encoder(self.runtime.sender.codec, state, what(name), self.piece_max - PART.size)

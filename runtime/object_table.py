@@ -44,6 +44,7 @@ from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import decode_pieces, take_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import go_on, never
+from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.plural import counted
 from orcalike.transport.view import Member
 
@@ -69,6 +70,10 @@ class Sharing(Changing, Protocol):
     @property
     def sender(self) -> Sender:
         """It carries out the calls of the objects."""
+
+    @property
+    def budget(self) -> TimeBudget:
+        """For the hooks that it runs."""
 
     @property
     def degrees(self) -> Degrees:
@@ -424,7 +429,7 @@ class ObjectTable:
                 self.attach(replica, info.blank(), info)
             try:
                 state = decode_pieces(self._runtime.sender.codec, pending, replica.name)
-                take_state(self._runtime, replica, state)
+                take_state(self._runtime.budget, self._runtime.sender.driver, replica, state)
             except Exception as error:  # noqa: BLE001 - whatever it is, the object has no state here
                 diverged(self._runtime, f"the state of {replica.name!r}", None, error)
             go_on(replica)

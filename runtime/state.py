@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from orcalike.runtime.stream_decoder import Decoder, decode_whole
 from orcalike.runtime.stream_encoder import encode_whole
+from orcalike.runtime.time_budget import TimeBudget
+from orcalike.transport.drivers.driver import Driver
 
 if TYPE_CHECKING:
     from orcalike.runtime.classes import ClassInfo
@@ -37,23 +39,23 @@ def plain_state_of(shared: Any, info: ClassInfo) -> object:
     return _attributes(shared)
 
 
-def give_state(runtime: Any, replica: Replica) -> object:
+def give_state(budget: TimeBudget, driver: Driver, replica: Replica) -> object:
     """What `plain_state` gives; a `snapshot` that does not end is named in the log."""
     assert replica.info is not None
     if "snapshot" not in replica.info.hooks:
         return plain_state(replica)
     title = f"{replica.info.cls.__name__}.snapshot"
-    return runtime.budget.run_hook(runtime.sender.driver, replica, title, plain_state, replica)
+    return budget.run_hook(driver, replica, title, plain_state, replica)
 
 
-def take_state(runtime: Any, replica: Replica, state: object) -> None:
+def take_state(budget: TimeBudget, driver: Driver, replica: Replica, state: object) -> None:
     """What `set_plain_state` does; a `restore` that does not end is named in the log."""
     assert replica.info is not None
     if "restore" not in replica.info.hooks:
         set_plain_state(replica, state)
         return
     title = f"{replica.info.cls.__name__}.restore"
-    runtime.budget.run_hook(runtime.sender.driver, replica, title, set_plain_state, replica, state)
+    budget.run_hook(driver, replica, title, set_plain_state, replica, state)
 
 
 def set_plain_state(replica: Replica, state: object) -> None:

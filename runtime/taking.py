@@ -36,6 +36,7 @@ from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import take_state, what
 from orcalike.runtime.stream_decoder import Decoder
 from orcalike.runtime.task import OVER, Task, go_on
+from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
 NUMBERS_MAX = 1 << 28
@@ -51,6 +52,10 @@ class Taking(Changing, Protocol):
     @property
     def sender(self) -> Sender:
         """With the codec; it carries out the calls of the objects."""
+
+    @property
+    def budget(self) -> TimeBudget:
+        """For the hooks that it runs."""
 
     @property
     def manager(self) -> Manager:
@@ -302,7 +307,7 @@ class Taker:
     def _set_state(self, coming: _Coming) -> None:
         state, coming.state = coming.state, None
         try:
-            take_state(self.runtime, coming.replica, state)
+            take_state(self.runtime.budget, self.runtime.sender.driver, coming.replica, state)
         except (MemoryError, RecursionError):
             raise
         except Exception as error:
