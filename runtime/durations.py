@@ -24,6 +24,11 @@ def parse_duration(text: str) -> float:
     return float(match["number"]) * _SECONDS[match["unit"]]
 
 
+def in_seconds(limit: Duration | None) -> float | None:
+    """A time limit of a class that is named after one of Python's: numbers are as they were given."""
+    return parse_duration(limit) if isinstance(limit, str) else limit
+
+
 def seconds_of(limit: Duration | None) -> float | None:
     """A time limit in seconds; None for none.
 

@@ -6,6 +6,7 @@ from threading import BrokenBarrierError
 
 import orcalike as orca
 from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.runtime.durations import Duration, in_seconds
 
 
 @orca.shared
@@ -16,11 +17,11 @@ class Barrier:
     To arrive is one write, to wait sends nothing.
     """
 
-    def __init__(self, parties: int, timeout: float | None = None) -> None:
+    def __init__(self, parties: int, timeout: Duration | None = None) -> None:
         if parties < 1:
             raise ValueError("parties must be > 0")
         self._parties = parties
-        self._timeout = timeout
+        self._timeout = in_seconds(timeout)
         self._arrived: list[int] = []
         """The incarnations of those that wait."""
         self._round = 0
@@ -77,12 +78,12 @@ class Barrier:
         return self._round > round and round not in self._reset_rounds
 
     @Method
-    def wait(self, timeout: float | None = None) -> Steps[int]:
+    def wait(self, timeout: Duration | None = None) -> Steps[int]:
         """Wait for the others; returns a number below `parties`, another one for each.
 
         Raises threading.BrokenBarrierError.
         """
-        limit = self._timeout if timeout is None else timeout
+        limit = self._timeout if timeout is None else in_seconds(timeout)
         round, place = yield from ask(self._arrive)
         over, met = yield from ask_within(limit, self._met, round)
         if not over:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import orcalike as orca
 from orcalike.objects.steps import Method, Steps, ask
+from orcalike.runtime.durations import Duration, in_seconds
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -24,11 +25,11 @@ class Cache(Generic[K, V]):
     a look-up need not be a write, a use is noted only when the entry is in the older half.
     """
 
-    def __init__(self, maxsize: int = 1024, ttl: float | None = None) -> None:
+    def __init__(self, maxsize: int = 1024, ttl: Duration | None = None) -> None:
         if maxsize < 1:
             raise ValueError("a cache has room for one entry at the least")
         self._maxsize = maxsize
-        self._ttl = ttl
+        self._ttl = in_seconds(ttl)
         self._entries: dict[K, tuple[V, float | None, int]] = {}
         """(value, when it expires, its last use as it was noted), the oldest use first."""
         self._uses = 0
@@ -63,12 +64,12 @@ class Cache(Generic[K, V]):
         return value if found else default
 
     @orca.write
-    def set(self, key: K, value: V, /, ttl: float | None = None) -> None:
+    def set(self, key: K, value: V, /, ttl: Duration | None = None) -> None:
         """Set the value of a key, for `ttl` seconds in place of the cache's own."""
         self._entries.pop(key, None)
         if len(self._entries) >= self._maxsize:
             del self._entries[self._one_to_drop()]
-        lasts = self._ttl if ttl is None else ttl
+        lasts = self._ttl if ttl is None else in_seconds(ttl)
         self._uses += 1
         until = None if lasts is None else orca.now() + lasts
         self._entries[key] = (value, until, self._uses)

@@ -11,6 +11,7 @@ from orcalike.objects.locks import RLock
 from orcalike.objects.monitors import Monitor
 from orcalike.objects.ownership import this_runner
 from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.runtime.durations import Duration, in_seconds
 
 T = TypeVar("T")
 
@@ -29,14 +30,15 @@ class Condition(RLock):
         return self if self._lock is None else self._lock
 
     @Method
-    def wait(self, timeout: float | None = None) -> Steps[bool]:
+    def wait(self, timeout: Duration | None = None) -> Steps[bool]:
         """Release the lock, wait to be notified, and acquire it again: whether that was in time.
 
         Raises RuntimeError if the lock is not held here.
         """
         home, runner = self._home(), this_runner()
         wait, depth = yield from ask(home._start_wait, self._number, runner)
-        limit = None if timeout is None else max(timeout, 0.0)
+        seconds = in_seconds(timeout)
+        limit = None if seconds is None else max(seconds, 0.0)
         try:
             over, notified = yield from ask_within(limit, home._end_wait, wait, runner, depth, True)
         except BaseException:  # an interrupt, or a cancelled task, which has the lock again
@@ -47,9 +49,10 @@ class Condition(RLock):
         return bool(notified)
 
     @Method
-    def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> Steps[T]:
+    def wait_for(self, predicate: Callable[[], T], timeout: Duration | None = None) -> Steps[T]:
         """Wait until a predicate, which runs here, gives a true value; returns what it gave last."""
-        until = None if timeout is None else time.monotonic() + timeout
+        seconds = in_seconds(timeout)
+        until = None if seconds is None else time.monotonic() + seconds
         while not (result := predicate()):
             left = None if until is None else until - time.monotonic()
             if left is not None and left <= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orcalike as orca
 from orcalike.objects.steps import Method, Steps, ask, ask_within
+from orcalike.runtime.durations import Duration, in_seconds
 
 
 @orca.shared
@@ -70,14 +71,14 @@ class Election:
         return bool(self._standing) and self._standing[0] == orca.caller()
 
     @Method
-    def campaign(self, timeout: float | None = None) -> Steps[int | None]:
+    def campaign(self, timeout: Duration | None = None) -> Steps[int | None]:
         """Stand, and wait until this member leads: its term; None if the time limit passed.
 
         It stands on when the limit has passed.
         """
         term = yield from ask(self._stand)
         if term is None:
-            _, term = yield from ask_within(timeout, self._wait)
+            _, term = yield from ask_within(in_seconds(timeout), self._wait)
         return term
 
     @orca.read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orcalike as orca
 from orcalike.objects.steps import Method, Steps, ask_within
+from orcalike.runtime.durations import Duration, in_seconds
 
 
 @orca.shared
@@ -37,9 +38,10 @@ class Event:
         return self._flag
 
     @Method
-    def wait(self, timeout: float | None = None) -> Steps[bool]:
+    def wait(self, timeout: Duration | None = None) -> Steps[bool]:
         """Wait until it is set, for so many seconds: whether it was."""
-        limit = None if timeout is None else max(timeout, 0.0)
+        seconds = in_seconds(timeout)
+        limit = None if seconds is None else max(seconds, 0.0)
         over, _ = yield from ask_within(limit, self._wait)
         return over or self._flag  # another thread may have read it as the time passed
 

@@ -12,6 +12,7 @@ import threading
 import orcalike as orca
 from orcalike.objects.ownership import Runner, next_attempt, this_runner
 from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.runtime.durations import Duration, parse_duration
 
 
 class Mutex:
@@ -88,14 +89,13 @@ class Mutex:
             self._let_go()
 
     @Method
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> Steps[bool]:
+    def acquire(self, blocking: bool = True, timeout: Duration = -1) -> Steps[bool]:
         """Acquire it: whether that was done, within `timeout` seconds (-1: no limit)."""
-        check_limit(blocking, timeout)
+        limit = check_limit(blocking, timeout)
         home, runner, attempt = self._home(), this_runner(), next_attempt()
         try:
-            if not blocking or timeout == 0:
+            if not blocking or limit == 0:
                 return (yield from ask(home._try_acquire, runner, attempt))
-            limit = None if timeout == -1 else timeout
             acquired, _ = yield from ask_within(limit, home._acquire, runner, attempt)
         except BaseException:  # it may have run all the same
             give_up(home._abandon, attempt)
@@ -152,14 +152,16 @@ class Mutex:
         return describe(self, self._holder, "")
 
 
-def check_limit(blocking: bool, timeout: float) -> None:
+def check_limit(blocking: bool, timeout: Duration) -> float | None:
     """Raise ValueError and OverflowError as `threading.Lock.acquire` does."""
-    if not blocking and timeout != -1:
+    limit = parse_duration(timeout) if isinstance(timeout, str) else timeout
+    if not blocking and limit != -1:
         raise ValueError("can't specify a timeout for a non-blocking call")
-    if timeout < 0 and timeout != -1:
+    if limit < 0 and limit != -1:
         raise ValueError("timeout value must be a non-negative number")
-    if timeout > threading.TIMEOUT_MAX:
+    if limit > threading.TIMEOUT_MAX:
         raise OverflowError("timeout value is too large")
+    return None if limit == -1 else limit
 
 
 def describe(lock: object, holder: orca.Member | None, more: str) -> str:

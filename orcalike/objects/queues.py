@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import orcalike as orca
 from orcalike.objects.ownership import give_slot_back, next_attempt, take_slot
 from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.runtime.durations import Duration, in_seconds
 
 T = TypeVar("T")
 
@@ -158,32 +159,30 @@ class Queue(Generic[T]):
                 self._put_back(item)
 
     @Method
-    def put(self, item: T, block: bool = True, timeout: float | None = None) -> Steps[None]:
+    def put(self, item: T, block: bool = True, timeout: Duration | None = None) -> Steps[None]:
         """Put an item; waits for room, for so many seconds. Raises queue.Full and ShutDown."""
-        if block:
-            _check(timeout)
-        if not block or timeout == 0:
+        limit = _check(timeout) if block else 0.0
+        if limit == 0:
             done = yield from ask(self._try_put, item)
         else:
-            done, _ = yield from ask_within(timeout, self._put, item)
+            done, _ = yield from ask_within(limit, self._put, item)
         if not done:
             raise queue.Full
 
     @Method
-    def get(self, block: bool = True, timeout: float | None = None) -> Steps[T]:
+    def get(self, block: bool = True, timeout: Duration | None = None) -> Steps[T]:
         """Take an item; waits for one, for so many seconds. Raises queue.Empty and ShutDown.
 
         If the caller is interrupted or cancelled before it has the item, the item is put back.
         """
         item: Any
-        if block:
-            _check(timeout)
+        limit = _check(timeout) if block else 0.0
         slot, attempt = take_slot(), next_attempt()
         try:
-            if not block or timeout == 0:
+            if limit == 0:
                 done, item = yield from ask(self._try_get, slot, attempt)
             else:
-                done, item = yield from ask_within(timeout, self._get, slot, attempt)
+                done, item = yield from ask_within(limit, self._get, slot, attempt)
         except ShutDown:
             raise
         except BaseException:  # it may have run all the same
@@ -281,6 +280,8 @@ class LifoQueue(Queue[T]):
         self._add(item)
 
 
-def _check(timeout: float | None) -> None:
-    if timeout is not None and timeout < 0:
+def _check(timeout: Duration | None) -> float | None:
+    limit = in_seconds(timeout)
+    if limit is not None and limit < 0:
         raise ValueError("'timeout' must be a non-negative number")
+    return limit

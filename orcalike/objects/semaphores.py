@@ -5,6 +5,7 @@ from __future__ import annotations
 import orcalike as orca
 from orcalike.objects.ownership import next_attempt
 from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
+from orcalike.runtime.durations import Duration, in_seconds
 
 
 @orca.shared
@@ -54,15 +55,15 @@ class Semaphore:
             self._value += 1
 
     @Method
-    def acquire(self, blocking: bool = True, timeout: float | None = None) -> Steps[bool]:
+    def acquire(self, blocking: bool = True, timeout: Duration | None = None) -> Steps[bool]:
         """Acquire a permit: whether that was done, within so many seconds."""
         if not blocking and timeout is not None:
             raise ValueError("can't specify timeout for non-blocking acquire")
-        attempt = next_attempt()
+        attempt, limit = next_attempt(), in_seconds(timeout)
         try:
-            if not blocking or (timeout is not None and timeout <= 0):
+            if not blocking or (limit is not None and limit <= 0):
                 return (yield from ask(self._try_acquire, attempt))
-            return (yield from ask_within(timeout, self._acquire, attempt))[0]
+            return (yield from ask_within(limit, self._acquire, attempt))[0]
         except BaseException:  # it may have run all the same
             give_up(self._abandon, attempt)
             raise
