@@ -109,6 +109,19 @@ def test_frames_that_come_twice_change_nothing() -> None:
     goes_on(twice)
 
 
+def test_what_comes_twice_while_it_waits_for_its_number_is_numbered_once() -> None:
+    network = Tape("XFER:TOTAL(packets=4):MBRSHIP:COM:sim", copies=2)
+    network.form("a b c")
+    casts = [b"%d" % number for number in range(40)]
+    for number, body in enumerate(casts):
+        network.cast("bc"[number % 2], body)
+    network.stabilize()
+    for name in "abc":
+        assert sorted(network[name].bodies) == sorted(casts)
+        assert network[name].bodies == network["a"].bodies
+        assert not network[name].errors
+
+
 def test_no_member_complains_of_what_comes_twice() -> None:
     network = Tape(copies=2)
     network.form("a b c")
