@@ -18,6 +18,7 @@ cdef class Call(Task):
     cdef readonly Invocation invocation     # where the caller is here and wants to know
     cdef readonly object runtime    # a `calling.Calling`: `dispatch.Runtime`, whose module cimports this one
     cdef bint brief                 # its thread has a time limit, or an event loop: it runs no other task
+    cdef bint on_loop               # an event loop stands still until it is over: it waits for no guard
     cdef bint waited                # its guard was false once
     cdef public bint departed       # its caller had left before it was delivered: it cannot wait
     cdef bint binds                 # it may wait for its guard at several objects

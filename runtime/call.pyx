@@ -17,7 +17,7 @@ from orcalike.runtime.state import set_state, state_of
 from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport refusal
-from orcalike.runtime.invocation cimport Invocation
+from orcalike.runtime.invocation cimport Invocation, blocking
 from orcalike.runtime.operation cimport POPUP, READ, Atomic, Operation
 from orcalike.runtime.replica cimport (
     BYTES_MAX,
@@ -62,13 +62,14 @@ cdef class Call(Task):
         self.ticket, self.invocation = ticket, invocation
         return self
 
-    def for_reader(self, Invocation invocation, bint brief):
+    def for_reader(self, Invocation invocation, bint brief, bint on_loop):
         """Say that it is a read of this process; returns the call.
 
-        `brief`: another thread runs the calls that come for the object meanwhile.
+        `brief`: another thread runs the calls that come for the object meanwhile. `on_loop`: an event
+        loop stands still until it is over, so it fails if its guard is false.
         """
         self.source, self.invocation, self.changes_nothing = None, invocation, True
-        self.brief = brief
+        self.brief, self.on_loop = brief, on_loop
         return self
 
     cpdef int run(self) except -1:
@@ -142,6 +143,8 @@ cdef class Call(Task):
             replica = self.replicas[0]
             if self.invocation is None or self.invocation in replica.readers:
                 pass
+            elif self.on_loop:
+                self.fail(blocking(self.function))
             elif len(replica.readers) >= TASKS_MAX:
                 self.fail(too_many(replica))
             else:

@@ -366,10 +366,14 @@ cdef bint must_not_block():
 cdef int refuse_loop(object operation) except -1:
     """A call that would wait on a running loop's own thread raises instead."""
     if must_not_block():
-        name = name_of(operation)
-        raise BlockingInLoop(f"{name} would block the event loop that runs on this thread: "
-                             f"await it, as in `await ....aio(...)`")
+        raise blocking(operation)
     return 0
+
+
+cdef object blocking(object operation):
+    """How a call ends that would wait on a running loop's own thread."""
+    return BlockingInLoop(f"{name_of(operation)} would block the event loop that runs on this thread: "
+                          "await it, as in `await ....aio(...)`")
 
 
 cdef int64_t nanoseconds(object seconds) except -1:

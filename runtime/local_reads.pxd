@@ -5,14 +5,13 @@ from cpython.object cimport PyObject
 from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport Replica
-from orcalike.transport.drivers.driver cimport Driver
 
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count)
 cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names)
 # `runtime` is `dispatch.Runtime`, whose module cimports this one by way of `sender`.
 cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,
-                           PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief)
-cdef bint wait_a_moment(Driver driver, Replica target, Invocation invocation) except -1
+                           PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief,
+                           bint on_loop)
 cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
                          dict named) except -1

@@ -5,27 +5,20 @@ No other replica knows of it. Once the group was left it runs on the last state.
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t
 
 from orcalike.runtime.errors import TooManyWaiting
 from orcalike.runtime.raising import own
 
 from orcalike.runtime.call cimport Call
-from orcalike.runtime.invocation cimport UNDER_WAY, Invocation, Invoker
+from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport CLOSED, TASKS_MAX, Replica, refuse_nested, thread_slot
 from orcalike.runtime.task cimport submit
 from orcalike.transport.drivers.deferral cimport drop_later, hold
-from orcalike.transport.drivers.driver cimport Driver
 
 cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
     PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t) noexcept
-
-
-cdef enum:
-    MOMENT = 250000000      # ns for which an event loop waits for a mutex: an operation's own bound
-    LOOK = 2000000          # ns after which it looks whether it is a guard that is waited for
 
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count):
@@ -43,8 +36,12 @@ cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names):
 
 
 cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,
-                           PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief):
-    """Queue for the mutex; `brief`: calls that wait for the object meanwhile run on another thread."""
+                           PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief,
+                           bint on_loop):
+    """Queue for the mutex; `brief`: calls that wait for the object meanwhile run on another thread.
+
+    `on_loop`: an event loop stands still until it is over, so it fails if its guard is false.
+    """
     cdef Invocation invocation
     cdef Call call
     if thread_slot()[0] is not NULL:
@@ -62,7 +59,7 @@ cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Oper
             f"{target.name!r}: {len(target.queue)} calls wait until it is free; this one did "
             "not run and never will"))
         return invocation
-    call = Call(runtime, operation, 0, None, given, named).for_reader(invocation, brief)
+    call = Call(runtime, operation, 0, None, given, named).for_reader(invocation, brief, on_loop)
     call.replicas = [target]
     invoker.reads_slow += 1
     hold()
@@ -71,16 +68,6 @@ cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Oper
     finally:
         drop_later()
     return invocation
-
-
-cdef bint wait_a_moment(Driver driver, Replica target, Invocation invocation) except -1:
-    """Have an event loop wait until the mutex is free: for a moment, and for no guard; whether it has run."""
-    cdef int64_t until = driver.clock() + MOMENT
-    while invocation.outcome == UNDER_WAY and invocation not in target.readers:
-        if driver.clock() >= until:
-            break
-        driver.wait_asleep(invocation, min(until, driver.clock() + LOOK))
-    return invocation.outcome != UNDER_WAY
 
 
 cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,

@@ -25,8 +25,8 @@ from orcalike.runtime.room import RoomLacking
 from orcalike.transport.errors import NotEnoughMembers, StackError
 
 from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker
-from orcalike.runtime.invocation cimport must_not_block, nanoseconds, refuse_loop
-from orcalike.runtime.local_reads cimport begin_read, given_of, named_of, wait_a_moment
+from orcalike.runtime.invocation cimport blocking, must_not_block, nanoseconds, refuse_loop
+from orcalike.runtime.local_reads cimport begin_read, given_of, named_of
 from orcalike.runtime.operation cimport READ, Operation
 from orcalike.runtime.plain cimport put
 from orcalike.runtime.receipts cimport Receipts
@@ -52,6 +52,7 @@ from orcalike.transport.wire.message cimport Message
 
 cdef enum:
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
+    MOMENT = 250000000      # ns for which an event loop waits for a mutex: an operation's own bound
 
 cdef int VOID = Code.VOID
 
@@ -550,13 +551,15 @@ cdef class Sender(Invoker):
                      Py_ssize_t count, PyObject* names, int64_t timeout):
         cdef Invocation invocation
         cdef object outcome
+        cdef bint on_loop
         hold()
         try:
-            invocation = self.start_read(replica, operation, args, count, names, timeout != NEVER)
-            if (invocation.outcome == UNDER_WAY and must_not_block()
-                    and not wait_a_moment(self.driver, <Replica>replica, invocation)):
+            on_loop = must_not_block()
+            invocation = self.start_read(replica, operation, args, count, names, timeout != NEVER, on_loop)
+            if (on_loop and invocation.outcome == UNDER_WAY
+                    and not self.driver.wait_asleep(invocation, self.driver.clock() + MOMENT)):
                 self.withdraw(invocation, "refused")
-                refuse_loop(operation)
+                raise blocking(operation)
             outcome = self.await_outcome(invocation, timeout, True)
         except BaseException:
             drop_later()
@@ -566,16 +569,17 @@ cdef class Sender(Invoker):
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names):
-        return self.start_read(replica, operation, args, count, names, True)
+        return self.start_read(replica, operation, args, count, names, True, False)
 
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
-                               Py_ssize_t count, PyObject* names, bint brief):
-        """Queue for the mutex as a write does; a guard that is false waits on the spot."""
+                               Py_ssize_t count, PyObject* names, bint brief, bint on_loop):
+        """Queue for the mutex as a write does; a guard that is false waits on the spot, but on no event loop."""
         cdef Replica target = <Replica>replica
         if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state
-        return begin_read(self, self.runtime, target, <Operation>operation, args, count, names, brief)
+        return begin_read(self, self.runtime, target, <Operation>operation, args, count, names, brief,
+                          on_loop)
 
     cdef int release(self, object replica) except -1:
         """A read of a free object is over, and meanwhile something came for the object."""

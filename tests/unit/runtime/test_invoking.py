@@ -15,7 +15,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime.invocation import Invocation
-from tests.lib.shared_classes import Counter, Gate, Journal
+from tests.lib.shared_classes import Counter, Gate, Journal, pass_gate
 
 WINDOW = 65_536
 
@@ -382,6 +382,44 @@ async def test_a_read_that_would_wait_long_for_the_mutex_is_refused_on_a_loop() 
             gate.open()
             assert await slow == "slow"
         assert await reading == ["slow"]
+
+
+@orca.shared
+class Shut:
+    """Its mutex can be held for a while, and it is never open."""
+
+    def __init__(self) -> None:
+        self.open = False
+
+    @orca.write(popup=True)
+    def hold(self) -> None:
+        pass_gate("held")  # orca: unchecked
+
+    @orca.read
+    def enter(self) -> bool:
+        return self.open
+
+    @enter.when
+    def _(self) -> bool:
+        return self.open
+
+
+async def test_a_read_on_a_loop_waits_for_no_guard() -> None:
+    """Though it waits for the mutex: as it has that and its guard is false, it is refused."""
+    async with orca.join() as group:
+        shut = await group.share.aio(Shut, "shut")
+        with Gate("held") as gate:
+            held = shut.hold.nowait()
+            await asyncio.to_thread(gate.wait_until_reached)
+            opener = threading.Thread(target=gate.open)
+            opener.start()
+            with pytest.raises(orca.BlockingInLoop, match=r"Shut.enter .*aio"):
+                shut.enter()
+            await asyncio.to_thread(opener.join)
+            await held
+        replica = group._runtime.replicas[-1]
+        assert replica is not None
+        assert replica.waiting_reads() == []
 
 
 async def read_history(journal: Journal) -> list[str]:
