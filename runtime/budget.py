@@ -1,11 +1,11 @@
 """The bound on handlers: an inline operation uses 5 ms at the most (D07).
 
-What counts is the processor time that it used, without collections and without what the host of a
-virtual machine may have taken, or a quarter of a second in which it waited. One that goes past the bound is reported with its name, at most once in 10 s; the
-third time in a minute, and this replica runs it in pop-up threads, until it has kept within the
-bound 20 times in a row. A running operation is never moved or ended: where one runs inline for half
-a second, another thread goes on with what is received (`relief`), and the log names it while it
-runs (`orcalike.session.long_operations`).
+What counts is the processor time that it used, without collections and without what the host of a virtual
+machine may have taken, or a quarter of a second in which it waited. One that goes past the bound is
+reported with its name, at most once in 10 s; the third time in a minute, and this replica runs it in pop-up
+threads, until it has kept within the bound 20 times in a row. A running operation is never moved or ended:
+where one runs inline for half a second, another thread goes on with what is received (`relief`), and the
+log names it while it runs (`orcalike.session.long_operations`).
 """
 
 from __future__ import annotations

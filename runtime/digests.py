@@ -51,6 +51,7 @@ from orcalike.runtime.state_digest import Look
 from orcalike.runtime.task import OVER, Task
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
+from orcalike.transport.wording import listed
 
 PERIOD = 50_000_000
 """ns by the order's clock between two places where states are looked at."""
@@ -403,8 +404,7 @@ class Digests:
         if self._runtime.incarnation in self._apart:
             diverged(self._runtime, None, replica, ReplicaDivergence(text))
         else:
-            names = " and ".join(map(str, odd))
-            _log.error("%s. %s will serve no more; this member goes on", text, names)
+            _log.error("%s. %s will serve no more; this member goes on", text, listed(odd))
 
     def _description(
         self,
@@ -416,7 +416,7 @@ class Digests:
     ) -> str:
         name = f"object {place[2]}" if replica is None else f"{replica.name!r}"
         kind = "" if replica is None else f" ({replica.class_name})"
-        sides = "; ".join(" and ".join(map(str, group)) for group in groups)
+        sides = "; ".join(map(listed, groups))
         view = self._runtime.view.number
         begin = f"seqno {since}" if since else f"the beginning of view {view}"
         names = ", ".join(_names(replica, ran)) or "no operation"

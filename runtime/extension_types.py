@@ -30,7 +30,7 @@ from zlib import crc32
 from orcalike.runtime.errors import DeclarationError, NotSerializable, Unreadable
 from orcalike.runtime.plain import LIST_TAG
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 
 class Code(IntEnum):

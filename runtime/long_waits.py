@@ -26,8 +26,8 @@ from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.replica import LOCKED, QUEUED, Replica
 from orcalike.runtime.sender import Sender
 from orcalike.transport.errors import OrcalikeError
-from orcalike.transport.plural import counted
 from orcalike.transport.view import Member, View
+from orcalike.transport.wording import counted, listed
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop  # most programs import no asyncio
@@ -318,10 +318,10 @@ class LongWaits:
             for each, member in members.items()
             if each in self.idle
         )
-        others = [str(member) for each, member in members.items() if each not in self.idle]
+        others = [member for each, member in members.items() if each not in self.idle]
         rest = "nothing can let them go on: all threads of all members wait"
         if others:
-            rest = f"only {' and '.join(others)} can let them go on"
+            rest = f"only {listed(others)} can let them go on"
         _log.warning("calls wait for each other: %s; %s", named, rest)
 
 

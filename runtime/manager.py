@@ -42,6 +42,7 @@ from orcalike.runtime.task import Task, bound_together
 from orcalike.transport.degree import largest_of
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
+from orcalike.transport.wording import listed
 
 ATOMIC_HEAD = 3
 """What comes before the arguments of an atomic function: its name, its digest, and their number."""
@@ -211,8 +212,8 @@ class Manager:
         if self._arrivals.get(invocation.ticket) is not invocation:
             return None
         members = [m for m in self.runtime.view.replicas if m.incarnation in self.expected]
-        late = [str(member) for member in members if member.incarnation not in self.arrived]
-        return f"{' and '.join(late)} did not come to the barrier yet"
+        late = [member for member in members if member.incarnation not in self.arrived]
+        return f"{listed(late)} did not come to the barrier yet"
 
     # Withdrawal.
 

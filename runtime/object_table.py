@@ -44,9 +44,8 @@ from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import decode_pieces, take_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import go_on, never
-from orcalike.runtime.time_budget import TimeBudget
-from orcalike.transport.plural import counted
 from orcalike.transport.view import Member
+from orcalike.transport.wording import counted
 
 FINDS_MAX = 65_536
 """Finds of this member that may wait for their objects."""
@@ -70,10 +69,6 @@ class Sharing(Changing, Protocol):
     @property
     def sender(self) -> Sender:
         """It carries out the calls of the objects."""
-
-    @property
-    def budget(self) -> TimeBudget:
-        """For the hooks that it runs."""
 
     @property
     def degrees(self) -> Degrees:

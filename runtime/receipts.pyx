@@ -19,7 +19,7 @@ from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import InvocationTimeout, TooManyWaiting
 from orcalike.runtime.invocation import name_of
 from orcalike.transport.errors import NotEnoughMembers
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 from libc.stdint cimport uint64_t
 

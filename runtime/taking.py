@@ -36,7 +36,6 @@ from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import take_state, what
 from orcalike.runtime.stream_decoder import Decoder
 from orcalike.runtime.task import OVER, Task, go_on
-from orcalike.runtime.time_budget import TimeBudget
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
 NUMBERS_MAX = 1 << 28
@@ -52,10 +51,6 @@ class Taking(Changing, Protocol):
     @property
     def sender(self) -> Sender:
         """With the codec; it carries out the calls of the objects."""
-
-    @property
-    def budget(self) -> TimeBudget:
-        """For the hooks that it runs."""
 
     @property
     def manager(self) -> Manager:

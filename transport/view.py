@@ -15,7 +15,7 @@ from typing import Any
 
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 POSITION_BITS = 10
 """Of a ballot: the position of its leader."""

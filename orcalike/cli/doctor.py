@@ -19,7 +19,7 @@ import click
 from orcalike._version import __version__
 from orcalike.cli.common import echo_json
 from orcalike.launcher.job import LaunchError, cores, runtime_base
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 PACKAGE = Path(__file__).parent.parent
 #: What the launcher holds for one rank: three pipes, two sockets, and the process's descriptor.

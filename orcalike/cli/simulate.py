@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orcalike.cli.common import Refusal
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 if TYPE_CHECKING:
     from orcalike.simulator.scenario import Scenario

@@ -15,7 +15,7 @@ from typing import Any
 from orcalike.history_check.models import Model, ModelOf, Refused
 from orcalike.history_check.objects import result_of
 from orcalike.history_check.records import History, Violation, outcomes
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 NEVER = 1 << 62
 

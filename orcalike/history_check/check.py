@@ -9,7 +9,7 @@ from pathlib import Path
 from orcalike.history_check import blackbox, objects, order, sessions, views, witness
 from orcalike.history_check.models import ModelOf, no_model
 from orcalike.history_check.records import History, Violation, load
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 
 @dataclass

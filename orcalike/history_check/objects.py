@@ -24,7 +24,7 @@ from orcalike.history_check.records import (
     outcomes,
     place_of,
 )
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

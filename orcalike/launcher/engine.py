@@ -31,6 +31,7 @@ from orcalike.launcher.processes import Child
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
 from orcalike.launcher.timers import Timers
+from orcalike.transport.wording import listed
 
 #: How long a failure that looks like another's consequence waits for that other one.
 SETTLE_SECONDS = 1.0
@@ -340,7 +341,7 @@ class _Launcher:
         limit = f"{self.options.timeout:g} s"
         if not self._decide(Outcome(outcome.TIMED_OUT, f"orcalike: timed out after {limit}")):
             return
-        ranks = ", ".join(map(str, self.table.ranks)) or "none"
+        ranks = listed(self.table.ranks) or "none"
         self.relay.notice(
             f"orcalike: timed out after {limit}; ranks still running: {ranks}; stacks:"
         )

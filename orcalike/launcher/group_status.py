@@ -21,6 +21,7 @@ from orcalike.launch_protocol.control_lines import (
     Unblocked,
     parse_for_launcher,
 )
+from orcalike.transport.wording import listed
 
 #: More groups, or members of one process, than this are not believed.
 NAMES_MAX = 4096
@@ -37,7 +38,7 @@ def names_of(roles: Collection[Role]) -> str:
     """`rank 0, rank 2 and the witness`."""
     ranks = sorted(role for role in roles if role is not None)
     names = [name_of(role) for role in ranks] + [name_of(None)] * (None in roles)
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return listed(names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from orcalike.launch_protocol.environment import OF_ONE_PROCESS, RankEnvironment, RunEnvironment
-from orcalike.transport.plural import counted
+from orcalike.transport.degree import MEMBERS_MAX
+from orcalike.transport.wording import counted
 
 #: The bytes of a run's key (`orcalike.transport.drivers.proof`, which is not loaded here).
 KEY_SIZE = 32
-#: Members of one group (`orcalike.transport.degree`, which is not loaded here).
-MEMBERS_MAX = 1024
 #: A Unix socket's path in bytes: the kernel's bound is 108 with the final zero.
 SOCKET_PATH_MAX = 107
 #: The longest path below the runtime directory of the user: an endpoint's datagram socket.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orcalike.launcher.group_status import DEFAULT_NAME, Loss, names_of
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 SIGNALLED = 128
 USAGE = 2

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import orcalike as orca
 from orcalike.objects.steps import Method, Steps, ask
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from orcalike.errors import ConfigMismatch, JoinFailed
 from orcalike.session.meeting import Deserted, MeetingPlace
-from orcalike.transport.plural import counted
 from orcalike.transport.view import View
+from orcalike.transport.wording import counted, listed
 
 RETRY_STEP, RETRY_MAX = 0.02, 0.5
 """Seconds before all addresses are asked again: so much more with each attempt, up to a maximum."""
@@ -72,7 +72,7 @@ class Entry:
         """The time is over; `view` is the one that this process is in, if it is in one."""
         missing = ""
         if view is not None:
-            missing = f"; in it are {', '.join(map(str, view.replicas))}"
+            missing = f"; in it are {listed(view.replicas)}"
         elif self._targets():
             missing = f"; no answer from {', '.join(self._targets())}"
         if self._last_trouble:

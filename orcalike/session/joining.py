@@ -12,8 +12,8 @@ from orcalike.session.meeting import Deserted
 from orcalike.session.options import JoinOptions
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
-from orcalike.transport.plural import counted
 from orcalike.transport.view import View
+from orcalike.transport.wording import counted
 
 _log = logging.getLogger("orcalike")
 

@@ -6,9 +6,10 @@ thread that does nothing else logs which operation it is, and where it is, and h
 the place of the one that runs it: now, or as soon as that can be.
 
 In other threads operations run, too: in pop-up threads, what these let run as they let a mutex go, and
-what a program's thread lets run after a read. These hold up their objects alone. While there may be
-such, the same thread looks at the objects' mutexes from time to time. An operation that is declared
-with `popup=True` may take as long as it likes.
+what a program's thread lets run after a read. These hold up their objects alone. No event says that
+such a one has not ended, so the same thread looks at the objects' mutexes a few times a second as long
+as one is held, and sleeps otherwise. An operation that is declared with `popup=True` may take as long
+as it likes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ AGAIN = 0.5
 """Seconds after which it is tried again, while an operation holds its member up."""
 
 LOOK = 0.2
-"""Seconds between looks at what other threads run."""
+"""Seconds between looks at what other threads run, while one of them holds a mutex."""
 
 LONG = 0.5
 """Seconds for which an operation has been seen to run when the log names it."""
@@ -169,7 +170,7 @@ class LongOperations:
         """It was named; what another thread has relieved has another mark."""
         for other in map(Run._make, running(self._runtime, self._pump)[0]):
             if other.key == run.key:
-                self._named[run.key] = other.mark, time.monotonic()
+                self._add_named(run.key, other.mark)
 
     # In other threads.
 
@@ -207,7 +208,7 @@ class LongOperations:
         operation, thread = run.operation, run.thread
         if operation is None:
             operation, thread = reader_of(run.replica)
-        self._named[run.key] = run.mark, time.monotonic()
+        self._add_named(run.key, run.mark)
         _log.warning(
             "%s of %r has run for %.1f s, and has not ended: what is for its object waits until it "
             "has%s",
@@ -216,6 +217,16 @@ class LongOperations:
             took,
             stack_of(thread),
         )
+
+    def _add_named(self, key: tuple[int, str], mark: object) -> None:
+        """The log names it; what was named long ago and is not known to run is forgotten."""
+        now = time.monotonic()
+        self._named = {
+            each: (other, when)
+            for each, (other, when) in self._named.items()
+            if now - when < QUIET or each in self._seen
+        }
+        self._named[key] = mark, now
 
     def close(self) -> None:
         """The group was left."""

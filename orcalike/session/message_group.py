@@ -19,9 +19,9 @@ from orcalike.session.waiting import SAY_EVERY
 from orcalike.transport.drivers.deferral import held, held_or_undone
 from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.errors import NotEnoughMembers
-from orcalike.transport.plural import counted
 from orcalike.transport.stack import Stack
 from orcalike.transport.wire.message import Message
+from orcalike.transport.wording import counted
 
 _log = logging.getLogger("orcalike")
 

@@ -38,9 +38,9 @@ from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.total import Total
 from orcalike.transport.membership.coordinator import UNDER_WAY
-from orcalike.transport.plural import counted
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
+from orcalike.transport.wording import counted, listed
 
 if TYPE_CHECKING:
     import asyncio
@@ -240,7 +240,7 @@ class Session:
             launch = self.options.launch
             late = sorted(set(range(launch.size)) - there) if launch is not None else []
             if late:
-                why = f"rank {', '.join(map(str, late))} did not join yet"
+                why = f"{'rank' if len(late) == 1 else 'ranks'} {listed(late)} did not join yet"
             elif self.options.size is not None and len(self.view.replicas) < self.options.size:
                 why = f"{len(self.view.replicas)} of {self.options.size} members are in"
         if why is None and not self._is_in and self._targets():
@@ -502,7 +502,7 @@ class Session:
             return
         text = (
             f"the group {self.options.name!r} was reset, and goes on with "
-            f"{', '.join(map(str, view.members))}: what only others held is lost"
+            f"{listed(view.members)}: what only others held is lost"
         )
         _log.critical("%s", text)
         self.upper.notice = DataLossPossible(text)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 from orcalike.transport.view import Member, View
+from orcalike.transport.wording import listed
 
 _log = logging.getLogger("orcalike")
 
@@ -42,7 +43,7 @@ class Shortage:
         missing, rule = self.blocked
         if not missing:
             return f"each member that is missing has ended ({rule}); group.reset() goes on without them"
-        return f"it waits for {' and '.join(map(str, missing))} ({rule})"
+        return f"it waits for {listed(missing)} ({rule})"
 
     def look_for_too_few(self) -> str | None:
         """Why writes of a degree wait now; the log says if members are enough again."""
@@ -62,7 +63,7 @@ class Shortage:
                 "group.reset()",
                 self._group,
                 self._too_few,
-                " and ".join(map(str, self._lost.values())) or "others",
+                listed(self._lost.values()) or "others",
             )
 
     def suspect(self, member: Member) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from orcalike.simulator.checkers.facts import ALL, MAJORITY
 from orcalike.transport.drivers.sim import Delays
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 VERSION = 1
 """Of the files."""

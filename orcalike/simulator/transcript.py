@@ -18,8 +18,8 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership import effects, messages
 from orcalike.transport.membership.effects import Changed, Effect
 from orcalike.transport.membership.messages import ControlMessage, Value
-from orcalike.transport.plural import counted
 from orcalike.transport.view import POSITION_BITS, Member, View
+from orcalike.transport.wording import counted
 
 KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT", 4: "ACCEPT", 5: "state"}
 LINES_MAX = 300

@@ -47,6 +47,7 @@ BANS = (
     ),
     Ban("owe|owes|owed|debt|debts", "pending"),
     Ban("gift|gifts", "transfer"),
+    Ban("beats? to", "heartbeats to, heartbeat peers"),
     Ban("seat|seats", "endpoint"),
     Ban("stranger|strangers", "non-member"),
     Ban("crew|crews", "processes, process table"),

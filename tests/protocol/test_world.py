@@ -98,7 +98,7 @@ class Pair:
         self.node_a = self.add("a", self.a, host)
         self.node_b = self.add("b", self.b, host)
         self.connect()
-        self.beats_to_a(1)
+        self.set_heartbeat_peers_of_b(1)
         self.world.run_for(MS)
         self.a.seen.clear()
         self.b.seen.clear()
@@ -110,8 +110,8 @@ class Pair:
         self.a.out.connects.append("sim:b")
         self.node_a.drain()
 
-    def beats_to_a(self, *incarnations: int) -> None:
-        """b beats to these from now on."""
+    def set_heartbeat_peers_of_b(self, *incarnations: int) -> None:
+        """The heartbeat peers of b from now on."""
         self.b.beats = tuple(SimpleNamespace(incarnation=each) for each in incarnations)
         self.b.beats_version += 1
         self.node_b.drain()
@@ -298,7 +298,7 @@ def test_an_overdue_alarm_comes_anywhere_among_what_was_queued() -> None:
     places = set()
     for seed in range(100):
         pair = Pair(seed=seed)
-        pair.beats_to_a()
+        pair.set_heartbeat_peers_of_b()
         pair.b.deadline = pair.world.now + MS
         pair.node_b.drain()
         pair.world.pause(pair.node_b, pair.world.now + 5 * MS)
@@ -389,7 +389,7 @@ def test_the_kernel_of_a_host_says_which_of_its_processes_live() -> None:
 
 def test_a_beat_from_one_that_is_not_beaten_to_is_answered() -> None:
     pair = Pair()
-    pair.beats_to_a(3)
+    pair.set_heartbeat_peers_of_b(3)
     when = heard(pair, 10 * D)
     assert when is not None
     assert when > 9 * D
@@ -399,9 +399,9 @@ def test_a_node_without_heartbeat_peers_is_not_heard() -> None:
     pair = Pair()
     pair.run(5 * D)
     since = pair.world.now
-    pair.beats_to_a()
+    pair.set_heartbeat_peers_of_b()
     assert heard(pair, 10 * D) == since - 1
-    pair.beats_to_a(1)
+    pair.set_heartbeat_peers_of_b(1)
     when = heard(pair, 20 * D)
     assert when is not None
     assert when > 19 * D

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from orcalike.transport.plural import counted
+from orcalike.transport.wording import counted
 
 EVERY = 1_000_000_000
 """Nanoseconds between two lines."""

@@ -11,7 +11,7 @@ A beat is 56 bytes, little-endian:
     | lease (8)
 
 `group` is a digest of the group's name; sender and target are incarnations. `sent` is the sender's
-monotonic clock, which serves as the beat's number: it grows from beat to beat. `echo` is the
+monotonic clock, which serves as the beat's number: it grows with each beat. `echo` is the
 latest `sent` that the sender has from the target, 0 if there is none. So a process that gets its own time
 back knows that both directions worked then, and that it took the other no longer than one period
 to say so: contact is known up to the echo plus one period, or up to now if that is less. If
@@ -32,7 +32,7 @@ and dropped.
 
 On a busy machine this thread can be late itself. What it does not send then cannot be answered, and
 it takes nothing: it keeps account of how late it was, so that the silence of the others meanwhile,
-and before the first beat to them, is not held against them (`excuses`).
+and before the first heartbeat for them, is not held against them (`excuses`).
 
 The thread also looks, with each beat, whether what is dispatched in this process has run for long
 (`watch_running`), and says so on an eventfd: no thread that runs Python can be trusted with that.
@@ -144,7 +144,7 @@ cdef class Heartbeat:
 
     def beat(self, incarnation, str group, int64_t period, members, uint64_t lease=0,
              int64_t window=0, cut=(), unleased=()):
-        """Send endpoint `incarnation`'s beats to these members of its group, and no others, each `period` ns.
+        """Send heartbeats of endpoint `incarnation` to these members of its group only, each `period` ns.
 
         The beats grant a `lease` to each member that there was contact with within `window` ns, none
         if it is 0, and none to those that are `unleased`. From members that are `cut` off none count,
@@ -165,7 +165,7 @@ cdef class Heartbeat:
         members = tuple(members)
         count = len(members)
         if count > MEMBERS_MAX or period <= 0:
-            raise ValueError(f"beats to {count} members each {period} ns")
+            raise ValueError(f"heartbeats for {count} members each {period} ns")
         if not self.is_mine():
             return granted
         if count:

@@ -38,7 +38,7 @@ cdef struct Contact:            # a heartbeat peer
     bint unleased               # it learns of no death for certain, and so needs no lease
     uint64_t latest             # what its latest beat gave as `sent`
     int64_t known               # contact in both directions was known then; 0 for never
-    int64_t since               # when the first beat to it was due
+    int64_t since               # when its first heartbeat was due
     int64_t late                # the slot's `late` at the time `known`, or `since`
     int64_t granted             # when it got its last lease; 0 for never
     uint64_t lease              # key of the last lease that it gave
@@ -50,7 +50,7 @@ cdef struct EndpointSlot:       # a stack that beats
     int64_t period
     uint64_t lease              # what its beats grant, or 0
     int64_t window              # how old contact may be for that, ns
-    int64_t due                 # when the next beats to all are due
+    int64_t due                 # when the next heartbeats to all are due
     int64_t wake                # when that is, or when those are tried again whose sockets were full
     int64_t late                # how late the thread was for the beats so far, in all
     int tries

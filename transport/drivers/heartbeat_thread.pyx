@@ -118,7 +118,7 @@ cdef int64_t look_what_runs(Table* table, int64_t now) noexcept nogil:
 
 
 cdef void send_round(Table* table, EndpointSlot* slot, int64_t now) noexcept nogil:
-    """Send beats to all peers, or once more to those whose sockets were full."""
+    """Send heartbeats to all peers, or once more to those whose sockets were full."""
     cdef bint all = slot.due <= now
     cdef bint blocked = False
     cdef Contact* contact
@@ -148,7 +148,7 @@ cdef uint64_t draw(Table* table) noexcept nogil:
 
 
 cdef bint send_beat(Table* table, EndpointSlot* slot, Contact* contact, int64_t now) noexcept nogil:
-    """Send a beat to one peer; False if its socket is full."""
+    """Send a heartbeat to one peer; False if its socket is full."""
     cdef unsigned char beat[BEAT_SIZE]
     cdef uint64_t lease = slot.lease
     cdef int i

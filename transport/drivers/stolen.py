@@ -31,4 +31,7 @@ class StolenTime:
     def most_since(self, before: int) -> int:
         """At most so much was taken from all processors, in ns, since there were `before` ticks."""
         ticks = self.ticks()
-        return (ticks - before + 1) * NS_PER_TICK if ticks else 0  # a part of a tick is not seen
+        if not ticks:
+            return 0
+        # A part of a tick is not seen; and where a machine moves to another host, the count goes back.
+        return (max(ticks - before, 0) + 1) * NS_PER_TICK

@@ -547,7 +547,7 @@ cdef class Mbrship(Layer):
     def schedule(self):
         self.core.again(self)
 
-    def beat_to(self, members):
+    def set_heartbeat_peers(self, members):
         """Send heartbeats to these; whether they are others than before."""
         if members == self.core.beats:
             return False

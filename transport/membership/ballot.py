@@ -11,8 +11,8 @@ from orcalike.transport.degree import number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.messages import FlushOk, Value
 from orcalike.transport.membership.quorum import Ruling, rule_on
-from orcalike.transport.plural import counted
 from orcalike.transport.view import BALLOT_BITS, POSITION_BITS, View
+from orcalike.transport.wording import counted
 
 ROUNDS = 1 << BALLOT_BITS - POSITION_BITS
 """How many rounds a view has."""

@@ -47,8 +47,8 @@ from orcalike.transport.membership.state import (
     CoordinatorState,
     Machine,
 )
-from orcalike.transport.plural import counted
 from orcalike.transport.view import POSITION_BITS, Member, View
+from orcalike.transport.wording import counted
 
 NOT_BLOCKED = "the group is not blocked"
 UNDER_WAY = f"{NOT_BLOCKED}: a change of view is under way"

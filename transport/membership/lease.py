@@ -32,7 +32,7 @@ def span_of(detection: int) -> int:
 
 
 def window_of(detection: int) -> int:
-    """How old contact may be for a beat to grant a lease, ns."""
+    """How old contact may be if a heartbeat is to grant a lease, ns."""
     return detection // 2
 
 

@@ -34,7 +34,7 @@ class Port(Protocol):
     def plan(self) -> None:
         """A deadline has changed."""
 
-    def beat_to(self, members: tuple[Member, ...]) -> bool:
+    def set_heartbeat_peers(self, members: tuple[Member, ...]) -> bool:
         """Send heartbeats to these, and no others; whether they are others than before."""
 
     def tell(self, position: int, message: ControlMessage) -> None:
@@ -77,7 +77,7 @@ class Reachability:
         if not is_all and position >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
             members = members[:OLDEST_WATCHED]
         peers = tuple(member for member in members if member.incarnation != self._me)
-        if not self._port.beat_to(peers) and is_all:
+        if not self._port.set_heartbeat_peers(peers) and is_all:
             return
         listen = self.detector.watch_too if is_all else self.detector.watch
         listen([member.incarnation for member in peers], now)

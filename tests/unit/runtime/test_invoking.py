@@ -19,6 +19,9 @@ from tests.lib.shared_classes import Counter, Gate, Journal, pass_gate
 
 WINDOW = 65_536
 
+TRIES = 50
+"""Operations after which one of them has ended within the moment for which a read waits."""
+
 
 def while_nothing_is_cast(group: orca.Group, function: Callable[[], object]) -> None:
     """Call `function` while the stack is busy, so that what it invokes gathers."""
@@ -353,8 +356,10 @@ async def test_a_read_on_a_loop_waits_a_moment_for_the_mutex() -> None:
     async with orca.join() as group:
         journal = await group.share.aio(Journal, "journal")
         sender = group._runtime.sender
-        waited = False
+        waited, tries = False, 0
         while not waited:  # a busy machine may take longer than a moment to end an operation
+            tries += 1
+            assert tries <= TRIES
             with Gate("slow") as gate:
                 slow = journal.note_slowly.nowait("slow")
                 await asyncio.to_thread(gate.wait_until_reached)
@@ -362,8 +367,9 @@ async def test_a_read_on_a_loop_waits_a_moment_for_the_mutex() -> None:
                 opener = threading.Thread(target=gate.open)
                 opener.start()
                 with contextlib.suppress(orca.BlockingInLoop):
-                    journal.length()
+                    history = journal.history()
                     waited = sender.reads_slow > before
+                    assert history == ["slow"] * tries
                 await asyncio.to_thread(opener.join)
                 await slow
 

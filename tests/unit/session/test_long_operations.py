@@ -1,7 +1,8 @@
-"""The watch over long operations: what was reported is tried again, and nothing else."""
+"""The watch over long operations: what is tried again, and what it remembers."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import cast
@@ -10,7 +11,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime.replica import Replica
-from orcalike.session.long_operations import AGAIN, LongOperations, Run
+from orcalike.session.long_operations import AGAIN, QUIET, LongOperations, Run
 
 
 @pytest.fixture
@@ -55,3 +56,15 @@ def test_what_is_tried_again(
     monkeypatch.setattr(watch, "_relieve", relieve)
     assert watch._try_again() is holds_up
     assert len(attempts) == tried
+
+
+def test_what_was_named_long_ago_is_forgotten(watch: LongOperations) -> None:
+    """But for what still runs, which is named once."""
+    watch._seen = {(1, "runs"): ("mark", 0.0)}
+    watch._named = {
+        (1, "runs"): ("mark", -QUIET),
+        (1, "ended"): ("mark", -QUIET),
+        (2, "lately"): ("mark", time.monotonic()),
+    }
+    watch._add_named((3, "now"), "mark")
+    assert set(watch._named) == {(1, "runs"), (2, "lately"), (3, "now")}

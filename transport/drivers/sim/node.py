@@ -222,7 +222,7 @@ class Node:
             world.on_input(self)
 
     def _beat(self) -> None:
-        """From now on send beats to those that the stack names."""
+        """From now on send heartbeats to those that the stack names."""
         self._beats_version = self.stack.beats_version
         wanted = {member.incarnation for member in self.stack.beats}
         if wanted:

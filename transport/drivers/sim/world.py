@@ -226,7 +226,7 @@ class World:
         return min(self.now, self._reached(node, other, self.now, beating) + window)
 
     def _drawn(self, node: Node, other: Node, rng: Stream) -> int:
-        """When the last beat to `node` left, if nothing was wrong."""
+        """When the last heartbeat for `node` left, if nothing was wrong."""
         when = self.now - self.delays.least - rng.below(node.interval)
         while self.beat_loss and rng.random() < self.beat_loss:
             when -= node.interval

@@ -1,4 +1,4 @@
-"""Beats to an endpoint whose datagram queue is full are tried again, and those to others are not."""
+"""Heartbeats for an endpoint whose datagram queue is full are tried again, and those to others are not."""
 
 from __future__ import annotations
 

@@ -336,7 +336,7 @@ def test_an_endpoint_without_heartbeat_peers_sends_no_beats(end: End, raw: socke
 
 
 def test_an_endpoint_that_is_to_be_let_in_answers(make_end: Ends) -> None:
-    """Its own thread may be long in learning that it is a member: others beat to it already."""
+    """Its own thread may be long in learning that it is a member: others send it heartbeats already."""
     one, two = make_end(), make_end()
     two.heartbeat.answer(two.member.incarnation, "g")
     one.beat(two.member)

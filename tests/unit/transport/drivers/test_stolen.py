@@ -32,6 +32,14 @@ def test_a_tick_may_be_about_to_end(account: Path) -> None:
     assert stolen.most_since(stolen.ticks()) == NS_PER_TICK
 
 
+def test_a_count_that_goes_back(account: Path) -> None:
+    """Which it does when a virtual machine moves to another host."""
+    stolen = StolenTime(str(account))
+    before = stolen.ticks()
+    account.write_text(LINE.format(12))
+    assert stolen.most_since(before) == NS_PER_TICK
+
+
 @pytest.mark.parametrize("text", [LINE.format(0), "cpu  1 2 3\n", ""])
 def test_where_none_ever_was(account: Path, text: str) -> None:
     account.write_text(text)

@@ -33,7 +33,7 @@ class Port:
     def plan(self) -> None:
         pass
 
-    def beat_to(self, members: tuple[Member, ...]) -> bool:
+    def set_heartbeat_peers(self, members: tuple[Member, ...]) -> bool:
         changed, self.peers = members != self.peers, members
         return changed
 
