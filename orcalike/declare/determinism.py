@@ -354,7 +354,8 @@ class _Visitor(ast.NodeVisitor):
             for child in [*node.args, *(keyword.value for keyword in node.keywords)]:
                 self.visit(child)
             return
-        if name in CHANGE_FIRST_ARGUMENT and node.args:
+        unbound = target is not None and target[1] is not MISSING  # `list.append`, not `LOG.append`
+        if unbound and name in CHANGE_FIRST_ARGUMENT and node.args:
             self.changes.check(node.args[0], f"calls {ast.unparse(node)}")
         elif name == "builtins.getattr" and len(node.args) > 1:
             self._check_getattr(node)

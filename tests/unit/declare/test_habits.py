@@ -75,6 +75,7 @@ STARTED = time.time()
 HOST = os.uname().nodename
 LIMIT = 7
 TABLE = {"a": 1}
+LOG = []
 SEEN = {}
 COUNT = 0
 TICKETS = itertools.count()
@@ -169,6 +170,10 @@ WRITES = {
     "type(self).parts.append(item)": "belongs to the class",
     "Jobs.parts.append(item)": "does not belong to the object",
     "c = TABLE; c[item] = 1": "does not belong to the object",
+    "LOG.append(item)": "calls LOG.append(), which does not belong to the object",
+    "TABLE.setdefault(item, 1)": "calls TABLE.setdefault(), which does not belong to the object",
+    "log = LOG; log.append(item)": "calls log.append(), which does not belong to the object",
+    "list.append(LOG, item)": "calls list.append(LOG, item), which does not belong to the object",
     # What cannot travel.
     "self.key(item)": "calls self.key, which is kept in the object",
     "self.last = sorted(self.items, key=lambda x: self.key(x))": "calls self.key",
