@@ -134,6 +134,7 @@ class Job:
             self.listener = socket.socket(socket.AF_UNIX)
             # Of those that connect before the witness runs the kernel says which process it is, too.
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            os.fchmod(self.listener.fileno(), 0o600)  # the file that bind makes gets this mode
             self.listener.bind(place)
         else:
             self.listener = _bind_tcp(int(place.rpartition(":")[2]))

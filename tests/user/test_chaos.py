@@ -243,6 +243,21 @@ def test_what_a_run_refuses(cli: Cli) -> None:
             assert words in result.stderr
 
 
+@pytest.mark.parametrize("sequencer", ["witness", "rank"])
+def test_all_sockets_of_a_run_are_for_its_user_alone(cli: Cli, sequencer: str) -> None:
+    """Also the one that the launcher makes for the first member (S7)."""
+    before = os.umask(0o022)
+    try:
+        with cli.started("-n2", "-q", "--sequencer", sequencer, cli.write(READY)) as process:
+            _, _, directory = ready(process, 2)
+            found = {path.name: path for path in directory.iterdir() if path.is_socket()}
+            assert found.keys() >= {"control", "witness" if sequencer == "witness" else "r0"}
+            modes = {name: stat.S_IMODE(path.lstat().st_mode) for name, path in found.items()}
+            assert set(modes.values()) == {0o600}, modes
+    finally:
+        os.umask(before)
+
+
 def test_control_socket_takes_no_nonsense(cli: Cli) -> None:
     with cli.started("-n1", "-q", cli.write(READY)) as process:
         _, pids, directory = ready(process, 1)
