@@ -70,7 +70,7 @@ class Loss:
     """A group that is blocked for good."""
 
     group: str
-    #: The members that it misses; empty if no process is left that was in it.
+    #: The members that it misses; empty if all that were in it have ended, or all that were missed.
     missed: frozenset[Role]
     rule: str
     #: How many members with replicas there must be; 0 if the number is not the reason.
@@ -161,5 +161,6 @@ class Groups:
     def _waits(self, place: Place) -> bool:
         """Whether it waits, and for no process that lives."""
         if place.state == "blocked":
-            return bool(place.missing) and self.died.issuperset(i for i, _ in place.missing)
+            # None is missed if the member knows itself that all of them have ended.
+            return self.died.issuperset(incarnation for incarnation, _ in place.missing)
         return place.state == "joining"

@@ -143,6 +143,8 @@ def blocked_for_good(loss: Loss) -> Outcome:
     group = "the group" if loss.group == DEFAULT_NAME else f"the group {loss.group!r}"
     if loss.needed:
         why = f"{group} waits for more members than there are ranks left: {loss.rule}"
+    elif not loss.missed and loss.rule:
+        why = f"each member that {group} misses has ended ({loss.rule})"
     elif not loss.missed:
         why = f"all processes that were in {group} have ended"
     else:

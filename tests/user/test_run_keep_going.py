@@ -351,6 +351,25 @@ import signal; signal.pause()
     )
 
 
+def test_run_that_is_blocked_for_good_ends_though_none_is_missed_any_more(cli: Cli) -> None:
+    """All that were missed have ended, and no survivor can say what they had decided."""
+    program = cli.write(
+        AGAIN
+        + BLOCKED
+        + """
+if rank in (1, 2): os.kill(os.getpid(), 9)
+control_channel.report_blocked("default", [], "1 of 3 members are no majority")
+import signal; signal.pause()
+"""
+    )
+    result = cli.run("-n3", "-q", "--keep-going", "--timeout", f"{cli.deadline:g}s", program)
+    assert result.returncode == 74
+    assert (
+        "blocked for good: each member that the group misses has ended (1 of 3 members are no majority)"
+        in result.stderr.splitlines()[-1]
+    )
+
+
 def test_starting_again_does_not_bring_back_what_was_lost(cli: Cli) -> None:
     """Rank 0 alone had the state: the process in its place does not wait to be let in."""
     program = cli.write(

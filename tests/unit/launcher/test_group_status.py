@@ -115,9 +115,16 @@ def test_the_living_witness_lets_others_in() -> None:
     assert groups.loss([0]) is not None
 
 
-def test_blocked_without_a_missing_member_is_not_for_good() -> None:
-    groups = group_of(0)
-    blocked(groups, 0)
+def test_a_member_that_knows_of_all_the_ends_misses_none() -> None:
+    """It reports none as missing if no survivor can say what they had decided."""
+    groups = group_of(0, 1)
+    blocked(groups, 0, rule="1 of 3: no majority")
+    assert groups.loss([0, 1]) is None
+    groups.end(1)
+    loss = groups.loss([0])
+    assert loss is not None
+    assert (loss.missed, loss.rule) == (frozenset(), "1 of 3: no majority")
+    groups.receive(0, "unblocked default")  # it was reset
     assert groups.loss([0]) is None
 
 

@@ -76,6 +76,8 @@ def test_words_for_a_run_that_is_blocked_for_good() -> None:
         "orcalike: blocked for good: the group waits for rank 1 and the witness, which have ended "
         "(2 of 5); the ranks were stopped."
     )
+    known = blocked_for_good(Loss("default", frozenset(), "1 of 3"))
+    assert "each member that the group misses has ended (1 of 3); " in known.message
     alone = blocked_for_good(Loss("jobs", frozenset(), ""))
     assert "all processes that were in the group 'jobs' have ended; " in alone.message
 
