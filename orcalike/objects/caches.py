@@ -84,7 +84,9 @@ class Cache(Generic[K, V]):
 
         Two members that miss it at once both make it, and have the one that was set first.
         """
-        found, value, _ = yield from ask(self._look, key)
+        found, value, note = yield from ask(self._look, key)
+        if note:
+            self._use.nowait(key)
         if found:
             present: V = value
             return present

@@ -110,19 +110,19 @@ class Mutex:
     @orca.read
     def locked(self) -> bool:
         """Whether it is held."""
-        return self._holder is not None
+        return self._home()._holder is not None
 
     @property
     @orca.read
     def holder(self) -> orca.Member | None:
         """The member that holds it, None for none."""
-        return self._holder
+        return self._home()._holder
 
     @property
     @orca.read
     def token(self) -> int:
         """The fencing token of the acquisition that was last."""
-        return self._token
+        return self._home()._token
 
     @orca.local
     def __enter__(self) -> int:

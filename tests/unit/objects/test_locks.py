@@ -124,6 +124,18 @@ def test_no_time_takes_what_is_free(lab: Lab, timeout: float) -> None:
         permits.release()
 
 
+def test_a_condition_shows_the_lock_that_it_was_given(lab: Lab) -> None:
+    lock = lab.share(Lock)
+    condition = lab.share(Condition, lock)
+    assert (condition.locked(), condition.holder) == (False, None)
+    with lock as token:
+        assert (condition.locked(), condition.holder) == (True, lab.groups[0].me)
+        assert condition.token == token
+    with condition as token:
+        assert (condition.token, lock.token) == (token, token)
+    assert not condition.locked()
+
+
 def test_several_conditions_on_one_lock(lab: Lab) -> None:
     lock = lab.share(Lock)
     conditions = [lab.at_each(Condition, lock) for _ in range(2)]

@@ -146,6 +146,16 @@ def test_a_cache_forgets_what_was_used_least(lab: Lab) -> None:
     lab.compare()
 
 
+def test_get_or_set_is_a_use(lab: Lab) -> None:
+    cache: Cache[int, str] = lab.share(Cache, 4)
+    for number in range(4):
+        cache[number] = str(number)
+    assert cache.get_or_set(0, lambda: "made") == "0"  # noted, since it is in the older half
+    cache[4] = "4"
+    assert [key in cache for key in range(5)] == [True, False, True, True, True]
+    lab.compare()
+
+
 def test_what_is_missing_is_made(lab: Lab) -> None:
     caches: list[Cache[str, int]] = lab.at_each(Cache, 4)
     made: list[int] = []
