@@ -41,7 +41,7 @@ def check_history(folder: Path, degree: int, group: str, models: str | None) -> 
     broken, and at which member. Exit code 1 if there is any.
 
     \b
-    ORCALIKE_HISTORY=/tmp/h orcalike run -n 3 --resilience 1 prog.py
+    ORCALIKE_HISTORY=/tmp/h orcalike run -n 3 prog.py
     orcalike check-history /tmp/h --resilience 1
     """
     from orcalike.history_check.check import check_histories

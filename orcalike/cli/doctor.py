@@ -18,12 +18,16 @@ import click
 
 from orcalike._version import __version__
 from orcalike.cli.common import echo_json
-from orcalike.launcher.job import LaunchError, cores, runtime_base
+from orcalike.launcher.job import (
+    FILES_OF_LAUNCHER,
+    FILES_OF_RANK,
+    LaunchError,
+    cores,
+    runtime_base,
+)
 from orcalike.transport.wording import counted
 
 PACKAGE = Path(__file__).parent.parent
-#: What the launcher holds for one rank: three pipes, two sockets, and the process's descriptor.
-FILES_PER_RANK = 6
 FILES_MIN = 256
 
 
@@ -100,7 +104,7 @@ def _machine() -> Iterator[Finding]:
     count = cores()
     yield Finding("ok", counted(count, "core"))
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    ranks = max(0, files - 32) // FILES_PER_RANK
+    ranks = max(0, files - FILES_OF_LAUNCHER) // FILES_OF_RANK
     yield Finding(
         "ok" if files >= FILES_MIN else "warn",
         f"ulimit -n {files}: enough for about {counted(ranks, 'rank')} under one launcher",

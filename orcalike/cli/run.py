@@ -99,7 +99,6 @@ _OPTIONS = [
     click.option(
         "-x",
         "--env",
-        "environment",
         multiple=True,
         metavar="K[=V]",
         help="Set a variable for the ranks, or check that it is set.",
@@ -107,7 +106,6 @@ _OPTIONS = [
     click.option(
         "-C",
         "--chdir",
-        "directory",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Run in this directory.",
     ),
@@ -177,15 +175,15 @@ def start(
     module: bool,
     no_prefix: bool,
     color: str,
-    environment: Sequence[str],
-    directory: Path | None,
+    env: Sequence[str],
+    chdir: Path | None,
     **options: Any,
 ) -> None:
     """Start the launcher with the options of `run_options`, and exit with its code."""
     if module:
-        _check_module(program, directory or Path.cwd())
+        _check_module(program, chdir or Path.cwd())
     else:
-        _check_file(program, directory or Path.cwd())
+        _check_file(program, chdir or Path.cwd())
     from orcalike.launcher.engine import launch
 
     try:
@@ -196,8 +194,8 @@ def start(
                 arguments=tuple(arguments),
                 prefix=not no_prefix,
                 color=None if color == "auto" else color == "always",
-                environment=_parse_environment(environment),
-                directory=directory,
+                environment=_parse_environment(env),
+                directory=chdir,
                 **options,
             )
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -16,6 +18,8 @@ from orcalike.cli import VERBS, cli
 from orcalike.cli.common import did_you_mean, duration
 from orcalike.cli.examples import FOLDER
 from orcalike.launcher import job
+
+ROOT = Path(__file__).parents[2]
 
 
 def call(*arguments: str) -> Result:
@@ -48,6 +52,62 @@ def test_help_lists_the_verbs(flag: str) -> None:
     assert all(f"  {verb} " in text for verb in VERBS)
     for verb in VERBS:
         assert "Usage: orcalike" in call(verb, flag).output
+
+
+def commands(command: click.Command = cli, *names: str) -> Iterator[tuple[str, click.Command]]:
+    """Each command by its name, as `chaos kill`."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield " ".join((*names, name)), inner
+            yield from commands(inner, *names, name)
+
+
+def options_of(command: click.Command) -> set[str]:
+    """The long options of a command."""
+    options = {name for parameter in command.params for name in parameter.opts}
+    return {name for name in options if name.startswith("--")}
+
+
+def test_the_manual_has_each_command_and_option() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    table, *sections = page.split("\n## orcalike ")
+    by_verb = {section.partition("\n")[0]: section for section in sections}
+    assert sorted(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == sorted(VERBS)
+    assert sorted(by_verb) == sorted(VERBS)
+    for name, command in commands():
+        verb, _, inner = name.partition(" ")
+        assert re.search(rf"\b{inner}\b", by_verb[verb]), name
+        if name != "examples run":  # it has those of `run`
+            missing = [
+                option
+                for option in options_of(command) - {"--json"}
+                if not re.search(rf"{option}\b", by_verb[verb])
+            ]
+            assert missing == [], name
+    there_are = {option for _, command in commands() for option in options_of(command)}
+    shown = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page))
+    assert shown - there_are == {"--cities", "--help"}  # an example's own, and click's
+
+
+def test_the_examples_of_the_help_can_be_typed() -> None:
+    """Each has a command that there is, and options that it takes."""
+    known = dict(commands())
+    seen = 0
+    for command in (cli, *known.values()):
+        for line in re.findall(
+            r"^ *((?:[A-Z_]+=\S+ )?orcalike .*)", command.help or "", re.MULTILINE
+        ):
+            typed = re.split(r"  |\|", line)[0].split()
+            typed = [word.strip("'") for word in typed[typed.index("orcalike") + 1 :]]
+            words = 2 if " ".join(typed[:2]) in known else 1
+            inner = known[" ".join(typed[:words])]
+            context = click.Context(inner, **inner.context_settings)
+            inner.make_parser(context).parse_args(typed[words:])
+            seen += 1
+    assert seen > 20
 
 
 def test_version_is_quick_to_say() -> None:
@@ -120,6 +180,16 @@ def test_doctor_finds_this_machine_well() -> None:
     assert "Unix sockets" in result.output
     findings = json.loads(call("doctor", "--json").output)
     assert {finding["status"] for finding in findings} <= {"ok", "warn"}
+
+
+def test_doctor_counts_ranks_as_the_launcher_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = 1024
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+    shown = re.search(r"ulimit -n 1024: enough for about (\d+) ranks", call("doctor").output)
+    assert shown is not None
+    job.check_number(job.Options(program="prog.py", nprocs=int(shown[1])))
+    with pytest.raises(job.LaunchError, match="may have 1024"):
+        job.check_number(job.Options(program="prog.py", nprocs=int(shown[1]) + 1))
 
 
 def test_runtime_directory_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

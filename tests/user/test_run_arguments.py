@@ -36,6 +36,24 @@ def test_a_number_of_processes_after_the_program(cli: Cli) -> None:
     assert cli.run("-n1", "-q", program, "-n", "4").stderr == ""
 
 
+def test_options_have_defaults_in_the_environment(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their long names; `--unix` and `--tcp` are one choice."""
+    program = cli.write("print(os.getcwd(), os.environ['A'], os.environ['ORCALIKE_ADDRESS'][:4])")
+    defaults = {"NPROCS": "2", "CHDIR": "/", "ENV": "A=1", "QUIET": "1", "SCHEME": "tcp"}
+    for name, value in defaults.items():
+        monkeypatch.setenv(f"ORCALIKE_RUN_{name}", value)
+    ended = cli.run(program)
+    assert (sorted(ended.stdout.splitlines()), ended.stderr) == (
+        ["[0] / 1 tcp:", "[1] / 1 tcp:"],
+        "",
+    )
+    assert (
+        cli.run("-n1", "-C", str(tmp_path), "--unix", program).stdout == f"[0] {tmp_path} 1 unix\n"
+    )
+
+
 def test_python_is_no_program(cli: Cli) -> None:
     for name in ("python", "python3.11"):
         ended = cli.run(name, "prog.py")
