@@ -23,6 +23,8 @@ from pathlib import Path
 
 import pytest
 
+from orcalike import objects
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SECONDS = 280
@@ -195,3 +197,8 @@ def test_each_promise_names_tests_that_there_are() -> None:
 def test_the_readme_begins_with_a_program() -> None:
     first = blocks(ROOT / "README.md")[0]
     assert first.info == "python longest.py"
+
+
+def test_each_ready_made_object_is_on_its_page() -> None:
+    text = (ROOT / "docs" / "objects.md").read_text(encoding="utf-8")
+    assert [name for name in objects.__all__ if not re.search(rf"`{name}\b", text)] == []
