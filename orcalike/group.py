@@ -339,7 +339,7 @@ class Group:
 
     def _repr_html_(self) -> str:
         """The group as a notebook shows it."""
-        return f"<b>Group</b> {self.name!r}: left" if self._closed else html_of_group(self)
+        return f"<b>Group</b> {self.name!r}: left" if self._closed else html_of_group(self.info())
 
     @held
     def _leave(self, *, orderly: bool) -> None:

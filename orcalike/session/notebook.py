@@ -9,13 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orcalike.runtime.invocation import allow_blocking
 from orcalike.runtime.replica import replica_of
-
-if TYPE_CHECKING:
-    from orcalike.group import Group
+from orcalike.session.group_info import GroupInfo
 
 SHOWN_MAX = 200
 """Characters that are shown of an attribute's value."""
@@ -52,14 +50,13 @@ def html_of_object(obj: object) -> str | None:
     return head + _table(("attribute", "value"), vars(obj).items())
 
 
-def html_of_group(group: Group) -> str:
+def html_of_group(info: GroupInfo) -> str:
     """A group as a table of its members."""
-    view = group.view
-    blocked = group.info().blocked
-    state = "" if blocked is None else f" · blocked: {blocked.rule}"
+    view = info.view
+    state = "" if info.blocked is None else f" · blocked: {info.blocked.rule}"
     head = (
-        f"<b>Group</b> {escape(repr(group.name))} · view {view.number} · "
-        f"this is rank {group.rank}{escape(state)}"
+        f"<b>Group</b> {escape(repr(info.name))} · view {view.number} · "
+        f"this is rank {info.rank}{escape(state)}"
     )
     rows = [
         (
