@@ -6,8 +6,8 @@ schedule, and the same seed gives the same trace. Links are reliable FIFO channe
 them; processes die, stop and come back; directions between two of them are cut.
 """
 
-from orcalike.transport.drivers.sim.network import Delays, End, Path
-from orcalike.transport.drivers.sim.node import Node
+from orcalike.transport.drivers.sim.network import Delays, Path
+from orcalike.transport.drivers.sim.node import End, Node
 from orcalike.transport.drivers.sim.streams import Stream
 from orcalike.transport.drivers.sim.world import World
 

@@ -1,26 +1,147 @@
-"""One simulated process: a stack, its links, its alarm, and whether it runs at all."""
+"""One simulated process: a stack, its links, its alarm, and whether it runs at all.
+
+A *link* is two ends, one at each process; what one end sends is under way to the other until it
+arrives, is lost because the link breaks, or waits because the path is cut.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from orcalike.transport.drivers.sim.network import Down, End, Spans
+from orcalike.transport.drivers.sim.network import Path, Spans
 from orcalike.transport.drivers.sim.streams import Stream
 from orcalike.transport.stack import Stack
 
-if TYPE_CHECKING:
-    from orcalike.transport.drivers.sim.world import World
-
-
 LEASES_KEPT = 8
+
+
+class Surroundings(Protocol):
+    """The world, as far as processes take it."""
+
+    seed: int
+    now: int
+    steps: int
+    on_frame: Callable[[End, bytes], None] | None
+    on_input: Callable[[Node], None] | None
+
+    def note(self, name: str, data: bytes) -> None:
+        """Add to the trace."""
+
+    def push(self, when: int, tie: int, event: Callable[..., None], *args: Any) -> None:
+        """Have `event(*args)` happen at the time `when`; `tie` orders what comes together."""
+
+    def crash(self, node: Node) -> None:
+        """Kill a process."""
+
+    def connect(self, node: Node, address: str) -> None:
+        """Make a link between `node` and the process at `address`."""
+
+    def disconnect(self, node: Node, link: int, why: str) -> None:
+        """Take a link down at both ends."""
+
+    def lives(self, node: Node, incarnation: int) -> bool:
+        """Whether a process lives and is not stopped, by the word of the kernel that `node` asks."""
+
+    def contact(self, node: Node, incarnation: int, rng: Stream) -> int | None:
+        """When the last beat came to `node` that says that its own had arrived; None for never."""
+
+    def leased(self, node: Node, incarnation: int, rng: Stream) -> tuple[int, int]:
+        """(key, when) of the last lease that came to `node` from a process; (0, 0) for none."""
+
+    def granted(self, node: Node, incarnation: int) -> int:
+        """When `node` granted a lease to another process last, at the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Down:
+    """The word that a link is gone, which travels behind what was sent before."""
+
+    why: str
+    dead: bool = False
+    """The process at the other end is gone."""
+
+
+class End:
+    """One process's end of a link, and what is under way to it."""
+
+    __slots__ = ("broken", "due", "node", "number", "open", "path", "peer", "queue")
+
+    peer: End
+
+    def __init__(self, node: Node, number: int, path: Path) -> None:
+        self.node = node
+        self.number = number
+        self.path = path
+        """The way to here."""
+        self.open = True
+        """The process has not been notified that the link is gone."""
+        self.broken = False
+        """Nothing more comes to here, though the process has not been notified."""
+        self.queue: deque[bytes | Down] = deque()
+        self.due = 0
+
+    def send(self, item: bytes | Down) -> None:
+        """Have something travel to here, behind all that was sent before."""
+        path, world = self.path, self.node.world
+        arrival = max(world.now + path.delay(), path.clogged)
+        if arrival <= self.due:
+            arrival = self.due + 1
+        self.due = arrival
+        self.queue.append(item)
+        self.arrive_at(arrival)
+
+    def arrive_at(self, when: int) -> None:
+        """What is first in the queue then comes at that time."""
+        self.node.world.push(when, self.node.tie(), self.arrive)
+
+    def arrive(self) -> None:
+        """What is first in the queue has come, unless the path is cut: then it waits."""
+        if not self.queue:
+            return  # lost with the link
+        if self.path.cut:
+            self.path.waiting.append(self)
+            return
+        item = self.queue.popleft()
+        if isinstance(item, Down):
+            self.close(item)
+        elif self.open and not self.broken and self.node.alive:
+            self.node.give(self.node.take_frame, self, item)
+        elif self.node.answers:
+            self.peer.send(Down("the connection was reset", dead=not self.node.alive))
+
+    def hurry(self) -> None:
+        """What is under way to here has been for long enough."""
+        world = self.node.world
+        self.due = world.now
+        for _ in self.queue:
+            self.due += 1 + self.path.delay() // 8
+            self.arrive_at(self.due)
+
+    def close(self, word: Down) -> None:
+        """Tell the process that the link is gone, once."""
+        if self.open:
+            self.open = False
+            self.node.give(self.node.take_down, self, word)
+
+    def lose(self) -> None:
+        """The link breaks: what is under way to here is lost, and the process will be notified."""
+        self.broken = True
+        self.queue.clear()
+        word = Down("the connection was reset")
+        self.node.world.push(
+            self.node.world.now + self.path.delay(), self.node.tie(), self.close, word
+        )
 
 
 class Node:
     """One simulated process. What happens to it is said to the `World`."""
 
-    def __init__(self, world: World, name: str, stack: Stack, host: str, entity: str) -> None:
+    def __init__(
+        self, world: Surroundings, name: str, stack: Stack, host: str, entity: str
+    ) -> None:
         self.world = world
         self.name = name
         self.host = host

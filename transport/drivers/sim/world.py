@@ -7,8 +7,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from orcalike.transport.drivers.sim.network import Delays, Down, End, Path, Spans
-from orcalike.transport.drivers.sim.node import Node
+from orcalike.transport.drivers.sim.network import Delays, Path, Spans
+from orcalike.transport.drivers.sim.node import Down, End, Node
 from orcalike.transport.drivers.sim.streams import Stream
 from orcalike.transport.membership.lease import window_of
 from orcalike.transport.stack import Stack
@@ -317,7 +317,7 @@ class World:
             waiting, path.waiting = path.waiting, []
             for end in waiting:
                 when += 1 + path.delay() // 8
-                self.push(when, end.node.tie(), end.arrive)
+                end.arrive_at(when)
 
     def heal_all(self) -> None:
         """No path is cut, clogged or slow any more, and what was to take long comes soon."""
