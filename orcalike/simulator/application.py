@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import msgpack
 
 from orcalike.simulator.checkers.facts import Installed, Key
+from orcalike.simulator.checkers.monitor import Monitor
+from orcalike.simulator.scenario import Scenario
+from orcalike.transport.drivers.sim import Node, World
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
-if TYPE_CHECKING:
-    from orcalike.simulator.simulation import Run
-    from orcalike.transport.drivers.sim import Node
+
+class Watching(Protocol):
+    """A run, as far as its applications take it."""
+
+    scenario: Scenario
+    world: World
+    monitor: Monitor
+
+    def holders(self, view: View, seqno: int) -> int:
+        """How many members of a view hold the packet with that seqno, and all before it (H3)."""
+
+    def viewed(self, application: Application) -> None:
+        """A view was installed."""
+
+    def exited(self, application: Application) -> None:
+        """A member is out."""
 
 
 class Application(Layer):
@@ -24,7 +40,7 @@ class Application(Layer):
 
     node: Node
 
-    def __init__(self, run: Run, stack: Stack, name: str) -> None:
+    def __init__(self, run: Watching, stack: Stack, name: str) -> None:
         super().__init__(stack)
         self.run = run
         self.process = name

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from orcalike.simulator.application import Application
 from orcalike.simulator.checkers.facts import body_of
-from orcalike.simulator.scenario import Event
+from orcalike.simulator.checkers.monitor import Monitor
+from orcalike.simulator.scenario import Event, Scenario
+from orcalike.transport.drivers.sim import Node, Stream, World
 from orcalike.transport.wire.message import Message
 
-if TYPE_CHECKING:
-    from orcalike.simulator.application import Application
-    from orcalike.simulator.simulation import Run
-    from orcalike.transport.drivers.sim import Node
+
+class Failing(Protocol):
+    """A run, as far as faults take it."""
+
+    scenario: Scenario
+    world: World
+    monitor: Monitor
+    rng: Stream
+    current: dict[str, Application]
+    healing: bool
+
+    def process_of(self, name: str) -> str | None:
+        """The process that an event means; None if there is none."""
+
+    def start(self, name: str) -> Application:
+        """A new process of that name: what an earlier one knew is lost."""
 
 
 class Faults:
     """One method for each kind of event."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Failing) -> None:
         self.run = run
         self.world = run.world
         self.on_event: Callable[[Event, str], None] = lambda event, name: None

@@ -57,14 +57,14 @@ class Spans:
         return when
 
 
-class Weather(Protocol):
+class PathWorld(Protocol):
     """The world, as far as paths take it."""
 
     seed: int
     calm: bool
 
 
-class Late(Protocol):
+class Arriving(Protocol):
     """What was to take something in while the path to it was cut."""
 
     def arrive_at(self, when: int) -> None:
@@ -76,7 +76,7 @@ class Path:
 
     __slots__ = ("_delays", "_stream", "clogged", "cuts", "jam", "lag", "name", "waiting", "world")
 
-    def __init__(self, world: Weather, source: str, target: str, delays: Delays) -> None:
+    def __init__(self, world: PathWorld, source: str, target: str, delays: Delays) -> None:
         self.world = world
         self.name = f"{source}>{target}"
         self.clogged = 0
@@ -86,7 +86,7 @@ class Path:
         self.jam = 0
         """The mean of what each frame takes on top, exponentially distributed."""
         self.cuts = Spans()
-        self.waiting: list[Late] = []
+        self.waiting: list[Arriving] = []
         """Ends that something was to arrive at while the path was cut: one entry for each."""
         self._delays = delays
         self._stream = Stream(world.seed, self.name, "delays")

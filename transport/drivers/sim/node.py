@@ -18,7 +18,7 @@ from orcalike.transport.stack import Stack
 LEASES_KEPT = 8
 
 
-class Surroundings(Protocol):
+class NodeWorld(Protocol):
     """The world, as far as processes take it."""
 
     seed: int
@@ -139,9 +139,7 @@ class End:
 class Node:
     """One simulated process. What happens to it is said to the `World`."""
 
-    def __init__(
-        self, world: Surroundings, name: str, stack: Stack, host: str, entity: str
-    ) -> None:
+    def __init__(self, world: NodeWorld, name: str, stack: Stack, host: str, entity: str) -> None:
         self.world = world
         self.name = name
         self.host = host
