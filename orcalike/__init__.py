@@ -58,8 +58,8 @@ from orcalike.errors import (
     WindowFull,
 )
 from orcalike.runtime.durations import Duration
-from orcalike.runtime.extension_types import register
 from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.registered import register
 from orcalike.session.lazy_names import attributes as _lazy_attributes
 from orcalike.session.log import Fallback as _Fallback
 from orcalike.transport.degree import Resilience

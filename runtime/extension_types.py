@@ -7,174 +7,29 @@ A value that msgpack does not know is distinguished in one of two forms:
   other elements are what the value is made of (a set's elements, a dataclass's fields).
 
 `take_apart` gives the form of a value; `revive` and `rebuild` make the value of it again, and
-raise whatever the value's own constructor raises where the form is wrong. Enums and dataclasses
-are known by the names under which the program registered them: no module of the program is imported
-on the word of a message. What is known of dates, decimal numbers and UUIDs is in `standard_types`.
+raise whatever the value's own constructor raises where the form is wrong. The codes of the forms are in
+`extension_codes`, the enums and dataclasses that a program has registered in `registered`, and what is
+known of dates, decimal numbers and UUIDs in `standard_types`.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import os
 import re
 import struct
 import sys
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
-from enum import Enum, Flag, IntEnum
+from enum import Enum
 from math import prod
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar, cast
-from zlib import crc32
+from typing import Any, cast
 
-from orcalike.runtime.errors import DeclarationError, NotSerializable, Unreadable
-from orcalike.runtime.plain import LIST_TAG
+from orcalike.runtime.errors import NotSerializable, Unreadable
+from orcalike.runtime.extension_codes import Code, Form
+from orcalike.runtime.registered import SAME_SOURCE, Record, by_class, is_named_tuple, record_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.wording import counted
-
-
-class Code(IntEnum):
-    """The extension types. Leaves count from 1, tags from 64; numbers are never used again."""
-
-    BIG_INT = 1
-    COMPLEX = 2
-    DECIMAL = 3
-    UUID = 4
-    BYTEARRAY = 5
-    NUMPY_ARRAY = 6
-    NUMPY_SCALAR = 7
-    REFERENCE = 8
-
-    LIST = LIST_TAG
-    SET = 65
-    FROZENSET = 66
-    DATE = 67
-    TIME = 68
-    DATETIME = 69
-    TIMEDELTA = 70
-    TIMEZONE = 71
-    ZONE = 72
-    ENUM = 73
-    FLAG = 74
-    DATACLASS = 75
-    MEMBER = 76
-    DEQUE = 77
-    ORDERED_DICT = 78
-    COUNTER = 79
-    DEFAULT_DICT = 80
-    PATH = 81
-    NAMED_TUPLE = 82
-
-
-LAST_LEAF, FIRST_TAG, LAST_TAG = Code.REFERENCE, Code.LIST, Code.NAMED_TUPLE
-
-Form = tuple[int, bytes | tuple[Any, ...]]
-"""A code with a leaf's payload, or with the elements of a tagged array."""
-
-Registered = TypeVar("Registered", bound=type[Any])
-
-
-class Record(NamedTuple):
-    """A registered class: its name on the wire and, if it has any, the fields that travel."""
-
-    code: Code
-    cls: type[Any]
-    name: str
-    fields: tuple[str, ...]
-    fingerprint: int
-    """Of the fields' names: it tells two versions of the class apart."""
-
-
-_by_class: dict[type[Any], Record] = {}
-_by_name: dict[str, Record] = {}
-
-
-def register(cls: Registered) -> Registered:
-    """Let the values of an enum, a dataclass or a NamedTuple travel; also a decorator.
-
-    It stands above `@dataclass`. A dataclass arrives as a new object with the same fields: `__init__` and `__post_init__` do
-    not run again, and attributes that are no fields stay behind. A class that is defined again
-    under the same name takes the place of the first.
-
-    Raises DeclarationError for any other class, and for a dataclass with a `__new__` of its own
-    (or from a base such as dict), whose objects cannot be made from their fields.
-    """
-    import dataclasses  # not at the top: it takes long, and a program with a dataclass has imported it
-
-    fields: tuple[str, ...] = ()
-    if issubclass(cls, Enum):
-        code = Code.FLAG if issubclass(cls, Flag) else Code.ENUM
-    elif _is_named_tuple(cls):
-        code = Code.NAMED_TUPLE
-        fields = cls._fields
-    elif not dataclasses.is_dataclass(cls):
-        raise DeclarationError(
-            f"{import_name(cls)} cannot be registered: only enums, dataclasses and NamedTuples can; "
-            "where it is meant to be a dataclass, register stands above @dataclass"
-        )
-    elif cls.__new__ is not object.__new__:
-        raise DeclarationError(
-            f"{import_name(cls)} cannot be registered: it has a __new__ of its own or of a base "
-            "class; make it a dataclass that derives from plain classes alone"
-        )
-    else:
-        code = Code.DATACLASS
-        fields = tuple(field.name for field in dataclasses.fields(cls))
-    record = Record(code, cls, import_name(cls), fields, crc32(",".join(fields).encode()))
-    _by_class[cls] = _by_name[record.name] = record
-    return cls
-
-
-def _is_named_tuple(cls: type[Any]) -> bool:
-    return issubclass(cls, tuple) and cls.__bases__ == (tuple,) and hasattr(cls, "_fields")
-
-
-def import_name(cls: type[Any] | Callable[..., Any]) -> str:
-    """The name of a class or function in all processes, `module:qualified.name`.
-
-    `__main__` counts as the name that the program would have if it were imported; so does
-    `__mp_main__`, as which `multiprocessing` imports it into the processes that it starts.
-    """
-    module = cls.__module__
-    if module in ("__main__", "__mp_main__"):
-        main = sys.modules[module]
-        spec = getattr(main, "__spec__", None)
-        file = getattr(main, "__file__", None)
-        if spec:
-            module = spec.name
-        elif file:
-            module = os.path.splitext(os.path.basename(file))[0]
-    return f"{module}:{cls.__qualname__}"
-
-
-def _record(name: str, code: Code) -> Record:
-    """The class that is registered under `name`, which must be one that travels as `code`."""
-    if type(name) is not str:
-        raise ProtocolError(f"a class named {name!r} arrived")
-    record = _by_name.get(name)
-    if record is None:
-        raise Unreadable(
-            f"it is a {name}, which is not registered in this process: import the module that "
-            "registers it before joining"
-        )
-    if record.code != code:
-        raise Unreadable(f"it is a {name}, which is another kind of class here: {_SAME_SOURCE}")
-    return record
-
-
-def registered_class(name: str) -> type[Any]:
-    """The class that is registered under that name. Raises Unreadable."""
-    record = _by_name.get(name)
-    return _record(name, record.code if record else Code.DATACLASS).cls
-
-
-def registered_name(cls: object) -> str | None:
-    """The name under which a class is registered; None if it is not."""
-    record = _by_class.get(cls) if isinstance(cls, type) else None
-    return None if record is None else record.name
-
-
-_SAME_SOURCE = "run the same version of the program in all processes"
 
 
 def big_int(value: int) -> bytes:
@@ -190,8 +45,8 @@ def take_apart(value: Any) -> Form:
     kind = type(value)
     if kind in _TAKE_APART:
         return _TAKE_APART[kind](value)
-    if kind in _by_class:
-        return _registered_form(value, _by_class[kind])
+    if kind in by_class:
+        return _registered_form(value, by_class[kind])
     if kind.__module__ in _STANDARD_MODULES:
         forms: dict[type[Any], Callable[[Any], Form]] = _standard().TAKE_APART
         if kind in forms:
@@ -254,7 +109,7 @@ _TAKE_APART: dict[type[Any], Callable[[Any], Form]] = {
 
 def place(value: object, index: int) -> str:
     """How the path to a value names element `index` of the form of what it lies in."""
-    record = _by_class.get(type(value))
+    record = by_class.get(type(value))
     if record and index >= 2:
         return f".{record.fields[index - 2]}"
     if hasattr(value, "tzinfo"):
@@ -273,7 +128,7 @@ def _remedy(value: object) -> str:
     import dataclasses  # not at the top: as in `register`
 
     is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if is_record or isinstance(value, Enum) or _is_named_tuple(type(value)):
+    if is_record or isinstance(value, Enum) or is_named_tuple(type(value)):
         return "register its class with orcalike.register"
     if isinstance(value, (type, ModuleType)) or callable(value):
         return "pass its name, and let each process look it up"
@@ -303,31 +158,31 @@ def rebuild(code: int, elements: tuple[Any, ...]) -> object:
 
 def _rebuild_enum(elements: tuple[Any, ...]) -> object:
     name, member = elements
-    members = _record(name, Code.ENUM).cls.__members__
+    members = record_of(name, Code.ENUM).cls.__members__
     if type(member) is not str:
         raise ProtocolError(f"a member {member!r} of {name} arrived")
     if member not in members:
-        raise Unreadable(f"it is {name}.{member}, which does not exist here: {_SAME_SOURCE}")
+        raise Unreadable(f"it is {name}.{member}, which does not exist here: {SAME_SOURCE}")
     return members[member]
 
 
 def _rebuild_flag(elements: tuple[Any, ...]) -> object:
     name, value = elements
-    cls = _record(name, Code.FLAG).cls
+    cls = record_of(name, Code.FLAG).cls
     if type(value) is not int:
         raise ProtocolError(f"flags {value!r} of {name} arrived")
     try:
         return cls(value)
     except ValueError as error:
-        raise Unreadable(f"it is a {name} with other flags ({error}): {_SAME_SOURCE}") from None
+        raise Unreadable(f"it is a {name} with other flags ({error}): {SAME_SOURCE}") from None
 
 
 def _rebuild_fields(code: Code, elements: tuple[Any, ...]) -> object:
     name, fingerprint, *values = elements
-    record = _record(name, code)
+    record = record_of(name, code)
     if fingerprint != record.fingerprint:
         raise Unreadable(
-            f"it is a {name} with other fields than {', '.join(record.fields)}: {_SAME_SOURCE}"
+            f"it is a {name} with other fields than {', '.join(record.fields)}: {SAME_SOURCE}"
         )
     if record.code == Code.NAMED_TUPLE:
         if len(values) != len(record.fields):

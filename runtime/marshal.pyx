@@ -30,7 +30,7 @@ import sys
 
 from msgpack import ExtType, Packer, unpackb
 
-from orcalike.runtime import extension_types
+from orcalike.runtime import extension_codes, extension_types
 from orcalike.runtime.errors import NotSerializable, Unreadable
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
@@ -48,14 +48,14 @@ from orcalike.runtime.plain cimport (
 )
 from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
-cdef int LAST_LEAF = extension_types.LAST_LEAF
-cdef int FIRST_TAG = extension_types.FIRST_TAG
-cdef int LAST_TAG = extension_types.LAST_TAG
-cdef int REFERENCE = extension_types.Code.REFERENCE
-cdef int LIST = extension_types.Code.LIST
-cdef int SET = extension_types.Code.SET
-cdef int FROZENSET = extension_types.Code.FROZENSET
-cdef object BIG_INT = extension_types.Code.BIG_INT
+cdef int LAST_LEAF = extension_codes.LAST_LEAF
+cdef int FIRST_TAG = extension_codes.FIRST_TAG
+cdef int LAST_TAG = extension_codes.LAST_TAG
+cdef int REFERENCE = extension_codes.Code.REFERENCE
+cdef int LIST = extension_codes.Code.LIST
+cdef int SET = extension_codes.Code.SET
+cdef int FROZENSET = extension_codes.Code.FROZENSET
+cdef object BIG_INT = extension_codes.Code.BIG_INT
 cdef object take_apart = extension_types.take_apart
 cdef object revive = extension_types.revive
 cdef object rebuild = extension_types.rebuild

@@ -21,7 +21,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from orcalike.runtime.errors import NotSerializable, Unreadable
-from orcalike.runtime.extension_types import Code, Form, registered_class, registered_name
+from orcalike.runtime.extension_codes import Code, Form
+from orcalike.runtime.registered import registered_class, registered_name
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member
 

@@ -10,7 +10,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from orcalike.runtime import extension_types
+from orcalike.runtime import extension_codes, extension_types
 from orcalike.runtime.errors import ReplicaDivergence, Unreadable
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
@@ -23,13 +23,13 @@ cdef extern from "Python.h":
     int resize "_PyBytes_Resize"(PyObject**, Py_ssize_t) except -1
     char* start_of "PyBytes_AS_STRING"(PyObject*)
 
-cdef int LAST_LEAF = extension_types.LAST_LEAF
-cdef int FIRST_TAG = extension_types.FIRST_TAG
-cdef int LAST_TAG = extension_types.LAST_TAG
-cdef int LIST_TAG = extension_types.Code.LIST
-cdef int SET_TAG = extension_types.Code.SET
-cdef int BYTEARRAY = extension_types.Code.BYTEARRAY
-cdef int NUMPY_ARRAY = extension_types.Code.NUMPY_ARRAY
+cdef int LAST_LEAF = extension_codes.LAST_LEAF
+cdef int FIRST_TAG = extension_codes.FIRST_TAG
+cdef int LAST_TAG = extension_codes.LAST_TAG
+cdef int LIST_TAG = extension_codes.Code.LIST
+cdef int SET_TAG = extension_codes.Code.SET
+cdef int BYTEARRAY = extension_codes.Code.BYTEARRAY
+cdef int NUMPY_ARRAY = extension_codes.Code.NUMPY_ARRAY
 cdef object rebuild = extension_types.rebuild
 cdef object ArraySink = extension_types.ArraySink
 

@@ -10,7 +10,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from orcalike.runtime import extension_types
+from orcalike.runtime import extension_codes, extension_types
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.marshal import Misfit
 
@@ -18,13 +18,13 @@ from orcalike.runtime.marshal cimport Codec, fits, path, require, shown
 from orcalike.runtime.plain cimport PyUnicode_AsUTF8AndSize, put_number, put_simple
 from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
-cdef int REFERENCE = extension_types.Code.REFERENCE
-cdef int LIST_TAG = extension_types.Code.LIST
-cdef int SET_TAG = extension_types.Code.SET
-cdef int FROZENSET_TAG = extension_types.Code.FROZENSET
-cdef int BIG_INT = extension_types.Code.BIG_INT
-cdef int BYTEARRAY = extension_types.Code.BYTEARRAY
-cdef int NUMPY_ARRAY = extension_types.Code.NUMPY_ARRAY
+cdef int REFERENCE = extension_codes.Code.REFERENCE
+cdef int LIST_TAG = extension_codes.Code.LIST
+cdef int SET_TAG = extension_codes.Code.SET
+cdef int FROZENSET_TAG = extension_codes.Code.FROZENSET
+cdef int BIG_INT = extension_codes.Code.BIG_INT
+cdef int BYTEARRAY = extension_codes.Code.BYTEARRAY
+cdef int NUMPY_ARRAY = extension_codes.Code.NUMPY_ARRAY
 cdef object take_apart = extension_types.take_apart
 cdef object place = extension_types.place
 cdef object parts_of_array = extension_types.parts_of_array

@@ -15,8 +15,8 @@ from orcalike.declare.class_members import Members, guard_problems
 from orcalike.declare.subject import Subject, finding, title
 from orcalike.runtime.classes import AtomicInfo, ClassInfo, declare, digest_of
 from orcalike.runtime.errors import DeclarationError
-from orcalike.runtime.extension_types import import_name
 from orcalike.runtime.operation import Atomic
+from orcalike.runtime.registered import import_name
 from orcalike.transport.degree import Resilience
 
 

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from orcalike.runtime.extension_types import register
 from orcalike.runtime.marshal import Codec
+from orcalike.runtime.registered import register
 
 
 @register

@@ -13,8 +13,8 @@ import pytest
 from orcalike.declare.decorators import atomic, local, read, shared, write
 from orcalike.runtime.classes import lookup_atomic, lookup_class
 from orcalike.runtime.errors import DeclarationError
-from orcalike.runtime.extension_types import import_name
 from orcalike.runtime.operation import Operation
+from orcalike.runtime.registered import import_name
 
 T = TypeVar("T")
 

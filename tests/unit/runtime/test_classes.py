@@ -17,7 +17,7 @@ from orcalike.runtime.classes import (
     lookup_class,
     on_declared,
 )
-from orcalike.runtime.extension_types import import_name
+from orcalike.runtime.registered import import_name
 
 BASE = """
 from orcalike.declare.decorators import read, shared, write

@@ -23,8 +23,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from orcalike.runtime.errors import DeclarationError
-from orcalike.runtime.extension_types import import_name, register
 from orcalike.runtime.plain import get_value, put_bytes
+from orcalike.runtime.registered import import_name, register
 from tests.lib.marshal_values import (
     NAN_WITH_PAYLOAD,
     OBJECTS,
@@ -242,7 +242,7 @@ def test_main_counts_as_the_program_s_import_name(
     tmp_path: Path, how: list[str], name: str
 ) -> None:
     program = (
-        "from orcalike.runtime.extension_types import import_name\n"
+        "from orcalike.runtime.registered import import_name\n"
         "class Job: pass\n"
         "print(import_name(Job))\n"
     )

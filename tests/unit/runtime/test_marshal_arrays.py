@@ -11,8 +11,8 @@ import msgpack
 import numpy
 import pytest
 
-from orcalike.runtime import extension_types
 from orcalike.runtime.errors import NotSerializable, Unreadable
+from orcalike.runtime.extension_codes import Code
 from orcalike.transport.errors import ProtocolError
 from tests.lib.marshal_values import (
     codec,
@@ -102,7 +102,7 @@ def test_what_this_process_lacks_is_its_own_matter(
 def numpy_payload(dtype: bytes, shape: tuple[int, ...], data: bytes) -> bytes:
     sizes = len(dtype), len(shape)
     payload = struct.pack(f">BB{len(dtype)}s{len(shape)}Q", *sizes, dtype, *shape) + data
-    return bytes(msgpack.packb(msgpack.ExtType(extension_types.Code.NUMPY_ARRAY, payload)))
+    return bytes(msgpack.packb(msgpack.ExtType(Code.NUMPY_ARRAY, payload)))
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def numpy_payload(dtype: bytes, shape: tuple[int, ...], data: bytes) -> bytes:
         numpy_payload(b"<U99999999999", (0,), b""),
         numpy_payload(b"<M8[xs]", (1,), b"\0" * 8),
         numpy_payload(b"<V4", (1,), b"\0" * 4),
-        msgpack.packb(msgpack.ExtType(extension_types.Code.NUMPY_ARRAY, b"\x03\x05<f8")),
-        msgpack.packb(msgpack.ExtType(extension_types.Code.NUMPY_ARRAY, b"\x03")),
-        msgpack.packb(msgpack.ExtType(extension_types.Code.NUMPY_ARRAY, b"")),
+        msgpack.packb(msgpack.ExtType(Code.NUMPY_ARRAY, b"\x03\x05<f8")),
+        msgpack.packb(msgpack.ExtType(Code.NUMPY_ARRAY, b"\x03")),
+        msgpack.packb(msgpack.ExtType(Code.NUMPY_ARRAY, b"")),
     ],
 )
 def test_an_array_that_is_not_one_is_refused(data: bytes) -> None:

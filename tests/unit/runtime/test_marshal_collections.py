@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 
 from orcalike.runtime.errors import Unreadable
-from orcalike.runtime.extension_types import register
 from orcalike.runtime.plain import get_value, put_bytes
+from orcalike.runtime.registered import register
 from orcalike.runtime.stream_decoder import decode_whole
 from orcalike.runtime.stream_encoder import encode_whole
 from orcalike.transport.errors import ProtocolError

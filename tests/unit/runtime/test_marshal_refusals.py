@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orcalike.runtime.errors import NotSerializable, Unreadable
-from orcalike.runtime.extension_types import import_name
 from orcalike.runtime.marshal import Codec
+from orcalike.runtime.registered import import_name
 from orcalike.transport.errors import ProtocolError
 from tests.lib.marshal_values import (
     OBJECTS,

@@ -1,0 +1,122 @@
+"""Enums, dataclasses and NamedTuples that a program lets travel, by the names that it registered them under.
+
+No module of the program is imported on the word of a message.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from enum import Enum, Flag
+from typing import Any, NamedTuple, TypeVar
+from zlib import crc32
+
+from orcalike.runtime.errors import DeclarationError, Unreadable
+from orcalike.runtime.extension_codes import Code
+from orcalike.transport.errors import ProtocolError
+
+Registered = TypeVar("Registered", bound=type[Any])
+
+SAME_SOURCE = "run the same version of the program in all processes"
+
+
+class Record(NamedTuple):
+    """A registered class: its name on the wire and, if it has any, the fields that travel."""
+
+    code: Code
+    cls: type[Any]
+    name: str
+    fields: tuple[str, ...]
+    fingerprint: int
+    """Of the fields' names: it tells two versions of the class apart."""
+
+
+by_class: dict[type[Any], Record] = {}
+_by_name: dict[str, Record] = {}
+
+
+def register(cls: Registered) -> Registered:
+    """Let the values of an enum, a dataclass or a NamedTuple travel; also a decorator.
+
+    It stands above `@dataclass`. A dataclass arrives as a new object with the same fields: `__init__` and `__post_init__` do
+    not run again, and attributes that are no fields stay behind. A class that is defined again
+    under the same name takes the place of the first.
+
+    Raises DeclarationError for any other class, and for a dataclass with a `__new__` of its own
+    (or from a base such as dict), whose objects cannot be made from their fields.
+    """
+    import dataclasses  # not at the top: it takes long, and a program with a dataclass has imported it
+
+    fields: tuple[str, ...] = ()
+    if issubclass(cls, Enum):
+        code = Code.FLAG if issubclass(cls, Flag) else Code.ENUM
+    elif is_named_tuple(cls):
+        code = Code.NAMED_TUPLE
+        fields = cls._fields
+    elif not dataclasses.is_dataclass(cls):
+        raise DeclarationError(
+            f"{import_name(cls)} cannot be registered: only enums, dataclasses and NamedTuples can; "
+            "where it is meant to be a dataclass, register stands above @dataclass"
+        )
+    elif cls.__new__ is not object.__new__:
+        raise DeclarationError(
+            f"{import_name(cls)} cannot be registered: it has a __new__ of its own or of a base "
+            "class; make it a dataclass that derives from plain classes alone"
+        )
+    else:
+        code = Code.DATACLASS
+        fields = tuple(field.name for field in dataclasses.fields(cls))
+    record = Record(code, cls, import_name(cls), fields, crc32(",".join(fields).encode()))
+    by_class[cls] = _by_name[record.name] = record
+    return cls
+
+
+def is_named_tuple(cls: type[Any]) -> bool:
+    """Whether a class is a NamedTuple, and none that derives from one."""
+    return issubclass(cls, tuple) and cls.__bases__ == (tuple,) and hasattr(cls, "_fields")
+
+
+def import_name(cls: type[Any] | Callable[..., Any]) -> str:
+    """The name of a class or function in all processes, `module:qualified.name`.
+
+    `__main__` counts as the name that the program would have if it were imported; so does
+    `__mp_main__`, as which `multiprocessing` imports it into the processes that it starts.
+    """
+    module = cls.__module__
+    if module in ("__main__", "__mp_main__"):
+        main = sys.modules[module]
+        spec = getattr(main, "__spec__", None)
+        file = getattr(main, "__file__", None)
+        if spec:
+            module = spec.name
+        elif file:
+            module = os.path.splitext(os.path.basename(file))[0]
+    return f"{module}:{cls.__qualname__}"
+
+
+def record_of(name: str, code: Code) -> Record:
+    """The class that is registered under `name`, which must be one that travels as `code`."""
+    if type(name) is not str:
+        raise ProtocolError(f"a class named {name!r} arrived")
+    record = _by_name.get(name)
+    if record is None:
+        raise Unreadable(
+            f"it is a {name}, which is not registered in this process: import the module that "
+            "registers it before joining"
+        )
+    if record.code != code:
+        raise Unreadable(f"it is a {name}, which is another kind of class here: {SAME_SOURCE}")
+    return record
+
+
+def registered_class(name: str) -> type[Any]:
+    """The class that is registered under that name. Raises Unreadable."""
+    record = _by_name.get(name)
+    return record_of(name, record.code if record else Code.DATACLASS).cls
+
+
+def registered_name(cls: object) -> str | None:
+    """The name under which a class is registered; None if it is not."""
+    record = by_class.get(cls) if isinstance(cls, type) else None
+    return None if record is None else record.name
