@@ -39,7 +39,7 @@ _CALLED = frozenset(
             "typing_extensions",
         ),
         *("os._Environ", "os.getenv", "os.getpid", "os.uname", "os.path", "platform", "secrets"),
-        *("orcalike.runtime.registered.register"),
+        "orcalike.runtime.registered.register",
     }
 )
 """What may be called while constants are loaded: it does nothing but give a value."""

@@ -150,3 +150,23 @@ def test_a_function_that_a_module_got_by_its_name(cli: Cli) -> None:
     ended = check(program)
     assert ended.returncode == 1, ended.stderr
     assert "Stamped.stamp uses clock (time.time)" in ended.stdout
+
+
+def test_a_class_that_is_registered_by_a_call(cli: Cli) -> None:
+    """`orcalike.register` gives the class itself, so it is called, and the name is known."""
+    program = cli.write(
+        """
+        import enum
+        import orcalike as orca
+
+        Colour = orca.register(enum.Enum("Colour", "RED GREEN"))
+
+        @orca.shared
+        class Light:
+            def __init__(self, colour=Colour.RED):
+                self.colour = colour
+        """
+    )
+    ended = check(program)
+    assert ended.returncode == 0, ended.stdout
+    assert "1 shared classes and atomic functions, 0 found, 0 not known" in ended.stderr
