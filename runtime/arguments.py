@@ -12,8 +12,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from orcalike.runtime.classes import ClassInfo
-    from orcalike.runtime.operation import Atomic, Operation
+    from orcalike.runtime.classes import ClassInfo, Declared
 
 # inspect's CO_VARARGS and CO_VARKEYWORDS, without its import, which takes long.
 _VARARGS, _VARKEYWORDS = 0x04, 0x08
@@ -44,9 +43,7 @@ def arity(function: FunctionType, *, method: bool = True) -> Arity:
 
 
 def positional(
-    operation: Operation[Any, ..., Any] | Atomic[..., Any],
-    args: tuple[object, ...],
-    kwargs: Mapping[str, object],
+    operation: Declared, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> Arguments:
     """Moves keyword arguments to their places, so that they travel without their names.
 

@@ -14,10 +14,10 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from orcalike.runtime.account import REPORT_EVERY, Account
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.replica import Replica
 
-REPORT_EVERY = 10_000_000_000
 WINDOW = 60_000_000_000
 STRIKES = 3
 RETURNS_AFTER = 20
@@ -33,17 +33,6 @@ class HostAccount(Protocol):
 
     def most_since(self, before: int) -> int:
         """At most so many ns were taken since there were `before` ticks."""
-
-
-class Account:
-    """What is known of one operation of one object that was too slow; it goes with the object."""
-
-    def __init__(self) -> None:
-        self.strikes: list[int] = []
-        """When it was too slow, in the last minute: `STRIKES` times at the most."""
-        self.reported = -REPORT_EVERY
-        self.within = 0
-        """In pop-up threads: how often in a row it kept within the bound."""
 
 
 class Budget:

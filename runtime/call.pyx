@@ -183,6 +183,13 @@ cdef class Call(Task):
                 return False
         return True
 
+    def wait_at(self, Replica replica not None):
+        """Its guard was false where the object's state comes from: it waits here, too."""
+        replica.waiting[self] = None
+        replica.waiting_bytes += self.size
+        replica.flags |= WAITING
+        self.waits = True
+
     def end_waiting(self):
         """Leave all waiting lists: it runs, or never will."""
         cdef Replica replica
@@ -386,6 +393,23 @@ cdef object too_many(Replica replica):
     return TooManyWaiting(f"{replica.name!r}: {len(replica.waiting) or len(replica.readers)} calls wait "
                           f"there for their guards already, with {replica.waiting_bytes} bytes of arguments; "
                           "this one did not run and never will")
+
+
+def waiting_calls(Replica replica not None):
+    """The calls whose guard was false at an object, oldest first."""
+    return list(replica.waiting)
+
+
+def waiting_reads(Replica replica not None):
+    """This process's own reads whose guard was false at an object."""
+    return list(replica.readers.values())
+
+
+def remove_waiting(Replica replica not None, set calls):
+    """These calls wait at an object no longer; each is to `end_waiting` yet."""
+    kept = {call: None for call in replica.waiting if call not in calls}
+    replica.waiting_bytes = sum([call.size for call in kept])
+    replica.waiting = kept
 
 
 cpdef bint is_fault(object error):

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self
 
-from orcalike.runtime.call import Call
+from orcalike.runtime.call import Call, remove_waiting, waiting_calls
 from orcalike.runtime.calling import Calling
 from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.invariants import check_invariants
@@ -110,8 +110,8 @@ class Drop(Change):
         """It is the end of this object here."""
         error = ObjectDropped(f"{replica.name!r} was ended with group.drop")
         replica.mark(DROPPED)
-        waiting = replica.waits()
-        replica.remove_waiting(set(waiting))
+        waiting = waiting_calls(replica)
+        remove_waiting(replica, set(waiting))
         for call in waiting:
             take_out(call, error)
         replica.fail_reads(error)
@@ -131,10 +131,10 @@ class ViewChange(Change):
 
     def run(self) -> int:
         gone = {member.incarnation for member in self.left}
-        waiting = {call: None for replica in self.replicas for call in replica.waits()}
+        waiting = {call: None for replica in self.replicas for call in waiting_calls(replica)}
         leaving = [call for call in waiting if call.source in gone]
         for replica in self.replicas if leaving else ():
-            replica.remove_waiting(set(leaving))
+            remove_waiting(replica, set(leaving))
         for call in leaving:
             take_out(call, None)
         for hook, members in (("member_left", self.left), ("member_joined", self.joined)):

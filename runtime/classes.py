@@ -11,15 +11,45 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, Self
 
 from orcalike.runtime.source import update_digest
 from orcalike.transport.degree import Resilience, degree_of, least_of
 
-if TYPE_CHECKING:
-    from orcalike.runtime.operation import Atomic, Operation
-
 DIGEST_SIZE = 16
+
+
+class Declared(Protocol):
+    """An operation or an atomic function, as far as it is known by what was declared."""
+
+    name: str
+    function: Any
+    guard: Any
+    undo: bool
+    resilience: Resilience | None
+    degree: int
+    title: str
+
+    @property
+    def kind(self) -> str:
+        """ "read", "write" or "atomic"."""
+
+
+class DeclaredOperation(Declared, Protocol):
+    """An operation, as far as it is known by its class: an `operation.Operation`."""
+
+    index: int
+    popup: bool
+    info: ClassInfo | None
+
+    def as_popup(self) -> Self:
+        """The same operation, in pop-up threads for a while."""
+
+
+class DeclaredAtomic(Declared, Protocol):
+    """An atomic function, as far as it is known by what was declared: an `operation.Atomic`."""
+
+    info: AtomicInfo | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +59,7 @@ class ClassInfo:
     cls: type[Any]
     name: str
     """`module:qualname`, as `import_name` gives it."""
-    operations: tuple[Operation[Any, ..., Any], ...]
+    operations: tuple[DeclaredOperation, ...]
     """By name; each one's `index` is its place here."""
     digest: bytes
     """Of all that must be the same at each member for its replicas to stay alike."""
@@ -62,7 +92,7 @@ class ClassInfo:
 class AtomicInfo:
     """An atomic function as the group knows it."""
 
-    atomic: Atomic[..., Any]
+    atomic: DeclaredAtomic
     name: str
     """`module:qualname`, as `import_name` gives it."""
 

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, Protocol
 
-from orcalike.runtime.call import Call
+from orcalike.runtime.call import Call, waiting_calls
 from orcalike.runtime.changes import Change
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.manager import Manager
@@ -36,7 +36,7 @@ from orcalike.runtime.replica import LOCKED, QUEUED, UNDECLARED, UNPACKED, Repli
 from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import give_state, what
 from orcalike.runtime.stream_encoder import Encoder
-from orcalike.runtime.task import KEPT, OVER, Task
+from orcalike.runtime.task import KEPT, OVER, Task, queued_at
 from orcalike.runtime.time_budget import TimeBudget
 
 HEAD, ENDED, TABLE, OBJECT, STATE, TASK, DONE, END = range(1, 9)
@@ -389,8 +389,8 @@ class Donor:
         if replica.number in self.runtime.table.lost:
             return self._parts_of_lost(replica.number)
         if replica.has(UNDECLARED) or replica.number in self.runtime.table.unmade:
-            tasks = [(False, *self._task(task)) for task in replica.queued()]
-            waits = [(True, *self._task(call)) for call in replica.waits()]
+            tasks = [(False, *self._task(task)) for task in queued_at(replica)]
+            waits = [(True, *self._task(call)) for call in waiting_calls(replica)]
             return self._parts_of_undeclared(
                 replica.number, replica.name, replica.arguments, replica.pending, [*waits, *tasks]
             )
@@ -420,7 +420,7 @@ class Donor:
 
     def _parts_of_object(self, replica: Replica) -> Iterator[Part]:
         number, name = replica.number, replica.name
-        calls = replica.waits()
+        calls = waiting_calls(replica)
         try:
             state = give_state(self.runtime.budget, self.runtime.sender.driver, replica)
         except Exception as error:

@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import waits
-from orcalike.runtime.call import Call
+from orcalike.runtime.call import Call, waiting_reads
 from orcalike.runtime.codes import Code
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.events import Events
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.replica import LOCKED, QUEUED, Replica
 from orcalike.runtime.sender import Sender
+from orcalike.runtime.task import holder_of
 from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import counted, listed
@@ -220,7 +221,7 @@ class LongWaits:
         yield from list(self._runtime.waiting.values())
         for replica in self._runtime.replicas:
             if replica is not None:
-                yield from replica.waiting_reads()
+                yield from waiting_reads(replica)
 
     def _is_guarded(self, invocation: Invocation[Any]) -> bool:
         return any(call.invocation is invocation for call in self.parked())
@@ -239,7 +240,7 @@ class LongWaits:
             return f"it has no place in the order yet; {self._runtime.view.sequencer} orders"
         replica = invocation.replica
         if replica is not None and replica.has(LOCKED | QUEUED):
-            function = getattr(replica.holder(), "function", None)
+            function = getattr(holder_of(replica), "function", None)
             runs = "an operation" if function is None else name_of(function)
             return f"{runs} has the object's mutex"
         return "an operation before it has not ended"

@@ -38,7 +38,7 @@ from orcalike.runtime.replica import (
     replica_of,
 )
 from orcalike.runtime.sender import Sender
-from orcalike.runtime.task import Task, bound_together
+from orcalike.runtime.task import Task, bound_together, queued_at
 from orcalike.transport.degree import largest_of
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
@@ -244,7 +244,7 @@ class Manager:
         call: Call | None = self.runtime.waiting.get((source, ticket))
         if call is None:
             for replica in self.runtime.replicas:
-                for task in replica.queued() if replica is not None else ():
+                for task in queued_at(replica) if replica is not None else ():
                     if isinstance(task, Call) and (task.source, task.ticket) == (source, ticket):
                         return task
         return call

@@ -43,7 +43,7 @@ from orcalike.runtime.replica import (
 from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import decode_pieces, take_state
 from orcalike.runtime.strict import guard_attributes
-from orcalike.runtime.task import go_on, never
+from orcalike.runtime.task import empty_queue, go_on, never
 from orcalike.transport.view import Member
 from orcalike.transport.wording import counted
 
@@ -434,7 +434,7 @@ class ObjectTable:
 
     def give_up(self, replica: Replica) -> None:
         """Too much waits for the class of an object: this process never uses it."""
-        tasks = replica.empty_queue()
+        tasks = empty_queue(replica)
         why = self.lost[replica.number] = (
             f"{counted(len(tasks), 'call')} of {replica.name!r} came before {replica.class_name} was declared "
             "here, more than are kept: import its module before joining"

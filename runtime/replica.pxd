@@ -67,7 +67,7 @@ cdef class Replica:
     cdef object task
     cdef object remains             # of an object that is the program's alone: a weak reference
     cdef bint changed               # a write has run since the waiting list was tried
-    cdef public dict slow           # operation's name -> `budget.Account`; None if none was slow
+    cdef public dict slow           # operation's name -> `account.Account`; None if none was slow
     cdef readonly bint in_use       # it was there before its member joined again
     cdef public object rng         # (place, Random) of orcalike.random()
     cdef public uint64_t ran         # a bit for each operation since it was looked at (`digests`)

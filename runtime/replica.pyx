@@ -222,22 +222,6 @@ cdef class Replica:
         """Whether one of these flags is set."""
         return bool(self.flags & flags)
 
-    def waits(self):
-        """The calls whose guard was false, oldest first."""
-        return list(self.waiting)
-
-    def waiting_reads(self):
-        """This process's own reads whose guard was false."""
-        return list(self.readers.values())
-
-    def holder(self):
-        """The task that holds the mutex, if it has its own place in the order; else None."""
-        return self.task
-
-    def queued(self):
-        """The tasks in the lock queue, first in first."""
-        return list(self.queue or ())
-
     cdef int queue_up(self, task, Py_ssize_t size) except -1:
         """Put a task at the end of the lock queue."""
         if self.queue is None:
@@ -265,26 +249,6 @@ cdef class Replica:
             self.full = False
             self.invoker.queue_has_room(self)
         return 0
-
-    def add_waiting(self, call):
-        """A call whose guard was false where the state comes from."""
-        self.waiting[call] = None
-        self.waiting_bytes += call.size
-        self.flags |= WAITING
-        call.waits = True
-
-    def remove_waiting(self, set calls):
-        """These calls wait here no longer; each is to `end_waiting` yet."""
-        kept = {call: None for call in self.waiting if call not in calls}
-        self.waiting_bytes = sum([call.size for call in kept])
-        self.waiting = kept
-
-    def empty_queue(self):
-        """Take all tasks out of the lock queue; returns them."""
-        tasks, self.queue = list(self.queue or ()), None
-        self.flags &= ~<unsigned int>QUEUED
-        self.queue_bytes = 0
-        return tasks
 
     def withdraw_read(self, invocation):
         """A read of this process shall not run, where it has not begun; whether it waited here."""

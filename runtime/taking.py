@@ -387,7 +387,7 @@ class Taker:
             return
         if kind == "call":
             call.bind([replica])
-        replica.add_waiting(call)
+        call.wait_at(replica)
         runtime.waiting[sender.incarnation, ticket] = call
 
     def _atomic(self, name: str, digest: bytes, raw: bytes) -> Call:

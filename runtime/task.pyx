@@ -174,6 +174,24 @@ cdef int hand_on(Replica replica) except -1:
     return 0
 
 
+def holder_of(Replica replica not None):
+    """The task that holds an object's mutex, if it has its own place in the order; else None."""
+    return replica.task
+
+
+def queued_at(Replica replica not None):
+    """The tasks in an object's lock queue, first in first."""
+    return list(replica.queue or ())
+
+
+def empty_queue(Replica replica not None):
+    """Take all tasks out of an object's lock queue; returns them."""
+    tasks, replica.queue = list(replica.queue or ()), None
+    replica.flags &= ~<unsigned int>QUEUED
+    replica.queue_bytes = 0
+    return tasks
+
+
 def go_on(Replica replica):
     """Let the mutex go that `replica.hold` took."""
     replica.task = None

@@ -17,6 +17,7 @@ import orcalike as orca
 from orcalike.errors import GroupClosed, NotSerializable, OrcalikeError
 from orcalike.runtime import classes
 from orcalike.runtime.assemble import make_runtime
+from orcalike.runtime.call import waiting_calls
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.replica import DROPPED, FAULTY, LOCKED, QUEUED, UNDECLARED, Replica
 from orcalike.runtime.task import go_on
@@ -295,7 +296,7 @@ class Simulation:
         for replica in participant.runtime.replicas:
             if replica is None or replica.has(LOCKED | QUEUED | DROPPED | UNDECLARED | FAULTY):
                 continue
-            waiting = [(call.source, call.ticket, call.seqno) for call in replica.waits()]
+            waiting = [(call.source, call.ticket, call.seqno) for call in waiting_calls(replica)]
             try:
                 seen = (participant.runtime.digest_of(replica), waiting)
             except NotSerializable:
@@ -381,7 +382,7 @@ class Simulation:
                 continue
             if replica.has(LOCKED | QUEUED):
                 raise Violation("I19", f"{participant.number}: {replica} is locked for ever")
-            waiting = [(call.source, call.ticket) for call in replica.waits()]
+            waiting = [(call.source, call.ticket) for call in waiting_calls(replica)]
             if waiting != [step.key for step in model.waiting if thing in step.things]:
                 raise Violation("I19", f"{participant.number}: {waiting} wait at {replica}")
             if participant.runtime.digest_of(replica) != model.state_of(thing):

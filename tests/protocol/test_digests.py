@@ -21,7 +21,7 @@ from orcalike.runtime.codes import Code
 from orcalike.runtime.digests import RECORD
 from orcalike.runtime.divergence import diverged
 from orcalike.runtime.state_digest import Look
-from orcalike.runtime.task import go_on
+from orcalike.runtime.task import go_on, queued_at
 from orcalike.session.group_calls import Drop, Share, Whole
 from tests.lib.shared_classes import Counter, Journal
 from tests.protocol import sim_runtime
@@ -155,7 +155,7 @@ def test_an_object_that_ends_later_at_one_member_changes_no_turn(
     for heap in heaps[10:]:
         heap.touch.nowait()
     stage.settle()
-    assert replica_of(second, "heap 3").queued()
+    assert queued_at(replica_of(second, "heap 3"))
     waiting = [[r.name for r in participant.runtime.dirty] for participant in (first, second)]
     assert waiting[0] == waiting[1]
     assert "heap 3" not in waiting[0]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
+from orcalike.runtime.call import waiting_calls
 from orcalike.runtime.replica import LOCKED, Replica
 from orcalike.session.group_calls import Drop
 from tests.lib.shared_classes import Counter, Journal
@@ -219,7 +220,9 @@ def test_a_donor_that_dies_midway_leaves_no_trace(events: int) -> None:
         for participant in (second, third)
     }
     assert len(states) == 1
-    waits = [len(replica_of(participant, "counter").waits()) for participant in (second, third)]
+    waits = [
+        len(waiting_calls(replica_of(participant, "counter"))) for participant in (second, third)
+    ]
     assert waits == [0, 0]  # their caller is gone
     assert journal is not None
 

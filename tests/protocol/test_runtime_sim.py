@@ -14,8 +14,9 @@ import pytest
 
 import orcalike as orca
 from orcalike.errors import ClassMismatch, ReplicaDivergence
+from orcalike.runtime.call import waiting_calls
 from orcalike.runtime.replica import UNDECLARED
-from orcalike.runtime.task import go_on
+from orcalike.runtime.task import go_on, queued_at
 from orcalike.session.group_calls import Find, Share
 from orcalike.simulator.checkers.facts import Violation
 from orcalike.transport.drivers.sim import Delays
@@ -120,7 +121,7 @@ def test_an_object_waits_for_its_class_with_the_invocations_since() -> None:
     assert [result.done() for result in results] == [True, False, True]
     replica = replica_of(second, "late")
     assert replica.has(UNDECLARED)
-    assert len(replica.queued()) == 3
+    assert len(queued_at(replica)) == 3
     mismatch = stage.find(second, Late, "late")
     assert isinstance(mismatch.exception(), ClassMismatch)
     other = stage.share(second, Counter, "counter")  # others are not held up
@@ -178,7 +179,7 @@ def test_a_member_that_leaves_takes_its_waiting_calls_with_it() -> None:
     counter.take.nowait(5)
     transfer_when.nowait(counter, other, amount=5)
     stage.settle()
-    assert len(replica_of(first, "counter").waits()) == 2
+    assert len(waiting_calls(replica_of(first, "counter"))) == 2
     second.leave()
     stage.settle()
     stage.participants[2].learn()

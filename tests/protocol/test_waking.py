@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import orcalike as orca
+from orcalike.runtime.call import waiting_calls
 from orcalike.runtime.codes import Code
 from orcalike.runtime.replica import LOCKED
 from orcalike.runtime.task import go_on
@@ -201,7 +202,7 @@ def test_a_departed_callers_guarded_call_is_withdrawn() -> None:
     departing(stage, lambda oldest: here(oldest, "counter").take.nowait(5))
     for participant in stage.participants[1:]:
         assert not participant.runtime.waiting
-        assert not replica_of(participant, "counter").waits()
+        assert not waiting_calls(replica_of(participant, "counter"))
     here(second, "counter").add.nowait(7)
     stage.settle()
     assert here(second, "counter").value == 7

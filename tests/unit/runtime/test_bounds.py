@@ -12,7 +12,9 @@ import pytest
 
 import orcalike as orca
 from orcalike.messages import create_group, leave_group, send_to_group
+from orcalike.runtime.call import waiting_calls
 from orcalike.runtime.codes import Code
+from orcalike.runtime.task import queued_at
 from orcalike.session.group_calls import Share, Whole
 from orcalike.session.message_inbox import ENDED
 from orcalike.transport.wire.message import Message
@@ -128,7 +130,7 @@ class Members(Network):
         found = []
         for node in self.nodes:
             (replica,) = [each for each in node.runtime.replicas if each and each.name == name]
-            found.append([(call.source, call.ticket, call.size) for call in replica.waits()])
+            found.append([(call.source, call.ticket, call.size) for call in waiting_calls(replica)])
         return found
 
 
@@ -316,14 +318,14 @@ def test_calls_of_an_undeclared_class_are_kept_up_to_a_bound(
     for count in range(1, 8):
         gate.put.nowait(bytes(MIB))
         members.move()
-        assert len(replica.queued()) == count
+        assert len(queued_at(replica)) == count
     gate.put.nowait(bytes(2 * MIB))
     members.move()
-    assert replica.queued() == []
+    assert queued_at(replica) == []
     assert "calls of 'gate' came before" in caplog.text
     gate.put.nowait(b"more")
     members.move()
-    assert replica.queued() == []
+    assert queued_at(replica) == []
     wanted = Share(ignorant.runtime).nowait(Gate, "gate")
     members.move()
     assert isinstance(wanted.exception(), orca.NotSerializable)

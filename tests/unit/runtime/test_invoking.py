@@ -14,6 +14,7 @@ from typing import Any, Self
 import pytest
 
 import orcalike as orca
+from orcalike.runtime.call import waiting_reads
 from orcalike.runtime.invocation import Invocation
 from tests.lib.shared_classes import Counter, Gate, Journal, pass_gate
 
@@ -425,7 +426,7 @@ async def test_a_read_on_a_loop_waits_for_no_guard() -> None:
             await held
         replica = group._runtime.replicas[-1]
         assert replica is not None
-        assert replica.waiting_reads() == []
+        assert waiting_reads(replica) == []
 
 
 async def read_history(journal: Journal) -> list[str]:
