@@ -1,6 +1,6 @@
 """Shared objects that are ready to use: `group.share(Queue[int], "jobs")`.
 
-They are written with what `import orcalike` offers, as a program's own classes are. Each is imported
+They are written with what `import orcalike` offers (`language`), as a program's own classes are. Each is imported
 when it is first used, and must have been by all members that use it.
 """
 

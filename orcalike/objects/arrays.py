@@ -7,7 +7,7 @@ from typing import Any, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.sending import sends
 
 

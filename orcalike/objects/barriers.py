@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import BrokenBarrierError
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.steps import Method, Steps, ask, ask_within
 from orcalike.runtime.durations import Duration, in_seconds
 

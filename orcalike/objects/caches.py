@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.steps import Method, Steps, ask
 from orcalike.runtime.durations import Duration, in_seconds
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.locks import RLock
 from orcalike.objects.monitors import Monitor
 from orcalike.objects.ownership import this_runner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.steps import Method, Steps, ask
 
 

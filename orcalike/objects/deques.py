@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, MutableSequence
 from typing import TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.sending import sends
 from orcalike.objects.sequences import Sequence
 

@@ -13,7 +13,7 @@ from collections.abc import (
 )
 from typing import Any, Generic, Self, TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.plain import Container, plain
 from orcalike.objects.sending import sends
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.steps import Method, Steps, ask_within
 from orcalike.runtime.durations import Duration, in_seconds
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, MutableSequence
 from operator import index as index_of
 from typing import Any, SupportsIndex, TypeVar, overload
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.sending import sends
 from orcalike.objects.sequences import Sequence
 from orcalike.objects.steps import Method, Steps, ask

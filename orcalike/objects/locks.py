@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.monitors import Monitor
 from orcalike.objects.mutex import describe
 from orcalike.objects.ownership import Runner

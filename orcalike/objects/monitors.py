@@ -5,7 +5,7 @@ To release the lock and to begin to wait is one write; so is to be notified and 
 
 from __future__ import annotations
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.mutex import Mutex
 from orcalike.objects.ownership import Runner
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.ownership import Runner, next_attempt, this_runner
 from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 from orcalike.runtime.durations import Duration, parse_duration

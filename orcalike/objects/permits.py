@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import orcalike as orca
 from orcalike import objects
+from orcalike.objects import language as orca
 
 
 @orca.shared

@@ -11,8 +11,10 @@ import weakref
 from collections.abc import Iterable, Iterator, Sized
 from typing import TextIO, TypeVar
 
-import orcalike as orca
+from orcalike.errors import ObjectDropped, OrcalikeError
 from orcalike.group import Group
+from orcalike.objects import language as orca
+from orcalike.transport.view import View
 
 T = TypeVar("T")
 
@@ -110,10 +112,10 @@ def progress(
             looked, look_at = now, done + stride
             if now - reported >= REPORT_EVERY and last.done():
                 reported = now
-                with contextlib.suppress(orca.ObjectDropped):  # the others were through before
+                with contextlib.suppress(ObjectDropped):  # the others were through before
                     last = tally.report.nowait(done, total, False)
     finally:
-        with contextlib.suppress(orca.OrcalikeError):  # the group is left, or lost
+        with contextlib.suppress(OrcalikeError):  # the group is left, or lost
             tally.report.nowait(done, total, True)
 
 
@@ -135,7 +137,7 @@ class Bar:
     def _run(self) -> None:
         """Draw what is new, until all members are through."""
         version = 0
-        with contextlib.suppress(orca.OrcalikeError):  # the group was left: see `_viewed`
+        with contextlib.suppress(OrcalikeError):  # the group was left: see `_viewed`
             while True:
                 version = self._tally.after(version)
                 done, total, over = self._tally.now()
@@ -147,7 +149,7 @@ class Bar:
                     self._draw(done, total)
                     time.sleep(DRAW_EVERY)
 
-    def _viewed(self, view: orca.View | None) -> None:
+    def _viewed(self, view: View | None) -> None:
         if view is None:
             self._close()
 

@@ -18,12 +18,17 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
-import orcalike as orca
 from orcalike import objects
+from orcalike.errors import JoinFailed, OrcalikeError
 from orcalike.group import Group
 from orcalike.objects.permits import BoundedPermits, Permits
+from orcalike.runtime.registered import register
+from orcalike.session.joining import Joining, connect
+from orcalike.session.options import make_options
+from orcalike.transport.view import View
 
 JOIN_WITHIN = 60.0
 """Seconds in which a process must have joined the manager's group, and have found an object."""
@@ -63,7 +68,7 @@ class Membership:
 
 
 def _leave(group: Group) -> None:
-    with contextlib.suppress(orca.OrcalikeError):
+    with contextlib.suppress(OrcalikeError):
         group._leave(orderly=False)  # each call has had its outcome
 
 
@@ -73,7 +78,7 @@ class Maker(Membership):
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="orca", dir="/tmp")  # a short path
         try:
-            group = orca.connect(listen=f"unix:{self._folder}/manager")
+            group = connect(Joining(partial(make_options, listen=f"unix:{self._folder}/manager")))
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -93,7 +98,7 @@ class Maker(Membership):
         super().leave()
         self._clear()
 
-    def _viewed(self, view: orca.View | None) -> None:
+    def _viewed(self, view: View | None) -> None:
         if view is None:
             self._blocked.set()
 
@@ -103,7 +108,7 @@ class Maker(Membership):
             self._blocked.wait()
             self._blocked.clear()
             while not self.group._closed and self.group._session.blocked is not None:
-                with contextlib.suppress(orca.OrcalikeError):
+                with contextlib.suppress(OrcalikeError):
                     self.group.reset(minimum=1, timeout=JOIN_WITHIN)
 
 
@@ -139,8 +144,8 @@ def _membership(address: str) -> Membership:
     with _locks.setdefault(address, threading.Lock()):
         if address not in _members:
             if not os.path.exists(address.removeprefix("unix:")):
-                raise orca.JoinFailed(f"the manager at {address} was shut down, or has ended")
-            group = orca.connect(seeds=address, timeout=JOIN_WITHIN)
+                raise JoinFailed(f"the manager at {address} was shut down, or has ended")
+            group = connect(Joining(partial(make_options, seeds=address, timeout=JOIN_WITHIN)))
             _members[address] = Membership(group)
         return _members[address]
 
@@ -197,7 +202,7 @@ forwarded: Any = _Forwarded()
 """`append = clear = forwarded` in the body of a proxy's class."""
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class Proxy:
     """A name of a shared object that travels."""
@@ -224,7 +229,7 @@ class Proxy:
         return repr(bound(self))
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class ListProxy(Proxy):
     """A list."""
@@ -254,7 +259,7 @@ class ListProxy(Proxy):
         return own(bound(self).copy())
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class DictProxy(Proxy):
     """A dict."""
@@ -291,7 +296,7 @@ class DictProxy(Proxy):
         return own(bound(self).copy())
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class NamespaceProxy(Proxy):
     """An object with attributes; those that begin with `_` are this proxy's own."""
@@ -326,7 +331,7 @@ class NamespaceProxy(Proxy):
         return f"Namespace({', '.join(f'{name}={value!r}' for name, value in pairs)})"
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class Acquirer(Proxy):
     """What can be acquired."""
@@ -347,13 +352,13 @@ class Acquirer(Proxy):
         self.release()
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class LockProxy(Acquirer):
     """A lock."""
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class RLockProxy(Acquirer):
     """A lock that its holder may acquire again."""
@@ -361,7 +366,7 @@ class RLockProxy(Acquirer):
     _kind = "RLock"
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class SemaphoreProxy(Acquirer):
     """A semaphore."""
@@ -369,7 +374,7 @@ class SemaphoreProxy(Acquirer):
     _kind = "Semaphore"
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class BoundedSemaphoreProxy(Acquirer):
     """A bounded semaphore."""
@@ -377,7 +382,7 @@ class BoundedSemaphoreProxy(Acquirer):
     _kind = "BoundedSemaphore"
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class ConditionProxy(Acquirer):
     """A condition."""
@@ -387,7 +392,7 @@ class ConditionProxy(Acquirer):
     wait = wait_for = notify = notify_all = forwarded
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class EventProxy(Proxy):
     """An event."""
@@ -397,7 +402,7 @@ class EventProxy(Proxy):
     is_set = set = clear = wait = forwarded
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class BarrierProxy(Proxy):
     """A barrier."""
@@ -422,7 +427,7 @@ class BarrierProxy(Proxy):
         return bool(bound(self).broken)
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class QueueProxy(Proxy):
     """A queue."""
@@ -433,7 +438,7 @@ class QueueProxy(Proxy):
     join = forwarded
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class ValueProxy(Proxy):
     """A value."""
@@ -457,7 +462,7 @@ class ValueProxy(Proxy):
         return f"Value({self._typecode!r}, {self.get()!r})"
 
 
-@orca.register
+@register
 @dataclass(eq=False, repr=False)
 class ArrayProxy(Proxy):
     """An array of numbers of one type, as `array.array` has them."""

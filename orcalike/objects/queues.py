@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.ownership import give_slot_back, next_attempt, take_slot
 from orcalike.objects.steps import Method, Steps, ask, ask_within, give_up
 from orcalike.runtime.durations import Duration, in_seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSequence
 from typing import Any, Generic, Self, TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.plain import Container, plain
 from orcalike.objects.sending import sends
 

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from reprlib import recursive_repr
 from typing import Any, Generic, Self, TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.plain import Container, plain
 from orcalike.objects.sending import sends
 

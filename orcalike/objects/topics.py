@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from typing import Generic, TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 from orcalike.objects.steps import Method, Steps, ask
 from orcalike.transport.wording import counted
 

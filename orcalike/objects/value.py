@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-import orcalike as orca
+from orcalike.objects import language as orca
 
 T = TypeVar("T")
 

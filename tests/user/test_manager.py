@@ -134,10 +134,10 @@ def test_a_manager_that_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatc
 def test_a_manager_that_cannot_be_made_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(**options: str) -> None:
+    def fail(joining: object) -> None:
         raise orca.JoinFailed("on purpose")
 
-    monkeypatch.setattr(orca, "connect", fail)
+    monkeypatch.setattr(proxies, "connect", fail)
     monkeypatch.setattr("tempfile.mkdtemp", lambda **options: str(tmp_path / "folder"))
     (tmp_path / "folder").mkdir()
     with pytest.raises(orca.JoinFailed, match="on purpose"):
