@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from types import FunctionType
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from orcalike.runtime.source import update_digest
 from orcalike.transport.degree import Resilience, degree_of, least_of
@@ -31,8 +31,8 @@ class Declared(Protocol):
     title: str
 
     @property
-    def kind(self) -> str:
-        """ "read", "write" or "atomic"."""
+    def kind(self) -> Literal["read", "write", "atomic"]:
+        """What it was declared as."""
 
 
 class DeclaredOperation(Declared, Protocol):
