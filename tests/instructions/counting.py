@@ -61,6 +61,13 @@ def count() -> Counts:
     return Counts(first.removeprefix("build "), operations)
 
 
+def least(one: Counts, other: Counts) -> Counts:
+    """The lower count of each operation: what is interrupted takes more instructions, and never fewer."""
+    assert one.build == other.build
+    lower = {name: min(found, other.operations[name]) for name, found in one.operations.items()}
+    return Counts(one.build, lower)
+
+
 def _total(dump: Path) -> int:
     try:
         lines = dump.read_text().splitlines()
