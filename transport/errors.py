@@ -39,7 +39,11 @@ class DataLossPossible(OrcalikeError):
 
 
 class AuthenticationError(OrcalikeError):
-    """The peer does not have this group's key."""
+    """A process that was asked does not have this one's key, or has not proved it."""
+
+
+NOT_PROVED = "it has not proved the key of this group"
+"""Why a handshake ended; a joiner finds it in what went wrong at an address."""
 
 
 class InsecureConfig(OrcalikeError):

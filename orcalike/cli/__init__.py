@@ -11,7 +11,7 @@ from orcalike._version import __version__
 #: Verb by verb: the module that has a command of the same name, with `_` for `-`.
 VERBS = (
     *("run", "check", "chaos", "examples", "stacks", "doctor"),
-    *("simulate", "check-history", "bench"),
+    *("keygen", "simulate", "check-history", "bench"),
 )
 
 
@@ -54,6 +54,7 @@ def cli() -> None:
     orcalike run -n 4 prog.py          run a program on 4 processes
     orcalike check prog.py             look at its shared classes before anything runs
     orcalike examples run tsp -n 4     see it work
+    orcalike keygen                    make the keys that TCP needs
     orcalike doctor                    look at what this machine offers
     """
 

@@ -72,6 +72,7 @@ def _packages() -> Iterator[Finding]:
     yield _package(
         "uvloop", "warn", "orca.run uses asyncio's own loop; pip install orcalike[uvloop]"
     )
+    yield _package("cryptography", "warn", "there is no TCP without it; pip install orcalike[net]")
 
 
 def _package(name: str, otherwise: Literal["warn", "fail"], remedy: str) -> Finding:

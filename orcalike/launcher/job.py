@@ -6,6 +6,7 @@ The variables themselves are written by `launch_protocol.environment`.
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import os
 import resource
 import secrets
@@ -18,10 +19,9 @@ from typing import Any, Literal
 
 from orcalike.launch_protocol.environment import OF_ONE_PROCESS, RankEnvironment, RunEnvironment
 from orcalike.transport.degree import MEMBERS_MAX
+from orcalike.transport.drivers.key_ring import KEY_SIZE
 from orcalike.transport.wording import counted
 
-#: The bytes of a run's key (`orcalike.transport.drivers.proof`, which is not loaded here).
-KEY_SIZE = 32
 #: A Unix socket's path in bytes: the kernel's bound is 108 with the final zero.
 SOCKET_PATH_MAX = 107
 #: The longest path below the runtime directory of the user: an endpoint's datagram socket.
@@ -149,6 +149,7 @@ class Job:
             addresses = [f"unix:{self.directory / name}" for name in names]
         else:
             _check_loopback()
+            _check_sealing()
             self._ports = [_bind_tcp(0) for _ in names]
             self.key_fd = _draw_key()
             addresses = [f"tcp:127.0.0.1:{port.getsockname()[1]}" for port in self._ports]
@@ -248,6 +249,14 @@ def _check_loopback() -> None:
                 f"--tcp needs the loopback interface: {error.strerror}; "
                 "bring it up (ip link set lo up), or leave --tcp out"
             ) from None
+
+
+def _check_sealing() -> None:
+    """Raise LaunchError without the package that TCP connections are encrypted with."""
+    if importlib.util.find_spec("cryptography") is None:
+        raise LaunchError(
+            "--tcp needs the package cryptography: pip install 'orcalike[net]', or leave --tcp out"
+        )
 
 
 def _draw_key() -> int:

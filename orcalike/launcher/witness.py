@@ -30,7 +30,7 @@ from orcalike.launch_protocol.environment import (
     find_seeds,
 )
 from orcalike.runtime.codes import Code
-from orcalike.session.keys import find_key
+from orcalike.session.keys import find_keys
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
@@ -121,7 +121,7 @@ class Witness:
         self.ended: set[int] = set()
         self.endpoints: dict[str, WitnessEndpoint] = {}
         self.pump = Pump(_log.log)
-        self.pump.key = find_key()
+        self.pump.keys = find_keys() if address.startswith("tcp:") else None
         self.pump.stack_for = self._greeted_for
         self.pump.listen(listener)
         control_channel.listen_died(

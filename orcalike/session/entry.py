@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orcalike.errors import ConfigMismatch, JoinFailed
+from orcalike.errors import AuthenticationError, ConfigMismatch, JoinFailed
 from orcalike.session.meeting import Deserted, MeetingPlace
+from orcalike.transport.errors import NOT_PROVED
 from orcalike.transport.view import View
 from orcalike.transport.wording import counted, listed
 
 RETRY_STEP, RETRY_MAX = 0.02, 0.5
 """Seconds before all addresses are asked again: so much more with each attempt, up to a maximum."""
+
+UNPROVED_MAX = 8
+"""Attempts in a row, at each address one at the least, that no other process has proved the key in."""
 
 
 class Entry:
@@ -27,13 +31,13 @@ class Entry:
         """What is wrong with the address that was asked last."""
         self.turned_out: str | None = None
         """The group let this member in and went on without it before it had joined: how it said so."""
-        self._attempts = 0
+        self._attempts = self._unproved = 0
         self._last_trouble = ""
 
     def begin(self) -> None:
         """Ask, from the first address on."""
         self.under_way = True
-        self._attempts = 0
+        self._attempts = self._unproved = 0
         self.turned_out = None
 
     def address(self) -> str:
@@ -46,7 +50,7 @@ class Entry:
 
         True with it if another incarnation must ask, because the last one was expelled. Raises
         ConfigMismatch or JoinFailed if the group refused, or no address is known; Deserted if the
-        meeting place is empty.
+        meeting place is empty; AuthenticationError if all that were asked lack this process's key.
         """
         if self.denied is not None:
             raise (ConfigMismatch if self.denied.startswith("config: ") else JoinFailed)(
@@ -65,8 +69,19 @@ class Entry:
         self.turned_out = self.trouble = None
         self._attempts += 1
         self._last_trouble = trouble
+        self._count_unproved(trouble)
         all_asked = self._attempts % len(self._targets()) == 0
         return min(RETRY_STEP * self._attempts, RETRY_MAX) if all_asked else 0.0, anew
+
+    def _count_unproved(self, trouble: str) -> None:
+        """A connection can end in its handshake for other reasons, but not time after time."""
+        self._unproved = self._unproved + 1 if NOT_PROVED in trouble else 0
+        if self._unproved >= max(UNPROVED_MAX, len(self._targets())):
+            raise AuthenticationError(
+                f"the key of this process is not that of the group at {listed(self._targets())}: "
+                f"{trouble}; all members take the same key=PATH, or have the same file (orcalike "
+                "keygen --list shows its ids)"
+            )
 
     def too_late(self, timeout: float | None, view: View | None) -> JoinFailed:
         """The time is over; `view` is the one that this process is in, if it is in one."""

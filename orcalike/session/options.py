@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from orcalike.errors import InsecureConfig, JoinFailed
+from orcalike.errors import JoinFailed
 from orcalike.launch_protocol.environment import (
     DEFAULT_NAME,
     DETECTION,
@@ -25,9 +25,10 @@ from orcalike.launch_protocol.environment import (
 )
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.session.failpoints import Failpoint, find_failpoints
-from orcalike.session.keys import REMEDY, find_key, read_key
+from orcalike.session.keys import find_keys, read_keys, require_keys
 from orcalike.session.meeting import MeetingPlace
 from orcalike.transport.degree import Resilience, degree_of
+from orcalike.transport.drivers.key_ring import KeyRing
 from orcalike.transport.drivers.sockets import normal
 
 _log = logging.getLogger("orcalike")
@@ -60,8 +61,8 @@ class JoinOptions:
     """D, ns: a member that is silent for so long is suspected."""
     slow: int = SLOW
     """`slow_timeout`, ns: a member that stays behind for so long is expelled."""
-    key: bytes | None = field(default=None, repr=False)
-    """What TCP connections must prove."""
+    keys: KeyRing | None = None
+    """Of TCP connections."""
     place: MeetingPlace | None = None
     """Where symmetric workers meet."""
 
@@ -96,15 +97,17 @@ def make_options(
 ) -> JoinOptions:
     """The options for the arguments of `join`; raises ValueError if they contradict each other.
 
-    Raises InsecureConfig for a TCP address without a key.
+    Raises InsecureConfig for a TCP address without a key, or without the package that seals.
     """
     _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
     name = name or DEFAULT_NAME
     launch = None if seeds or listen or at else find_rank_environment()
     addresses = tuple(map(normal, (seeds,) if isinstance(seeds, str) else seeds or ()))
-    secret = find_key() if key is None else read_key(key)
-    if secret is None:
-        _refuse_tcp(*addresses, listen or "", launch.listen if launch else "")
+    used = [*addresses, listen or "", launch.listen if launch else ""]
+    uses_tcp = any(address.startswith("tcp:") and normal(address) for address in used)
+    keys = read_keys(key) if key is not None else find_keys() if uses_tcp else None
+    if uses_tcp:
+        require_keys(keys)
     detection, slow = find_detection()
     options = JoinOptions(
         name,
@@ -123,7 +126,7 @@ def make_options(
         failpoints=find_failpoints(),
         detection=detection,
         slow=slow,
-        key=secret,
+        keys=keys,
         place=MeetingPlace(at, None if name == DEFAULT_NAME else name) if at else None,
     )
     if options.how == "alone":
@@ -168,12 +171,6 @@ def _how_to_begin(
     if at:
         return "at"
     return "launched" if launch else "alone"
-
-
-def _refuse_tcp(*addresses: str) -> None:
-    """Raise InsecureConfig for a TCP address among these: there is no key."""
-    if any(address.startswith("tcp:") and normal(address) for address in addresses):
-        raise InsecureConfig(REMEDY)
 
 
 def _check_group_of_one(size: int | None) -> None:

@@ -126,7 +126,7 @@ class Session:
     def _make_pump(self) -> Pump:
         pump = Pump(_log.log)
         pump.add(self.stack)
-        pump.key = self.options.key
+        pump.keys = self.options.keys
         pump.stack_for = lambda group, address: self.stack if group == self.options.name else None
         pump.on_failure = lambda error: self.failed(
             OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgpack
 import pytest
 
-from orcalike.transport.drivers.proof import CHALLENGE_SIZE, Proof
+from tests.lib.keyed import connect_sealed, ring_of
 
 if TYPE_CHECKING:
     from tests.lib.programs import Program, Programs
@@ -76,7 +76,7 @@ HELD = {
 
 
 def connect(address: str, key: bytes | None = None, said: bytes = b"") -> socket.socket:
-    """A connection to a member, on which something was said; with `key` after its proof."""
+    """A connection to a member, on which something was said; with `key` in sealed records."""
     scheme, _, rest = address.partition(":")
     if scheme == "unix":
         sock = socket.socket(socket.AF_UNIX)
@@ -86,10 +86,8 @@ def connect(address: str, key: bytes | None = None, said: bytes = b"") -> socket
         sock = socket.create_connection((host, int(port)))
     sock.settimeout(20)
     if key is not None and said.startswith(HELLO):
-        proof = Proof(key, connects=True)
-        sock.sendall(proof.challenge())
-        proof.meet(sock.recv(CHALLENGE_SIZE, socket.MSG_WAITALL))
-        said = proof.seal(HELLO) + said
+        sealer = connect_sealed(sock, ring_of(key))
+        said = b"".join(sealer.seal(said[at : at + 60_000]) for at in range(0, len(said), 60_000))
     with contextlib.suppress(ConnectionError):
         sock.sendall(said)
     return sock

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from orcalike.transport.view import Member
 from tests.fuzz.decoders import Target
 from tests.fuzz.mutation import cut, mutated
+from tests.lib.end import End
 from tests.protocol import hostile
 from tests.protocol.hostile import Grammar, Rng, Scene, Tally
 from tests.protocol.test_bad_frames import hello
-from tests.unit.transport.drivers import test_half_open, test_heartbeat
+from tests.unit.transport.drivers import test_heartbeat
 
 FRAMES = 50
 """Of one hostile grammar, by non-members."""
@@ -27,7 +28,7 @@ class Connection(Target):
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="orcalike-fuzz-")
-        self.end = test_half_open.End(f"unix:{self.folder.name}/end")
+        self.end = End(f"unix:{self.folder.name}/end")
         self.view = Scene().view
 
     def one(self, rng: Rng) -> int:

@@ -28,7 +28,7 @@ cdef class Channel:
     cdef public bint connecting
     cdef public bint waits_for_room # EPOLLOUT is asked for
     cdef public bint severed        # nothing comes or goes for now: a partition
-    cdef public object proof        # of the key, until both ends have given it; or None
+    cdef readonly bint shaking      # its handshake under a key is not over
     cdef bint dirty                 # something was queued since the last flush
     cdef readonly str why           # it is at its end because
     cdef int passes                 # the descriptor that the first byte takes along, or -1
@@ -51,8 +51,5 @@ cdef class Channel:
     cdef int flush(self) except -2
     cdef ssize_t send_many(self) noexcept
     cdef int fill(self) except -2
-    cdef int grow(self) except -2
-    cdef bytes peek(self, Py_ssize_t size)
-    cdef int skip(self, Py_ssize_t size) noexcept
-    cdef bint has_link(self) except -1
+    cdef int make_room(self, Py_ssize_t size) except -1
     cdef Message next_frame(self)

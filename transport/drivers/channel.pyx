@@ -155,12 +155,8 @@ cdef class Channel:
     cdef int fill(self) except -2:
         """Read once: the number of bytes that came, 0 where there are none now, or CLOSED."""
         cdef ssize_t got
-        if self.begin and self.capacity - self.end < READ_SIZE // 2:
-            memmove(self.buffer, self.buffer + self.begin, self.end - self.begin)
-            self.end -= self.begin
-            self.begin = 0
-        if self.end == self.capacity:
-            self.grow()
+        if self.end == self.capacity or self.begin and self.capacity - self.end < READ_SIZE // 2:
+            self.make_room(1)
         if self.has_read:
             got = recv(self.fd, self.buffer + self.end, min(self.capacity - self.end, READ_SIZE),
                        MSG_DONTWAIT)
@@ -215,26 +211,22 @@ cdef class Channel:
             control = CMSG_NXTHDR(header, control)
         return 0
 
-    cdef int grow(self) except -2:
-        cdef void* buffer = realloc(self.buffer, 2 * self.capacity)
-        if buffer is NULL:
-            raise MemoryError
-        self.buffer = <unsigned char*>buffer
-        self.capacity *= 2
+    cdef int make_room(self, Py_ssize_t size) except -1:
+        """Have room for so many bytes more; frames that were taken are not valid any longer."""
+        cdef Py_ssize_t capacity = self.capacity
+        cdef void* buffer
+        if self.begin:
+            self.end -= self.begin
+            memmove(self.buffer, self.buffer + self.begin, self.end)
+            self.begin = 0
+        while capacity - self.end < size:
+            capacity *= 2
+        if capacity > self.capacity:
+            buffer = realloc(self.buffer, capacity)
+            if buffer is NULL:
+                raise MemoryError
+            self.buffer, self.capacity = <unsigned char*>buffer, capacity
         return 0
-
-    cdef bytes peek(self, Py_ssize_t size):
-        """The first bytes of what has come, which stay; None if there are not so many."""
-        return self.buffer[self.begin:self.begin + size] if self.end - self.begin >= size else None
-
-    cdef int skip(self, Py_ssize_t size) noexcept:
-        """Forget so many bytes of what has come."""
-        self.begin += size
-        return 0
-
-    cdef bint has_link(self) except -1:
-        """Whether the stack was notified of it: not while the end that connects waits for a nonce."""
-        return self.proof is None or not self.proof.connects or self.proof.met
 
     cdef Message next_frame(self):
         """The next whole frame, valid until the next `fill`; None if there is none.

@@ -6,6 +6,7 @@ from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.drivers.epoll_set cimport EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
+from orcalike.transport.drivers.sealed_channel cimport SealedChannel
 from orcalike.transport.stack cimport Stack
 
 
@@ -14,7 +15,7 @@ cdef class Links(Driver):
     cdef int64_t links_until        # when a greeting is due, or complaints are logged; or NEVER
     cdef object half_open           # the connections that have not greeted
     cdef object complaints          # what is logged of bad connections
-    cdef public object key          # that TCP connections must prove, bytes; or None
+    cdef public object keys         # of TCP connections, a KeyRing; or None
     # All sockets and processes, and what the pump adds. In a slot is a Channel, a listening socket,
     # a Process, or what is called.
     cdef EpollSet epoll
@@ -35,15 +36,14 @@ cdef class Links(Driver):
     cdef public bint receives_deaths    # a launcher reports to all members which processes have ended
 
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
-    cdef Channel open(self, object sock, unsigned int events)
+    cdef Channel open(self, object sock, unsigned int events, bint connects)
     cdef accept(self, object listener, int most=?)
     cdef make_room(self, object listener, object error)
     cdef give_up(self, Channel channel, str why)
     cdef int expire_links(self) except -1
     cdef int set_links_until(self) except -1
     cdef int complain(self, int level, str text) except -1
-    cdef int challenge(self, Channel channel, bint connects) except -1
-    cdef bint prove(self, Channel channel) except -1
+    cdef int shake(self, SealedChannel channel) except -1
     cdef bint is_non_member(self, Channel channel) except -1
     cdef connect(self, Stack stack, str address)
     cdef close(self, Channel channel, str why)

@@ -4,13 +4,14 @@ from typing import Self
 
 from orcalike.transport.drivers.driver import Driver
 from orcalike.transport.drivers.heartbeat import Heartbeat
+from orcalike.transport.drivers.key_ring import KeyRing
 from orcalike.transport.stack import Stack
 
 class Links(Driver):
     """The sockets of one process. `log(level, text)` gets what went wrong."""
 
     stack_for: Callable[[str, str], Stack | None] | None
-    key: bytes | None
+    keys: KeyRing | None
     receives_deaths: bool
     def __new__(cls, log: Callable[[int, str], object] | None = None) -> Self: ...
     @property

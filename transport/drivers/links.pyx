@@ -20,15 +20,13 @@ from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
 from orcalike.transport.drivers.pidfd import Process
-from orcalike.transport.errors import AuthenticationError, OrcalikeError, ProtocolError
+from orcalike.transport.errors import NOT_PROVED, AuthenticationError, OrcalikeError, ProtocolError
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
-from orcalike.transport.drivers.channel_proof cimport (
-    read_challenge, read_proof, send_challenge, send_proof,
-)
 from orcalike.transport.drivers.driver cimport Driver, monotonic
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN, SLOTS_MAX, EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
+from orcalike.transport.drivers.sealed_channel cimport SealedChannel
 from orcalike.transport.layers.base cimport NEVER, Outbox
 from orcalike.transport.layers.com cimport GREETING_MAX
 from orcalike.transport.layers.com import greeting_of
@@ -126,7 +124,7 @@ cdef class Links(Driver):
 
     # Channels.
 
-    cdef Channel open(self, object sock, unsigned int events):
+    cdef Channel open(self, object sock, unsigned int events, bint connects):
         """A channel for a socket; raises OSError or OrcalikeError if there is no room for it."""
         cdef int slot
         cdef bint local = sock.family == socket.AF_UNIX
@@ -135,7 +133,10 @@ cdef class Links(Driver):
             self.process = pidfd.own()
             self.processes.numbers_known = pidfd.are_numbers_known(self.process)
         slot = self.epoll.add(sock.fileno(), None, events)
-        channel = Channel(sock.fileno(), slot, self.process if local else -1)
+        if self.keys is None or local:
+            channel = Channel(sock.fileno(), slot, self.process if local else -1)
+        else:
+            channel = SealedChannel(sock.fileno(), slot).under(handshake(self.keys, connects))
         self.epoll.slots[slot] = channel
         self.sockets[sock.fileno()] = sock
         return channel
@@ -157,17 +158,14 @@ cdef class Links(Driver):
                 crowded = self.half_open.crowded(source)
                 if crowded is not None:
                     self.give_up(crowded, "it has not greeted, and others wait")
-                channel = self.open(sock, EPOLLIN)
+                channel = self.open(sock, EPOLLIN, False)
             except (OSError, OrcalikeError) as error:
                 self.complain(logging.WARNING, f"a connection was refused: {error}")
                 sock.close()
                 continue
             self.half_open.add(channel, source, self.now)
             self.set_links_until()
-            if self.key is not None and sock.family != socket.AF_UNIX:
-                self.challenge(channel, False)
-            if self.epoll.slots[channel.link] is channel:
-                self.handle_channel(channel, EPOLLIN)
+            self.handle_channel(channel, EPOLLIN)
 
     cdef make_room(self, object listener, object error):
         """The system has no room for a connection that waits: one that is silent goes, or it does.
@@ -214,26 +212,19 @@ cdef class Links(Driver):
         self.set_links_until()
         return 0
 
-    # The proof of the key (`channel_proof.pyx`).
-
-    cdef int challenge(self, Channel channel, bint connects) except -1:
-        """Begin the proof, on a connection that is keyed."""
-        send_challenge(channel, self.key, connects)
-        self.flush(channel)
-        return 0
-
-    cdef bint prove(self, Channel channel) except -1:
-        """Go on with the proof; whether the other end has proved the key, before any frame."""
-        cdef bint met = channel.proof.met
+    cdef int shake(self, SealedChannel channel) except -1:
+        """Go on with the handshake of a connection under a key: before any frame."""
         try:
-            if not read_challenge(channel):
-                return False
-            if not met and channel.proof.connects:
-                channel.stack.link_up(channel.link, channel.address, self.now)
-            return read_proof(channel)
+            if not channel.shake():
+                return 0
         except AuthenticationError as error:
             self.refuse(channel, str(error))
-            return False
+            return 0
+        if channel.address:
+            channel.stack.link_up(channel.link, channel.address, self.now)
+        else:
+            self.flush(channel)
+        return 0
 
     cdef connect(self, Stack stack, str address):
         cdef Channel channel
@@ -243,7 +234,7 @@ cdef class Links(Driver):
         sock = None
         try:
             sock = sockets.connect(address)
-            channel = self.open(sock, EPOLLIN | EPOLLOUT)
+            channel = self.open(sock, EPOLLIN | EPOLLOUT, True)
         except (OSError, ValueError, OrcalikeError) as error:
             if sock is not None:
                 sock.close()
@@ -262,11 +253,11 @@ cdef class Links(Driver):
         sock.close()
         self.half_open.remove(channel)
         self.epoll.slots[channel.link] = None
-        if channel.proof is not None and channel.proof.connects:
-            why = f"{why}; it has not proved the key of this group"
+        if channel.shaking and channel.address:
+            why = f"{why}; {NOT_PROVED}"
         try:
             if channel.stack is not None:
-                if channel.connecting or not channel.has_link():
+                if channel.connecting or channel.shaking:
                     channel.stack.connect_failed(channel.address, why, self.now)
                 else:
                     channel.stack.link_down(channel.link, why, self.now)
@@ -290,16 +281,19 @@ cdef class Links(Driver):
             if got == CLOSED:
                 self.close(channel, channel.why)
                 return 0
-        if channel.proof is not None and not channel.proof.verified and not self.prove(channel):
-            return got > 0
+        if channel.shaking:
+            self.shake(<SealedChannel>channel)
+            if channel.shaking or self.epoll.slots[channel.link] is not channel:
+                return got > 0
         while True:
             frame = channel.next_frame()
             if frame is None:
                 break
             if not channel.claimed:
                 channel.claimed = True
-                channel.why = self.lie_of(channel, frame.body)
-                if channel.why is not None:
+                lie = self.lie_of(channel, frame.body)
+                if lie is not None:
+                    channel.why = lie
                     break
             if channel.stack is None:
                 self.greeted(channel, frame.body)
@@ -320,8 +314,9 @@ cdef class Links(Driver):
             return 0
         channel.connecting = channel.waits_for_room = False
         self.epoll.watch(channel.fd, channel.link, EPOLLIN, EPOLL_CTL_MOD)
-        if self.key is not None and self.sockets[channel.fd].family != socket.AF_UNIX:
-            self.challenge(channel, True)
+        if channel.shaking:
+            (<SealedChannel>channel).start()
+            self.flush(channel)
         else:
             channel.stack.link_up(channel.link, channel.address, self.now)
         return 0
@@ -383,8 +378,6 @@ cdef class Links(Driver):
                 entry = self.epoll.slots[out.items[i].link]
                 if isinstance(entry, Channel):
                     channel = <Channel>entry
-                    if channel.proof is not None:
-                        send_proof(channel, <Message>out.items[i].message)
                     channel.put(<Message>out.items[i].message)
                     if not channel.dirty:
                         channel.dirty = True
@@ -598,3 +591,9 @@ cdef class Links(Driver):
         self.sockets.clear()
         self.processes.close()
         self.epoll.slots = [None] * PUMPS_SLOTS
+
+
+cdef object handshake(object keys, bint connects):
+    """One end's part; its import takes long, and a group on Unix sockets needs none."""
+    from orcalike.transport.drivers.handshake import Handshake
+    return Handshake(keys, connects=connects)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 MEETINGS = Path(os.environ.get("MEETINGS", "."))
 DEADLINE = 250.0
-KEY = MEETINGS / "key" if (MEETINGS / "key").exists() else None
+_key = MEETINGS / os.environ.get("KEY", "key")
+KEY = _key if _key.exists() else None
 
 
 def meet(place: str, count: int) -> None:

@@ -10,17 +10,17 @@ from pathlib import Path
 from common import tell
 
 import orcalike as orca
-from orcalike.session.keys import find_key
+from orcalike.session.keys import find_keys
 
 CHILD = """
 import os, sys
-from orcalike.session.keys import find_key
+from orcalike.session.keys import find_keys
 fd = int(os.environ["ORCALIKE_KEY_FD"].partition(":")[0])
 try:
     held = b"orcalike-key" in os.readlink(f"/proc/self/fd/{fd}").encode()
 except OSError:
     held = False
-print("a key" if held or find_key() else "no key")
+print("a key" if held or find_keys() else "no key")
 """
 
 
@@ -52,8 +52,9 @@ def non_member(address: str) -> str:
 
 
 with orca.join() as group:
-    key = find_key()
-    assert key is not None
+    ring = find_keys()
+    assert ring is not None
+    key = ring.first().secret
     child = subprocess.run(
         [sys.executable, "-c", CHILD], check=True, capture_output=True, text=True, close_fds=False
     )

@@ -5,28 +5,27 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import secrets
 import select
-import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from orcalike.transport.config import StackConfig
-from orcalike.transport.drivers import half_open, sockets
+from orcalike.transport.drivers import half_open
 from orcalike.transport.drivers.complaints import EVERY, Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
+from orcalike.transport.drivers.handshake import MAGIC
+from orcalike.transport.drivers.key_ring import key_of
+from orcalike.transport.drivers.noise import EMPTY_SIZE
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member
+from tests.lib.end import End
 from tests.lib.recording_application import RecordingApplication
-from tests.protocol.test_bad_frames import control, frame, hello
-
-DEADLINE = 250.0
+from tests.protocol.test_bad_frames import control, hello
 
 
 def test_of_a_source_that_has_too_many_the_oldest_goes() -> None:
@@ -72,58 +71,6 @@ def test_bad_connections_are_logged_once_a_second_with_a_count() -> None:
     complaints.count(2 * EVERY)
     assert lines == ["bad 0", "999 more connections refused since"]
     assert complaints.deadline() is None
-
-
-class End:
-    """A member alone in its group, driven by the test's own thread."""
-
-    def __init__(self, address: str, key: bytes | None = None, *, joins: bool = True) -> None:
-        listener, self.address = sockets.listen(address)
-        me = Member(self.address, secrets.randbits(64), 0)
-        layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
-        self.stack = Stack(layers, StackConfig("group"), me, 1)
-        self.stack.above = self.top = RecordingApplication(self.stack)
-        self.logged: list[str] = []
-        self.pump = Pump(lambda level, text: self.logged.append(text))
-        self.pump.key = key
-        self.pump.stack_for = lambda group, address: self.stack
-        self.pump.add(self.stack)
-        self.pump.listen(listener)
-        if joins:
-            self.pump.call(self.stack.join, "")
-
-    def connect(self) -> socket.socket:
-        sock = sockets.connect(self.address)
-        sock.setblocking(True)
-        sock.settimeout(DEADLINE)
-        return sock
-
-    def until(self, holds: Callable[[], object]) -> None:
-        end = time.monotonic() + DEADLINE
-        while not holds():
-            assert time.monotonic() < end, self.logged
-            self.pump.handle()
-            time.sleep(0.001)
-
-    def has_answered(self, sock: socket.socket) -> bool:
-        """Whether the member has sent anything."""
-        sock.setblocking(False)
-        try:
-            return bool(sock.recv(1))
-        except BlockingIOError:
-            return False
-
-    def is_closed(self, sock: socket.socket) -> bool:
-        """Whether the member has closed its end."""
-        sock.setblocking(False)
-        try:
-            while sock.recv(4096):
-                pass
-        except BlockingIOError:
-            return False
-        except ConnectionError:
-            pass
-        return True
 
 
 Ends = Callable[..., End]
@@ -242,9 +189,10 @@ KEY = bytes(range(32))
     ("said", "why"),
     [
         (hello("group", "", 77), "it speaks without the key"),
-        (b"OLK1" + bytes(32) + bytes(32) + hello("group", "", 77), "has not proved the key"),
-        (b"OLK1" + bytes(32) + bytes(32) + frame(1, bytes(3000)), "has not proved the key"),
-        (b"OLK1" + bytes(32), "no greeting came in time"),
+        (MAGIC + key_of(bytes(32)).id + bytes(EMPTY_SIZE), "it has another key than this group"),
+        (MAGIC + key_of(KEY).id + bytes(EMPTY_SIZE), "it has not proved the key"),
+        (MAGIC + key_of(KEY).id + bytes(EMPTY_SIZE - 1), "no greeting came in time"),
+        (b"", "no greeting came in time"),
     ],
 )
 def test_without_the_key_no_frame_is_read(make_end: Ends, said: bytes, why: str) -> None:

@@ -1,0 +1,142 @@
+"""The file of a cluster's keys: made by `orcalike keygen`, read by each member (S3).
+
+    # the first key seals, all open
+    3f9c2a7718b0c4de 8b1f...64 digits...77 2026-11-23
+
+One line for each key: its public id, the key in hexadecimal, and the day it was made. A file that holds 32
+bytes, or 64 digits alone, is one key, too. The file must be its owner's alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import stat
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from orcalike.errors import InsecureConfig, OrcalikeError
+from orcalike.transport.drivers.key_ring import KEY_SIZE, KEYS_MAX, Key, key_of
+
+SIZE_MAX = 16_384
+_HEAD = "# the keys of an orcalike cluster: the first seals, all open; see orcalike keygen --help\n"
+
+_log = logging.getLogger("orcalike")
+
+
+class Entry(NamedTuple):
+    """A line of the file."""
+
+    key: Key
+    made: str
+    """The day, as `2026-11-23`; "" if the file does not say."""
+
+    def __repr__(self) -> str:
+        return f"Entry({self.key!r}, {self.made!r})"
+
+
+def default_path() -> Path | None:
+    """Where `orcalike keygen` writes and a member looks; None for a user without a home."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.expanduser("~/.config")
+    return Path(base) / "orcalike" / "key" if os.path.isabs(base) else None
+
+
+def parse(data: bytes, where: str) -> list[Entry]:
+    """The keys in a file's bytes; raises ValueError, which names `where` and never a key."""
+    if len(data) == KEY_SIZE:
+        return [Entry(key_of(data), "")]
+    entries = []
+    for number, line in enumerate(data.decode("ascii", "replace").splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if words:
+            entries.append(_entry(words, f"{where}, line {number}"))
+    if not 1 <= len(entries) <= KEYS_MAX:
+        raise ValueError(f"{where}: it has {len(entries)} keys; 1 to {KEYS_MAX} are allowed")
+    return entries
+
+
+def _entry(words: Sequence[str], where: str) -> Entry:
+    secret = words[1] if len(words) > 1 else words[0]
+    try:
+        key = key_of(bytes.fromhex(secret))
+    except ValueError:
+        raise ValueError(f"{where}: a key has {KEY_SIZE} bytes, raw or in hexadecimal") from None
+    if len(words) > 1 and words[0] != key.id.hex():
+        raise ValueError(f"{where}: the key's id is not {words[0][:32]}: the line is damaged")
+    return Entry(key, words[2] if len(words) > 2 else "")
+
+
+def read(path: Path) -> list[Entry]:
+    """The keys in a file.
+
+    Raises InsecureConfig if others than this user can read the file, ValueError if it holds
+    no key, OrcalikeError if it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+                raise InsecureConfig(f"the key {path} is not a file of yours")
+            if stat.S_IMODE(status.st_mode) & 0o077:
+                raise InsecureConfig(f"the key {path} is open to others: chmod 600 it")
+            data = file.read(SIZE_MAX + 1)
+    except OSError as error:
+        raise OrcalikeError(f"the key {path} cannot be read: {error.strerror}") from None
+    if len(data) > SIZE_MAX:
+        raise ValueError(f"{path}: it has more than {SIZE_MAX} bytes")
+    return parse(data, str(path))
+
+
+def write(path: Path, entries: Sequence[Entry]) -> None:
+    """Put these keys into the file in one step, for its owner alone; raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lines = "".join(f"{key.id.hex()} {key.secret.hex()} {made}\n" for key, made in entries)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(_HEAD + lines)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink()
+        raise
+
+
+def draw() -> Entry:
+    """A new key, made today."""
+    return Entry(key_of(secrets.token_bytes(KEY_SIZE)), time.strftime("%Y-%m-%d"))
+
+
+class Reread:
+    """Gives the keys of a file each time that it has changed; a file that is spoiled changes nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = _stamp(path)
+
+    def __call__(self) -> list[Key] | None:
+        """The keys, or None if the file is as it was."""
+        seen = _stamp(self._path)
+        if seen == self._seen:
+            return None
+        self._seen = seen
+        try:
+            return [entry.key for entry in read(self._path)]
+        except (OrcalikeError, ValueError) as error:
+            _log.warning("the keys stay as they were: %s", error)
+            return None
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,69 @@
+"""Keys of real members over TCP: another one is refused with words, and one is changed under load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orcalike.session.key_file import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.lib.programs import Programs
+
+
+def keygen(path: Path, *arguments: str) -> list[str]:
+    """Change the file of keys; returns the ids, the one that seals first."""
+    command = [sys.executable, "-m", "orcalike", "keygen", *arguments, str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    return [entry.key.id.hex() for entry in read(path)]
+
+
+@pytest.fixture
+def keys(programs: Programs) -> Path:
+    """The file that all members of a test take their keys from."""
+    path = programs.directory / "key"
+    path.unlink(missing_ok=True)
+    keygen(path)
+    return path
+
+
+def test_a_joiner_with_another_key_learns_it(programs: Programs, keys: Path) -> None:
+    maker = programs.start("busy_member.py", "make", "tcp:127.0.0.1:0", PAUSE="0.01")
+    address = str(maker.next_fact()["address"])
+    keygen(programs.directory / "another")
+    wrong = programs.start("busy_member.py", "join", address, KEY="another")
+    assert wrong.end() == 1
+    last = wrong.stderr().splitlines()[-1]
+    assert last.startswith("orcalike.AuthenticationError: the key of this process is not that of")
+    assert address in last
+    right = programs.start("busy_member.py", "join", address)
+    right.next_fact()
+    programs.call("stop")
+    assert maker.next_fact()["digest"] == right.next_fact()["digest"]
+    assert (maker.end(), right.end()) == (0, 0)
+
+
+def test_the_key_is_changed_while_members_write(programs: Programs, keys: Path) -> None:
+    """A member joins after each step; all the others go on, and the last one never had the old key."""
+    (old,) = keygen(keys, "--list")
+    members = [programs.start("busy_member.py", "make", "tcp:127.0.0.1:0", PAUSE="0.01")]
+    address = str(members[0].next_fact()["address"])
+    _, new = keygen(keys, "--add")
+    for step in ((), ("--use", new), ("--remove", old)):
+        if step:
+            keygen(keys, *step)
+        members.append(programs.start("busy_member.py", "join", address))
+        members[-1].next_fact()
+    assert keygen(keys, "--list") == [new]
+    programs.call("stop")
+    facts = [member.next_fact() for member in members]
+    assert len({str(fact["digest"]) for fact in facts}) == 1
+    for fact in facts:
+        assert fact["writers"] == {str(each["pid"]): each["written"] for each in facts}
+    assert [member.end() for member in members] == [0] * 4
+    assert "".join(member.complaints() for member in members) == ""

@@ -1,0 +1,57 @@
+"""A connection under a key, as one that is no member makes it: byte by byte, or as it should be."""
+
+from __future__ import annotations
+
+import socket
+from typing import Protocol
+
+from orcalike.transport.drivers.handshake import ANSWER_SIZE, Handshake
+from orcalike.transport.drivers.key_ring import KeyRing, key_of
+from orcalike.transport.drivers.noise import NONCE_SIZE
+
+HEAD = 4
+
+
+def ring_of(*secrets: bytes) -> KeyRing:
+    """The keys, the first of which seals."""
+    return KeyRing([key_of(secret) for secret in secrets])
+
+
+class Socket(Protocol):
+    """What the handshake needs of a connected socket."""
+
+    def sendall(self, data: bytes, /) -> None:
+        """Send all of it."""
+
+    def recv(self, size: int, flags: int, /) -> bytes:
+        """Bytes that came."""
+
+
+class Sealer:
+    """What one end sends and gets, when the handshake is over."""
+
+    def __init__(self, handshake: Handshake) -> None:
+        self._sends, self._comes, _ = handshake.ciphers()
+        self._sent = self._came = 0
+
+    def seal(self, plain: bytes) -> bytes:
+        """The next record."""
+        sealed = self._sends.encrypt(self._sent.to_bytes(NONCE_SIZE, "big"), plain, None)
+        self._sent += 1
+        return len(sealed).to_bytes(HEAD, "little") + sealed
+
+    def open(self, record: bytes) -> bytes:
+        """What the next record of the other end holds; raises InvalidTag."""
+        plain = self._comes.decrypt(self._came.to_bytes(NONCE_SIZE, "big"), record[HEAD:], None)
+        self._came += 1
+        return plain
+
+
+def connect_sealed(sock: Socket, ring: KeyRing) -> Sealer:
+    """Make the handshake on a connected socket that blocks, and have its ciphers."""
+    handshake = Handshake(ring, connects=True)
+    sock.sendall(handshake.opening())
+    answer = sock.recv(ANSWER_SIZE, socket.MSG_WAITALL)
+    handshake.check_begun(answer)
+    handshake.receive(answer)
+    return Sealer(handshake)

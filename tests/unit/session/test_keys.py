@@ -1,0 +1,175 @@
+"""Where the keys of a group come from: an argument, the launcher, a file; and what TCP needs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orcalike.errors import InsecureConfig, OrcalikeError
+from orcalike.session.key_file import Entry, default_path, draw, parse, read, write
+from orcalike.session.keys import find_keys, read_keys
+from orcalike.session.options import JoinOptions, make_options
+from orcalike.transport.drivers.key_ring import KEYS_MAX, key_of
+
+KEY, OTHER = bytes(range(32)), bytes(32)
+
+
+def key_file(path: Path, data: bytes, mode: int = 0o600) -> Path:
+    path.write_bytes(data)
+    path.chmod(mode)
+    return path
+
+
+def line(secret: bytes, day: str = "2026-11-23") -> bytes:
+    return f"{key_of(secret).id.hex()} {secret.hex()} {day}\n".encode()
+
+
+def test_a_key_is_read(tmp_path: Path) -> None:
+    for key in (
+        KEY,
+        key_file(tmp_path / "raw", KEY),
+        str(key_file(tmp_path / "hex", KEY.hex().encode() + b"\n")),
+        key_file(tmp_path / "ring", b"# keys\n\n" + line(KEY)),
+    ):
+        assert read_keys(key).first() == key_of(KEY)
+
+
+def test_the_first_of_several_seals(tmp_path: Path) -> None:
+    ring = read_keys(key_file(tmp_path / "ring", line(OTHER) + line(KEY)))
+    assert ring.first() == key_of(OTHER)
+    assert ring.find(key_of(KEY).id) == key_of(KEY)
+
+
+def test_a_file_is_read_anew_when_it_changes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "ring"
+    write(path, [Entry(key_of(KEY), "")])
+    ring = read_keys(path)
+    write(path, [Entry(key_of(OTHER), ""), Entry(key_of(KEY), "")])
+    assert ring.first() == key_of(OTHER)
+    path.chmod(0o644)
+    path.write_bytes(b"nonsense")
+    assert ring.first() == key_of(OTHER)
+    assert ring.first() == key_of(OTHER)
+    assert [record.message for record in caplog.records] == [
+        f"the keys stay as they were: the key {path} is open to others: chmod 600 it"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "mode", "error", "words"),
+    [
+        (KEY, 0o644, InsecureConfig, "is open to others: chmod 600 it"),
+        (KEY, 0o620, InsecureConfig, "is open to others"),
+        (KEY[:-1], 0o600, ValueError, "line 1: a key has 32 bytes"),
+        (b"\xff" * 33, 0o600, ValueError, "a key has 32 bytes"),
+        (b"", 0o600, ValueError, "it has 0 keys; 1 to 16 are allowed"),
+        (line(KEY) * (KEYS_MAX + 1), 0o600, ValueError, "it has 17 keys"),
+        (line(KEY)[1:], 0o600, ValueError, "line 1: the key's id is not .*: the line is damaged"),
+        (line(KEY) + line(KEY)[:60], 0o600, ValueError, "line 2: a key has 32 bytes"),
+        (b"#" * 20_000, 0o600, ValueError, "more than 16384 bytes"),
+    ],
+)
+def test_a_file_that_is_no_key(
+    tmp_path: Path, data: bytes, mode: int, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words) as caught:
+        read_keys(key_file(tmp_path / "key", data, mode))
+    assert KEY.hex()[:16] not in str(caught.value)
+
+
+def test_a_key_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OrcalikeError, match="cannot be read"):
+        read_keys(tmp_path / "none")
+    with pytest.raises(ValueError, match="a key has 32 bytes"):
+        read_keys(b"short")
+
+
+def test_a_file_is_written_for_its_owner_alone(tmp_path: Path) -> None:
+    path, entries = tmp_path / "folder" / "key", [draw(), draw()]
+    write(path, entries)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read(path) == entries == parse(path.read_bytes(), "")
+    assert list(path.parent.iterdir()) == [path]
+    assert entries[0].key.secret.hex() not in repr(entries)
+
+
+def test_the_launchers_key_is_this_processs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    memory = os.memfd_create("key")
+    os.write(memory, KEY)
+    try:
+        for _ in range(2):  # for each group
+            found = find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}"})
+            assert found is not None
+            assert found.first() == key_of(KEY)
+        assert find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getppid()}"}) is None
+        assert find_keys({"ORCALIKE_KEY_FD": "nonsense"}) is None
+        assert find_keys({}) is None
+    finally:
+        os.close(memory)
+    with pytest.raises(OrcalikeError, match="the launcher's key cannot be read"):
+        find_keys({"ORCALIKE_KEY_FD": f"{memory}:{os.getpid()}"})
+
+
+def test_the_users_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = default_path()
+    assert path == tmp_path / "orcalike" / "key"
+    assert find_keys({}) is None
+    write(path, [Entry(key_of(KEY), "")])
+    other = key_file(tmp_path / "other", OTHER)
+    for environ, key in (({}, KEY), ({"ORCALIKE_KEY_FILE": str(other)}, OTHER)):
+        found = find_keys(environ)
+        assert found is not None
+        assert found.first() == key_of(key)
+    with pytest.raises(OrcalikeError, match="cannot be read"):
+        find_keys({"ORCALIKE_KEY_FILE": str(tmp_path / "none")})
+
+
+def test_a_user_without_a_home_has_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert default_path() is None
+    assert find_keys({}) is None
+
+
+def options(how: str, key: bytes | None) -> JoinOptions:
+    address = "tcp:127.0.0.1:0"
+    return make_options(
+        None,
+        seeds=address if how == "seeds" else None,
+        listen=address if how == "listen" else None,
+        size=None,
+        resilience=0,
+        blocked="wait",
+        stack=None,
+        timeout=None,
+        key=key,
+    )
+
+
+@pytest.mark.parametrize("how", ["listen", "seeds"])
+def test_tcp_without_a_key_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with pytest.raises(
+        InsecureConfig, match=r"open to every user .* make a key with `orcalike keygen`"
+    ):
+        options(how, None)
+    assert KEY.hex() not in repr(options(how, KEY))
+    assert repr(KEY) not in repr(options(how, KEY))
+    write(tmp_path / "orcalike" / "key", [Entry(key_of(KEY), "")])
+    assert options(how, None).keys is not None
+
+
+def test_tcp_without_the_package_that_seals_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InsecureConfig, match=r"pip install 'orcalike\[net\]'"):
+        options("listen", KEY)

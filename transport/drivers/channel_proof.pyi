@@ -1,1 +1,0 @@
-"""The proof of the key on a channel; C alone uses it."""

@@ -1,0 +1,179 @@
+"""A channel under a key: a handshake, then sealed records (S4, S5, S6).
+
+A record is its length in 4 bytes and what AES-256-GCM makes of at most 64 KiB of frames, with a tag.
+A flush seals what is queued in as few records as it fits: one for many frames. Nonces count the
+records of a direction, so one that is changed, repeated, left out or moved does not open.
+"""
+
+from cpython.buffer cimport PyBUF_READ, PyBUF_WRITE
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from libc.errno cimport EAGAIN, EINTR, ENOBUFS, errno
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memmove, strerror
+
+from orcalike.transport.drivers.channel cimport CLOSED
+from orcalike.transport.wire.bytes cimport load32, store32
+from orcalike.transport.wire.message cimport Message
+
+cdef extern from "<sys/socket.h>" nogil:
+    ssize_t recv(int fd, void* buffer, size_t size, int flags)
+    ssize_t send(int fd, const void* buffer, size_t size, int flags)
+    enum:
+        MSG_DONTWAIT
+        MSG_NOSIGNAL
+
+cdef enum:
+    HEAD = 4
+    TAG = 16
+    PLAIN_MAX = 65536
+    RECORD_MAX = HEAD + PLAIN_MAX + TAG
+    RAW_SIZE = 2 * RECORD_MAX   # so that there is room beside a part of a record
+    NONCE = 12
+    HANDSHAKE_MAX = 512         # bytes of an end that has not proved the key
+
+
+cdef class SealedChannel(Channel):
+    """`SealedChannel(fd, link).under(handshake)`; a stack gets it when the handshake is over."""
+
+    def __cinit__(self, int fd, int link, int passes=-1):
+        self.shaking = True
+        self.sent, self.came = bytearray(NONCE), bytearray(NONCE)
+        self.plain = <unsigned char*>malloc(PLAIN_MAX)
+        self.record = <unsigned char*>malloc(RECORD_MAX)
+        self.raw = <unsigned char*>malloc(RAW_SIZE)
+        if self.plain is NULL or self.record is NULL or self.raw is NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.plain)
+        free(self.record)
+        free(self.raw)
+
+    # The handshake.
+
+    cdef SealedChannel under(self, object handshake):
+        self.handshake = handshake
+        return self
+
+    cdef int start(self) except -1:
+        """This end has connected: its message goes first."""
+        self.say(self.handshake.opening())
+        return 0
+
+    cdef bint shake(self) except -1:
+        """Take what came of the handshake; whether it is over now. Raises AuthenticationError."""
+        cdef Py_ssize_t size = self.raw_end - self.raw_begin
+        cdef bytes begun = self.raw[self.raw_begin:self.raw_begin + min(size, <Py_ssize_t>self.handshake.wanted)]
+        self.handshake.check_begun(begun)
+        if len(begun) < self.handshake.wanted:
+            return False
+        self.raw_begin += len(begun)
+        answer = self.handshake.receive(begun)
+        if answer:
+            self.say(answer)
+        sends, comes, self.invalid = self.handshake.ciphers()
+        self.encrypt, self.decrypt = sends.encrypt_into, comes.decrypt_into
+        self.handshake = None
+        self.shaking = False
+        self.open_records()
+        return True
+
+    cdef int say(self, bytes message) except -1:
+        """A message of the handshake goes with the next flush; nothing else is under way."""
+        memcpy(self.record, <const unsigned char*>message, len(message))
+        self.gone, self.record_end = 0, len(message)
+        return 0
+
+    # Records.
+
+    cdef int flush(self) except -2:
+        cdef ssize_t sent
+        while True:
+            if self.gone == self.record_end:
+                self.queued -= self.sealed
+                self.sealed = self.gone = self.record_end = 0
+                if self.shaking or not self.messages.count:
+                    return 1
+                self.seal()
+            sent = send(self.fd, self.record + self.gone, self.record_end - self.gone,
+                        MSG_DONTWAIT | MSG_NOSIGNAL)
+            if sent >= 0:
+                self.gone += sent
+            elif errno == EAGAIN or errno == ENOBUFS:
+                return 0
+            elif errno != EINTR:
+                self.why = strerror(errno).decode()
+                return CLOSED
+
+    cdef int seal(self) except -1:
+        """Make a record of what is queued, as far as it fits one."""
+        cdef Message message
+        cdef Py_ssize_t part, size = 0
+        while self.messages.count and size < PLAIN_MAX:
+            message = <Message>self.messages.at(0)
+            part = min(message.size() - self.written, PLAIN_MAX - size)
+            memcpy(self.plain + size, message.data() + self.written, part)
+            size += part
+            self.written += part
+            if self.written == message.size():
+                self.messages.take()
+                self.written = 0
+        store32(self.record, <unsigned int>(size + TAG))
+        self.encrypt(self.sent, PyMemoryView_FromMemory(<char*>self.plain, size, PyBUF_READ), None,
+                     PyMemoryView_FromMemory(<char*>self.record + HEAD, size + TAG, PyBUF_WRITE))
+        count_up(self.sent)
+        self.sealed, self.record_end = size, HEAD + size + TAG
+        return 0
+
+    cdef int fill(self) except -2:
+        cdef ssize_t got
+        if self.raw_begin:
+            self.raw_end -= self.raw_begin
+            memmove(self.raw, self.raw + self.raw_begin, self.raw_end)
+            self.raw_begin = 0
+        got = recv(self.fd, self.raw + self.raw_end,
+                   (HANDSHAKE_MAX if self.shaking else RAW_SIZE) - self.raw_end, MSG_DONTWAIT)
+        if got > 0:
+            self.raw_end += got
+            if not self.shaking:
+                self.open_records()
+            return <int>got
+        if got < 0 and (errno == EAGAIN or errno == EINTR):
+            return 0
+        self.why = "it closed the connection" if got == 0 else strerror(errno).decode()
+        return CLOSED
+
+    cdef int open_records(self) except -1:
+        """Open the records that are here whole; sets `why` at one that cannot be."""
+        cdef Py_ssize_t size
+        while self.why is None and self.raw_end - self.raw_begin >= HEAD:
+            size = load32(self.raw + self.raw_begin)
+            if size <= TAG or size > PLAIN_MAX + TAG:
+                self.why = f"a record of {size} bytes; {TAG + 1} to {PLAIN_MAX + TAG} are allowed"
+                break
+            if self.raw_end - self.raw_begin < HEAD + size:
+                break
+            self.make_room(size - TAG)
+            try:
+                self.decrypt(self.came, PyMemoryView_FromMemory(
+                    <char*>self.raw + self.raw_begin + HEAD, size, PyBUF_READ), None,
+                    PyMemoryView_FromMemory(
+                        <char*>self.buffer + self.end, size - TAG, PyBUF_WRITE))
+            except self.invalid:
+                self.why = "a record was changed, repeated or left out, or is of another key"
+                break
+            count_up(self.came)
+            self.raw_begin += HEAD + size
+            self.end += size - TAG
+        return 0
+
+
+cdef int count_up(bytearray nonce) except -1:
+    """The next one: its last 8 bytes are a number, big-endian."""
+    cdef unsigned char* digits = <unsigned char*><char*>nonce
+    cdef int i = NONCE - 1
+    digits[i] += 1
+    while digits[i] == 0:
+        i -= 1
+        digits[i] += 1
+    return 0
