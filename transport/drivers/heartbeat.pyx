@@ -20,6 +20,9 @@ one direction is cut the echoes stop, and contact with them, at both ends.
 `lease` is the key of the view in which the beat grants its target a lease, or 0 (`membership/lease.py`):
 a beat grants one only while the endpoint grants any, and had contact with the target lately.
 
+Where TCP connections are under a key, a beat by UDP has 16 bytes more: a tag under a key that is derived
+from that (`siphash.pyx`, S4). It covers sender, target and number, so one that was recorded is stale.
+
 A view is installed everywhere at once, and a Unix socket queues few datagrams (10, as kernels
 come). So that not the same beats find it full each time, a period is cut short by up to a quarter
 of it, at random; and what did not go is tried a few times more within the period.
@@ -55,10 +58,11 @@ from orcalike.transport.errors import OrcalikeError
 
 from orcalike.transport.drivers.driver cimport monotonic
 from orcalike.transport.drivers.heartbeat_table cimport (
-    ENDPOINTS_MAX, LONG, SOCKETS_MAX, Contact, EndpointSlot, Table, contact_of, lateness, place,
+    BEAT_KEYS_MAX, ENDPOINTS_MAX, LONG, SOCKETS_MAX, Contact, EndpointSlot, Table, contact_of, lateness, place,
     pthread_mutex_t, pthread_t, slot_of, socklen_t, take_slot,
 )
 from orcalike.transport.drivers.heartbeat_thread cimport run, wake_thread
+from orcalike.transport.drivers.siphash cimport SIP_KEY_SIZE
 from orcalike.transport.wire.bytes cimport load64
 
 cdef extern from "<pthread.h>" nogil:
@@ -88,7 +92,7 @@ cdef extern from "<unistd.h>" nogil:
     int close(int fd)
     int getpid()
 
-COUNTED = ("sent", "unsent", "taken", "answered", "size", "header", "target", "stale")
+COUNTED = ("sent", "unsent", "taken", "answered", "size", "header", "target", "stale", "tag")
 
 
 cdef class Heartbeat:
@@ -141,6 +145,30 @@ cdef class Heartbeat:
             table.fd_count += 1
             pthread_mutex_unlock(&table.mutex)
         wake_thread(table)
+
+    def set_keys(self, keys):
+        """Have beats by UDP carry a tag under the first of these keys, 16 bytes each.
+
+        Beats under the others are taken too, and under the keys that were given before: a member may
+        use one for longer. Nothing is taken without a tag from now on. Raises ValueError for other keys.
+        """
+        cdef Table* table = self.table
+        cdef list kept = list(keys)
+        cdef bytes key
+        cdef int i
+        if not self.is_mine():
+            return
+        kept += [each for each in [table.keys[i][:SIP_KEY_SIZE] for i in range(table.key_count)]
+                 if each not in kept]
+        if not keys or any(len(key) != SIP_KEY_SIZE for key in kept):
+            raise ValueError(f"keys of heartbeats have {SIP_KEY_SIZE} bytes")
+        with nogil:
+            pthread_mutex_lock(&table.mutex)
+        for i, key in enumerate(kept[:BEAT_KEYS_MAX]):
+            memcpy(table.keys[i], <const char*>key, SIP_KEY_SIZE)
+        table.key_count = min(len(kept), BEAT_KEYS_MAX)
+        with nogil:
+            pthread_mutex_unlock(&table.mutex)
 
     def beat(self, incarnation, str group, int64_t period, members, uint64_t lease=0,
              int64_t window=0, cut=(), unleased=()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from orcalike.transport.drivers.heartbeat import Heartbeat
+from orcalike.transport.drivers.key_ring import KeyRing
 from orcalike.transport.drivers.peer_processes import PeerProcesses
 from orcalike.transport.membership.lease import window_of
 from orcalike.transport.stack import Stack
@@ -25,6 +26,11 @@ class HeartbeatReport:
         self._heartbeat = heartbeat
         self._given: dict[Stack, int] = {}
         """The version of each stack's peers that the heartbeats have."""
+
+    def give_keys(self, keys: KeyRing | None) -> None:
+        """Give the heartbeats the keys as they are now."""
+        if keys is not None:
+            self._heartbeat.set_keys([key.of_beats for key in keys.all()])
 
     def give_peers(
         self, stack: Stack, severed: Collection[str], receives_deaths: bool, now: int

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
+from orcalike.transport.drivers.siphash cimport SIP_KEY_SIZE
+
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
     ctypedef struct pthread_mutex_t:
@@ -15,6 +17,7 @@ cdef extern from "<sys/socket.h>" nogil:
 cdef enum:
     SOCKETS_MAX = 4
     ENDPOINTS_MAX = 256
+    BEAT_KEYS_MAX = 32
     LONG = 500000000            # ns: what has been dispatched for so long is reported
 
 cdef enum:                      # what is counted
@@ -26,6 +29,7 @@ cdef enum:                      # what is counted
     WRONG_HEADER
     NOT_FOR_US
     STALE
+    WRONG_TAG
     REASONS
 
 
@@ -67,6 +71,8 @@ cdef struct Table:
     int fds[SOCKETS_MAX]
     unsigned short families[SOCKETS_MAX]
     int fd_count
+    unsigned char keys[BEAT_KEYS_MAX][SIP_KEY_SIZE]    # of beats by UDP: the first makes the tags
+    int key_count
     EndpointSlot slots[ENDPOINTS_MAX]
     int slot_count
     uint64_t rng

@@ -10,9 +10,10 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.transport.drivers.driver cimport monotonic
 from orcalike.transport.drivers.heartbeat_table cimport (
     ANSWERED, LONG, NOT_FOR_US, REASONS, SENT, SOCKETS_MAX, STALE, TAKEN, UNSENT, WRONG_HEADER,
-    WRONG_SIZE, Contact, EndpointSlot, Table, contact_of, lateness, pthread_mutex_t, slot_of,
+    WRONG_SIZE, WRONG_TAG, Contact, EndpointSlot, Table, contact_of, lateness, pthread_mutex_t, slot_of,
     sockaddr_storage, socklen_t,
 )
+from orcalike.transport.drivers.siphash cimport SIP_TAG_SIZE, siphash
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 
 cdef extern from "<pthread.h>" nogil:
@@ -27,8 +28,12 @@ cdef extern from "<sys/socket.h>" nogil:
     ssize_t sendto(int fd, const void* buffer, size_t size, int flags, const sockaddr* target,
                    socklen_t length)
     enum:
+        AF_UNIX
         MSG_DONTWAIT
         MSG_NOSIGNAL
+
+cdef extern from "<string.h>" nogil:
+    int memcmp(const void* one, const void* other, size_t size)
 
 cdef extern from "<poll.h>" nogil:
     struct pollfd:
@@ -50,6 +55,7 @@ cdef enum:
     BEAT = 1                    # kinds
     ANSWER = 2
     BEAT_SIZE = 56
+    BEAT_MAX = BEAT_SIZE + SIP_TAG_SIZE
     TAKEN_AT_ONCE = 64          # datagrams, before the thread looks at what is due
     TRIES = 3                   # to reach a full socket again, an eighth of the period apart
 
@@ -149,7 +155,7 @@ cdef uint64_t draw(Table* table) noexcept nogil:
 
 cdef bint send_beat(Table* table, EndpointSlot* slot, Contact* contact, int64_t now) noexcept nogil:
     """Send a heartbeat to one peer; False if its socket is full."""
-    cdef unsigned char beat[BEAT_SIZE]
+    cdef unsigned char beat[BEAT_MAX]
     cdef uint64_t lease = slot.lease
     cdef int i
     if contact.unleased or not contact.known or now - contact.known > slot.window:
@@ -177,26 +183,47 @@ cdef void write_beat(unsigned char* beat, unsigned char kind, EndpointSlot* slot
     store64(beat + 48, lease)
 
 
-cdef bint send(Table* table, int fd, const unsigned char* beat, sockaddr_storage* target,
+cdef bint send(Table* table, int fd, unsigned char* beat, sockaddr_storage* target,
                socklen_t length) noexcept nogil:
     """Send without waiting; False where the socket is full. Other errors are silence."""
-    if sendto(fd, beat, BEAT_SIZE, MSG_DONTWAIT | MSG_NOSIGNAL, <sockaddr*>target, length) >= 0:
+    cdef Py_ssize_t size = BEAT_SIZE
+    if is_tagged(table, target):
+        siphash(table.keys[0], beat, BEAT_SIZE, beat + BEAT_SIZE)
+        size = BEAT_MAX
+    if sendto(fd, beat, size, MSG_DONTWAIT | MSG_NOSIGNAL, <sockaddr*>target, length) >= 0:
         table.counts[SENT] += 1
         return True
     table.counts[UNSENT] += 1
     return errno != EAGAIN and errno != ENOBUFS
 
 
+cdef bint is_tagged(Table* table, sockaddr_storage* other) noexcept nogil:
+    """Whether the beats of an address, and those for it, have a tag: the kernel guards Unix sockets."""
+    return table.key_count and other.ss_family != AF_UNIX
+
+
+cdef bint has_tag(Table* table, unsigned char* beat) noexcept nogil:
+    """Whether a process with one of the keys has made a beat."""
+    cdef unsigned char tag[SIP_TAG_SIZE]
+    cdef int i
+    for i in range(table.key_count):
+        siphash(table.keys[i], beat, BEAT_SIZE, tag)
+        if memcmp(tag, beat + BEAT_SIZE, SIP_TAG_SIZE) == 0:
+            return True
+    return False
+
+
 cdef void receive(Table* table, int fd) noexcept nogil:
     """Take the datagrams that are there, within a bound."""
-    cdef unsigned char beat[BEAT_SIZE + 1]
+    cdef unsigned char beat[BEAT_MAX + 1]
     cdef sockaddr_storage source
     cdef socklen_t length
     cdef ssize_t size
     cdef int i
     for i in range(TAKEN_AT_ONCE):
         length = sizeof(source)
-        size = recvfrom(fd, beat, BEAT_SIZE + 1, MSG_DONTWAIT, <sockaddr*>&source, &length)
+        source.ss_family = AF_UNIX      # of one that has no address
+        size = recvfrom(fd, beat, BEAT_MAX + 1, MSG_DONTWAIT, <sockaddr*>&source, &length)
         if size < 0:
             if errno == EINTR:
                 continue
@@ -213,8 +240,10 @@ cdef int take(Table* table, int fd, unsigned char* beat, ssize_t size, sockaddr_
     cdef uint64_t sent, echo
     cdef EndpointSlot* slot
     cdef Contact* contact
-    if size != BEAT_SIZE:
+    if size != (BEAT_MAX if is_tagged(table, source) else BEAT_SIZE):
         return WRONG_SIZE
+    if size == BEAT_MAX and not has_tag(table, beat):
+        return WRONG_TAG
     if (load32(beat) != MAGIC or beat[4] != VERSION or (beat[5] != BEAT and beat[5] != ANSWER)
             or beat[6] or beat[7]):
         return WRONG_HEADER

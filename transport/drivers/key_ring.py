@@ -21,6 +21,11 @@ class Key(NamedTuple):
     id: bytes
     secret: bytes
 
+    @property
+    def of_beats(self) -> bytes:
+        """The key of the heartbeats' tags."""
+        return _digest(self.secret, 16, b"orcalike beats")
+
     def __repr__(self) -> str:
         return f"Key({self.id.hex()})"
 
@@ -29,9 +34,11 @@ def key_of(secret: bytes) -> Key:
     """The key that these bytes are; raises ValueError if they are not 32."""
     if len(secret) != KEY_SIZE:
         raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(secret)}")
-    return Key(
-        hashlib.blake2b(secret, digest_size=ID_SIZE, person=b"orcalike key id").digest(), secret
-    )
+    return Key(_digest(secret, ID_SIZE, b"orcalike key id"), secret)
+
+
+def _digest(secret: bytes, size: int, purpose: bytes) -> bytes:
+    return hashlib.blake2b(digest_size=size, key=secret, person=purpose).digest()
 
 
 class KeyRing:
@@ -42,6 +49,10 @@ class KeyRing:
     ) -> None:
         self._keys = tuple(keys)
         self._reread = reread
+
+    def all(self) -> tuple[Key, ...]:
+        """Those on the ring now, the one that seals first."""
+        return self._now()
 
     def first(self) -> Key:
         """The one that seals, as things are now."""

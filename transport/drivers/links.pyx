@@ -26,7 +26,7 @@ from orcalike.transport.drivers.channel cimport CLOSED, Channel
 from orcalike.transport.drivers.driver cimport Driver, monotonic
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN, SLOTS_MAX, EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
-from orcalike.transport.drivers.sealed_channel cimport SealedChannel
+from orcalike.transport.drivers.sealed_channel cimport SealedChannel, sealed_channel
 from orcalike.transport.layers.base cimport NEVER, Outbox
 from orcalike.transport.layers.com cimport GREETING_MAX
 from orcalike.transport.layers.com import greeting_of
@@ -136,7 +136,7 @@ cdef class Links(Driver):
         if self.keys is None or local:
             channel = Channel(sock.fileno(), slot, self.process if local else -1)
         else:
-            channel = SealedChannel(sock.fileno(), slot).under(handshake(self.keys, connects))
+            channel = sealed_channel(sock.fileno(), slot, self.keys, connects)
         self.epoll.slots[slot] = channel
         self.sockets[sock.fileno()] = sock
         return channel
@@ -220,6 +220,7 @@ cdef class Links(Driver):
         except AuthenticationError as error:
             self.refuse(channel, str(error))
             return 0
+        self.report.give_keys(self.keys)
         if channel.address:
             channel.stack.link_up(channel.link, channel.address, self.now)
         else:
@@ -566,6 +567,7 @@ cdef class Links(Driver):
     cdef beat(self):
         """Give the heartbeats the present peers of the stacks, and the leases that beats grant."""
         cdef Stack stack
+        self.report.give_keys(self.keys)
         for stack in self.stacks:
             self.report.give_peers(stack, self.severed, self.receives_deaths, self.now)
 
@@ -591,9 +593,3 @@ cdef class Links(Driver):
         self.sockets.clear()
         self.processes.close()
         self.epoll.slots = [None] * PUMPS_SLOTS
-
-
-cdef object handshake(object keys, bint connects):
-    """One end's part; its import takes long, and a group on Unix sockets needs none."""
-    from orcalike.transport.drivers.handshake import Handshake
-    return Handshake(keys, connects=connects)

@@ -16,9 +16,11 @@ cdef class SealedChannel(Channel):
     cdef unsigned char* raw
     cdef Py_ssize_t raw_begin, raw_end
 
-    cdef SealedChannel under(self, object handshake)
     cdef int start(self) except -1
     cdef bint shake(self) except -1
     cdef int say(self, bytes message) except -1
     cdef int seal(self) except -1
     cdef int open_records(self) except -1
+
+
+cdef SealedChannel sealed_channel(int fd, int link, object keys, bint connects)

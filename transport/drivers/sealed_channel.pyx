@@ -33,7 +33,7 @@ cdef enum:
 
 
 cdef class SealedChannel(Channel):
-    """`SealedChannel(fd, link).under(handshake)`; a stack gets it when the handshake is over."""
+    """Made by `sealed_channel`; its stack is notified of it when the handshake is over."""
 
     def __cinit__(self, int fd, int link, int passes=-1):
         self.shaking = True
@@ -50,10 +50,6 @@ cdef class SealedChannel(Channel):
         free(self.raw)
 
     # The handshake.
-
-    cdef SealedChannel under(self, object handshake):
-        self.handshake = handshake
-        return self
 
     cdef int start(self) except -1:
         """This end has connected: its message goes first."""
@@ -166,6 +162,15 @@ cdef class SealedChannel(Channel):
             self.raw_begin += HEAD + size
             self.end += size - TAG
         return 0
+
+
+cdef SealedChannel sealed_channel(int fd, int link, object keys, bint connects):
+    """A channel under a ring of keys."""
+    # Not at the top: it takes long, and a group on Unix sockets has no keys.
+    from orcalike.transport.drivers.handshake import Handshake
+    cdef SealedChannel channel = SealedChannel(fd, link)
+    channel.handshake = Handshake(keys, connects=connects)
+    return channel
 
 
 cdef int count_up(bytearray nonce) except -1:
