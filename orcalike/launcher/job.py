@@ -283,16 +283,15 @@ def runtime_base() -> Path:
 
     Raises LaunchError if neither `$XDG_RUNTIME_DIR` nor `/tmp` gives one.
     """
-    *first, last = _runtime_bases()
-    for base in first:
-        if os.access(base.parent, os.W_OK) and _make_private(base) is None:
+    problem = None
+    for base in _runtime_bases():
+        problem = _make_private(base)
+        if problem is None:
             return base
-    if problem := _make_private(last):
-        raise LaunchError(
-            f"no directory for the run's sockets: {problem}; "
-            "set XDG_RUNTIME_DIR to a directory of yours with a short path"
-        )
-    return last
+    raise LaunchError(
+        f"no directory for the run's sockets: {problem}; "
+        "set XDG_RUNTIME_DIR to a directory of yours with a short path"
+    )
 
 
 def job_directories() -> list[Path]:
@@ -317,7 +316,10 @@ def _make_private(directory: Path) -> str | None:
         directory.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         return f"{directory}: {error.strerror}"
-    return _why_not_private(directory)
+    problem = _why_not_private(directory)
+    if problem is None and not os.access(directory, os.W_OK):
+        return f"{directory}: Read-only file system"
+    return problem
 
 
 def _why_not_private(directory: Path) -> str | None:

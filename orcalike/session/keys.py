@@ -29,7 +29,10 @@ def read_keys(key: bytes | str | os.PathLike[str]) -> KeyRing:
     no key, OrcalikeError if it cannot be read.
     """
     if isinstance(key, bytes):
-        return KeyRing([entry.key for entry in key_file.parse(key, "key=")])
+        try:
+            return KeyRing([key_of(key)])
+        except ValueError as error:
+            raise ValueError(f"key=: {error}") from None
     path = Path(key)
     reread = key_file.Reread(path)
     return KeyRing([entry.key for entry in key_file.read(path)], reread)
