@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+import orcalike as orca
 from orcalike.session.key_file import read
+from orcalike.transport.errors import NOT_PROVED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +49,18 @@ def test_a_joiner_with_another_key_learns_it(programs: Programs, keys: Path) -> 
     programs.call("stop")
     assert maker.next_fact()["digest"] == right.next_fact()["digest"]
     assert (maker.end(), right.end()) == (0, 0)
+
+
+def test_an_address_at_which_no_process_listens_is_no_wrong_key(keys: Path) -> None:
+    """The group may be made later: that is tried until the time is over."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with (
+        pytest.raises(orca.JoinFailed, match="Connection refused") as caught,
+        orca.join(seeds=f"tcp:127.0.0.1:{port}", key=keys, timeout=3),
+    ):
+        pass
+    assert NOT_PROVED not in str(caught.value)
 
 
 def test_the_key_is_changed_while_members_write(programs: Programs, keys: Path) -> None:

@@ -254,7 +254,7 @@ cdef class Links(Driver):
         sock.close()
         self.half_open.remove(channel)
         self.epoll.slots[channel.link] = None
-        if channel.shaking and channel.address:
+        if channel.shaking and channel.address and not channel.connecting:
             why = f"{why}; {NOT_PROVED}"
         try:
             if channel.stack is not None:
