@@ -111,7 +111,7 @@ def test_tcp_without_a_loopback_interface(cli: Cli) -> None:
 
 @pytest.mark.parametrize("there", ["none is there", "one is there"])
 def test_no_directory_for_sockets(cli: Cli, there: str) -> None:
-    """What is in /tmp stays to be seen: the clone may be there, too."""
+    """Nothing can be written in /tmp; the run's own folder is there from before, or is not."""
     own = Path("/tmp") / f"orcalike-{os.getuid()}"
     own.mkdir(mode=0o700, exist_ok=True)
     hide = f"mount -t tmpfs -o ro none {own.parent}" if there == "none is there" else ""

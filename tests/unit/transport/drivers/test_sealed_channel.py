@@ -1,4 +1,4 @@
-"""Members over TCP under a key, and what lies between them: nothing that it does is believed (A-6, S5)."""
+"""Members over TCP under a key, and what lies between them: nothing that it does is believed (S5, S6)."""
 
 from __future__ import annotations
 
