@@ -2,6 +2,7 @@ from typing import Any, Self
 
 from orcalike.runtime.calling import Calling
 from orcalike.runtime.invocation import Invocation
+from orcalike.runtime.invoked import Callee
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import Task
 from orcalike.transport.view import Member
@@ -13,14 +14,14 @@ class Call(Task):
     def __init__(
         self,
         runtime: Calling[Call],
-        function: Any,
+        function: Callee | None,
         code: int,
         raw: bytes | None,
         args: tuple[Any, ...] = (),
         named: dict[str, Any] | None = None,
     ) -> None: ...
     @property
-    def function(self) -> Any: ...
+    def function(self) -> Callee: ...
     @property
     def code(self) -> int: ...
     @property

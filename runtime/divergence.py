@@ -9,6 +9,7 @@ from typing import Protocol
 from orcalike.runtime.errors import ReplicaDivergence
 from orcalike.runtime.events import Events
 from orcalike.runtime.invocation import name_of
+from orcalike.runtime.invoked import Titled
 from orcalike.runtime.replica import FAULTY, Replica
 
 _log = logging.getLogger("orcalike")
@@ -50,7 +51,7 @@ class Diverging(Protocol):
 
 
 def diverged(
-    runtime: Diverging, operation: object, where: Replica | None, error: BaseException
+    runtime: Diverging, operation: Titled | str | None, where: Replica | None, error: BaseException
 ) -> None:
     """A fault of this replica alone, not a result: it stops serving.
 

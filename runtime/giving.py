@@ -31,7 +31,7 @@ from orcalike.runtime.changes import Change
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.manager import Manager
 from orcalike.runtime.object_table import ObjectTable
-from orcalike.runtime.operation import Atomic
+from orcalike.runtime.operation import Atomic, Operation
 from orcalike.runtime.replica import LOCKED, QUEUED, UNDECLARED, UNPACKED, Replica
 from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import give_state, what
@@ -455,6 +455,7 @@ class Donor:
             return (place, "atomic", *whose, info.name, info.digest, raw)
         if task.raw is not None:
             return (place, "call", *whose, task.code, task.raw)
+        assert isinstance(function, Operation)
         named = (task.named,) if task.named else ()
         code = function.index << 1 | bool(named)
         raw = encode((*task.args, *named), function.title)

@@ -166,7 +166,8 @@ class Recorder:
 
     def lost(self, invocation: Invocation[Any], error: BaseException) -> None:
         """An invocation ends without having run here: it never will, or no member can say."""
-        if not isinstance(invocation.operation, str) and invocation.operation.kind == "read":
+        operation = invocation.operation
+        if operation is not None and not isinstance(operation, str) and operation.kind == "read":
             return
         withdrawn = isinstance(error, InvocationTimeout) and error.outcome == "withdrawn"
         never = withdrawn or isinstance(error, NEVER_RAN)

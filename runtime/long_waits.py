@@ -239,7 +239,7 @@ class LongWaits:
         if not self._runtime.sender.has_place(invocation):
             return f"it has no place in the order yet; {self._runtime.view.sequencer} orders"
         replica = invocation.replica
-        if replica is not None and replica.has(LOCKED | QUEUED):
+        if isinstance(replica, Replica) and replica.has(LOCKED | QUEUED):
             function = getattr(holder_of(replica), "function", None)
             runs = "an operation" if function is None else name_of(function)
             return f"{runs} has the object's mutex"

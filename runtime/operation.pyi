@@ -48,6 +48,8 @@ class Operation(Generic[_S_co, _P, _R_co]):
     index: int
     info: ClassInfo | None
     title: str
+    inline: Operation[_S_co, _P, _R_co] | None
+    """Of one that runs in pop-up threads for a while: what it is else."""
     __name__: str
     __qualname__: str
     __wrapped__: Any

@@ -1,6 +1,5 @@
-from typing import Any
-
 from orcalike.runtime.dispatch import Runtime
+from orcalike.runtime.invoked import Titled
 from orcalike.runtime.replica import Replica
 from orcalike.transport.drivers.heartbeat import Heartbeat
 from orcalike.transport.drivers.pump import Pump
@@ -9,5 +8,5 @@ def watch_running(runtime: Runtime, heartbeat: Heartbeat, wakeup: int) -> None: 
 def receiving(runtime: Runtime, pump: Pump) -> tuple[int, int] | None: ...
 def running(
     runtime: Runtime, pump: Pump
-) -> tuple[list[tuple[Replica, Any, int | None, object]], bool]: ...
+) -> tuple[list[tuple[Replica, Titled | str | None, int | None, object]], bool]: ...
 def relieve(runtime: Runtime, pump: Pump) -> bool: ...

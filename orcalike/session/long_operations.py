@@ -22,10 +22,12 @@ import threading
 import time
 import traceback
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.invocation import name_of
+from orcalike.runtime.invoked import Titled
+from orcalike.runtime.operation import Operation
 from orcalike.runtime.relief import receiving, relieve, running, watch_running
 from orcalike.runtime.replica import Replica
 from orcalike.transport.drivers.deferral import OwnThread
@@ -51,8 +53,8 @@ class Run(NamedTuple):
 
     #: Of the object.
     replica: Replica
-    #: What `name_of` can name; None for a read in its caller's thread.
-    operation: Any
+    #: An operation, or what `name_of` can name; None for a read in its caller's thread.
+    operation: Titled | str | None
     #: Which runs it; None if that is not known.
     thread: int | None
     #: What tells it from the next run of the same operation.
@@ -239,14 +241,14 @@ class LongOperations:
         os.close(self._wakeup)
 
 
-def may_take_long(operation: Any) -> bool:
+def may_take_long(operation: Titled | str | None) -> bool:
     """Whether it was declared so: one that was too slow where messages are received was not."""
-    return getattr(operation, "popup", False) and operation.inline is None
+    return isinstance(operation, Operation) and (operation.popup and operation.inline is None)
 
 
-def reader_of(replica: Replica) -> tuple[Any, int | None]:
+def reader_of(replica: Replica) -> tuple[Titled | None, int | None]:
     """(operation, thread) of the read of an object that runs in its caller's thread."""
-    reads: dict[CodeType, Any] = {
+    reads: dict[CodeType, Titled] = {
         operation.function.__code__: operation
         for operation in (() if replica.info is None else replica.info.operations)
         if operation.kind == "read"
