@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,6 +62,18 @@ _OPTIONS = [
         default="witness",
         show_default=True,
         help="The sequencer of the writes: a process of its own, or the oldest rank.",
+    ),
+    click.option(
+        "--stack",
+        metavar="STACK",
+        help="The layers of all groups, as PACK:XFER:TOTAL:MBRSHIP:COM:unix (orcalike stacks).",
+    ),
+    click.option(
+        "--layer",
+        "layers",
+        multiple=True,
+        metavar="MODULE:CLASS",
+        help="Make a layer of the program's own known, so that STACK may use it.",
     ),
     click.option(
         "--timeout",
@@ -145,6 +158,7 @@ def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) 
     orcalike run -n 4 -m package.module
     orcalike run -n 8 --tcp --timeout 10m prog.py
     orcalike run -n 5 --keep-going --restart 3 prog.py
+    orcalike run -n 4 --stack PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix prog.py
 
     \b
     Exit codes: the first failing rank's own (128 + S for signal S), 2 usage,
@@ -177,6 +191,7 @@ def start(
     color: str,
     env: Sequence[str],
     chdir: Path | None,
+    stack: str | None,
     **options: Any,
 ) -> None:
     """Start the launcher with the options of `run_options`, and exit with its code."""
@@ -186,22 +201,46 @@ def start(
         _check_file(program, chdir or Path.cwd())
     from orcalike.launcher.engine import launch
 
+    asked = Options(
+        program=program,
+        module=module,
+        arguments=tuple(arguments),
+        prefix=not no_prefix,
+        color=None if color == "auto" else color == "always",
+        environment=_parse_environment(env),
+        directory=chdir,
+        **options,
+    )
+    if stack is not None or asked.layers:
+        asked = _with_stack(asked, stack)
     try:
-        code = launch(
-            Options(
-                program=program,
-                module=module,
-                arguments=tuple(arguments),
-                prefix=not no_prefix,
-                color=None if color == "auto" else color == "always",
-                environment=_parse_environment(env),
-                directory=chdir,
-                **options,
-            )
-        )
+        code = launch(asked)
     except LaunchError as error:
         raise Refusal(str(error), error.code) from error
     sys.exit(code)
+
+
+def _with_stack(options: Options, stack: str | None) -> Options:
+    """The options with the layers of that stack, and its medium; refuses a stack that cannot run."""
+    from orcalike.errors import StackError
+    from orcalike.launcher.witness import WitnessEndpoint
+    from orcalike.session.layers import load_layers
+    from orcalike.transport.stacks import name_layers, parse_stack
+
+    try:
+        load_layers(options.layers, str(options.program_folder))
+        layers = parse_stack(stack, WitnessEndpoint) if stack is not None else []
+    except StackError as error:
+        raise Refusal(f"--{'stack' if stack else 'layer'}: {error}") from None
+    if not layers:
+        return options
+    medium = layers[-1].medium
+    chosen = click.get_current_context().get_parameter_source("scheme")
+    if medium == "sim":
+        raise Refusal("--stack: COM:sim runs in the simulator only: write COM:unix or COM:tcp")
+    if chosen is not ParameterSource.DEFAULT and medium != options.scheme:
+        raise Refusal(f"--stack ends in COM:{medium}, which --{options.scheme} is not")
+    return replace(options, stack=name_layers(layers), scheme="tcp" if medium == "tcp" else "unix")
 
 
 def _check_file(program: str, directory: Path) -> None:

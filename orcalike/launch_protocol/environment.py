@@ -73,6 +73,10 @@ class RunEnvironment:
     """How often this process was started again."""
     key_fd: int | None = None
     """A descriptor that holds the run's key, if its connections need one."""
+    stack: str = ""
+    """The layers of the witness, and of each rank that asks for no other stack; "" for the default."""
+    layers: tuple[str, ...] = ()
+    """Layers of the program's own, as `module:Class`."""
 
     def to_environ(self) -> dict[str, str]:
         """The variables, as a process finds them."""
@@ -80,6 +84,7 @@ class RunEnvironment:
         environ = {
             "ORCALIKE_ADDRESS": self.address,
             "ORCALIKE_JOB_ID": self.job,
+            "ORCALIKE_LAYERS": ",".join(self.layers),
             "ORCALIKE_LAUNCHER": str(self.launcher),
             "ORCALIKE_LOCAL_WORLD_SIZE": size,
             "ORCALIKE_NODE_RANK": "0",
@@ -88,6 +93,7 @@ class RunEnvironment:
             "ORCALIKE_SEED": str(self.seed),
             "ORCALIKE_SEEDS": ",".join(self.seeds),
             "ORCALIKE_SEQUENCER": self.sequencer,
+            "ORCALIKE_STACK": self.stack,
             "ORCALIKE_WORLD_SIZE": size,
         }
         if self.key_fd is not None:
@@ -144,6 +150,8 @@ class RankEnvironment(RunEnvironment):
             seed=int(environ.get("ORCALIKE_SEED") or 0),
             restarts=int(environ.get("ORCALIKE_RESTART_COUNT", "0")),
             key_fd=int(key_fd) if key_fd.isdigit() else None,
+            stack=find_stack(environ),
+            layers=find_layers(environ),
         )
 
     def listen_at(self, name: str) -> str:
@@ -249,6 +257,16 @@ def _seeds_of(name: str, seeds: tuple[str, ...], directory: str, size: int) -> t
 def _beside(directory: str, name: str, rank: int) -> str:
     digest = blake2b(name.encode(), digest_size=8).hexdigest()
     return f"unix:{directory}/{digest}.{rank}"
+
+
+def find_layers(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The layers of the program's own, as `module:Class`."""
+    return tuple(filter(None, environ.get("ORCALIKE_LAYERS", "").split(",")))
+
+
+def find_stack(environ: Mapping[str, str] = os.environ) -> str:
+    """The layers of a launched program's stacks, without their medium; "" for the default."""
+    return environ.get("ORCALIKE_STACK", "")
 
 
 def find_formed(environ: Mapping[str, str] = os.environ) -> frozenset[str]:

@@ -51,6 +51,10 @@ class Options:
     nprocs: int = 1
     scheme: Literal["unix", "tcp"] = "unix"
     sequencer: Literal["witness", "rank"] = "witness"
+    #: The layers of all stacks, without their medium; "" for the default.
+    stack: str = ""
+    #: Layers of the program's own, as `module:Class`.
+    layers: tuple[str, ...] = ()
     timeout: float | None = None
     grace: float = 5.0
     prefix: bool = True
@@ -63,6 +67,12 @@ class Options:
     keep_going: bool = False
     #: How often each rank, and the witness, is started again when it fails.
     restart: int = 0
+
+    @property
+    def program_folder(self) -> Path:
+        """Where the ranks look for the program's own modules first."""
+        directory = self.directory or Path.cwd()
+        return directory if self.module else (directory / self.program).resolve().parent
 
     @property
     def outlives_failures(self) -> bool:
@@ -225,6 +235,8 @@ class Job:
             "seed": self.seed,
             "restarts": restarts,
             "key_fd": self.key_fd if self.key_fd >= 0 else None,
+            "stack": self.options.stack,
+            "layers": self.options.layers,
         }
 
 

@@ -140,6 +140,8 @@ def start_witness(job: Job, restarts: int = 0, formed: Sequence[str] = ()) -> Ch
     # -P: no file of the current directory stands in for a module that the witness imports.
     command = [sys.executable, "-P", "-m", "orcalike.launcher.witness"]
     command += ["--listen-fd", str(listen), "--control-fd", str(control), "--address", job.address]
+    if job.options.layers:
+        command += ["--layers-from", str(job.options.program_folder)]
     environment = job.witness_environment(restarts, formed)
     passed = [listen, control, *([job.key_fd] if job.key_fd >= 0 else [])]
     with theirs:

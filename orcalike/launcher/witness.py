@@ -27,17 +27,20 @@ from orcalike.launch_protocol.environment import (
     find_addresses,
     find_detection,
     find_formed,
+    find_layers,
     find_seeds,
+    find_stack,
 )
 from orcalike.runtime.codes import Code
 from orcalike.session.keys import find_keys
+from orcalike.session.layers import load_layers
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.xfer import Xfer
 from orcalike.transport.stack import Stack
-from orcalike.transport.stacks import parse_stack
+from orcalike.transport.stacks import DEFAULT_LAYERS, parse_stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
@@ -48,6 +51,8 @@ _log = logging.getLogger("orcalike")
 
 class WitnessEndpoint(Layer):
     """The witness in one group: on top of its stack, where nothing is applied."""
+
+    needs = frozenset({"TOTAL_ORDER", "STATE"})
 
     def __init__(self, witness: Witness, stack: Stack) -> None:
         super().__init__(stack)
@@ -114,8 +119,11 @@ class WitnessEndpoint(Layer):
 class Witness:
     """All endpoints of one launched program's witness, on one pump."""
 
-    def __init__(self, listener: socket.socket, address: str, formed: frozenset[str]) -> None:
+    def __init__(
+        self, listener: socket.socket, address: str, formed: frozenset[str], layers: str
+    ) -> None:
         self.address = address
+        self.layers = layers
         self.formed = set(formed)
         self.cut: frozenset[int | None] = frozenset()
         self.ended: set[int] = set()
@@ -145,11 +153,12 @@ class Witness:
             medium = self.address.partition(":")[0]
             incarnation = secrets.randbits(64)
             me = Member(self.address, incarnation, None, witness=True)
-            layers = "PACK:XFER:TOTAL:MBRSHIP:COM"
+            layers = self.layers
             options = {"resilience": None, "stack": layers}  # the degree is the ranks' business
             epoch = time.time_ns() - clock()
             config = StackConfig(group, options, epoch, *find_detection())
-            stack = Stack(parse_stack(f"{layers}:{medium}"), config, me, incarnation)
+            specs = parse_stack(f"{layers}:{medium}", WitnessEndpoint)
+            stack = Stack(specs, config, me, incarnation)
             stack.above = endpoint = self.endpoints[group] = WitnessEndpoint(self, stack)
             transfer = stack.focus("XFER")
             assert isinstance(transfer, Xfer)
@@ -196,10 +205,10 @@ class Witness:
                     _log.error("the launcher sent %r", line)
 
 
-def serve(listener: socket.socket, line: int, address: str) -> None:
+def serve(listener: socket.socket, line: int, address: str, layers: str) -> None:
     """Order until the launcher sends `quit` on its line, or is gone."""
     control_channel.speak_by(line)
-    witness = Witness(listener, address, find_formed())
+    witness = Witness(listener, address, find_formed(), layers)
     rest = b""
 
     def read() -> None:
@@ -226,6 +235,7 @@ def main() -> None:
     parser.add_argument("--listen-fd", type=int, required=True)
     parser.add_argument("--control-fd", type=int, required=True)
     parser.add_argument("--address", required=True)
+    parser.add_argument("--layers-from", help="the folder of the program's own layers")
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     launcher = os.environ.get("ORCALIKE_LAUNCHER")
@@ -236,7 +246,8 @@ def main() -> None:
         own_key()
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     listener = socket.socket(fileno=arguments.listen_fd)
-    serve(listener, arguments.control_fd, arguments.address)
+    load_layers(find_layers(), arguments.layers_from)
+    serve(listener, arguments.control_fd, arguments.address, find_stack() or DEFAULT_LAYERS)
 
 
 if __name__ == "__main__":

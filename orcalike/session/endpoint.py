@@ -122,10 +122,14 @@ class Endpoint:
             )
 
     def _check_witness(self) -> None:
-        """Raise StackError if a witness orders, which has the default stack, for another one."""
+        """Raise StackError if a witness orders that has another stack."""
         launch, layers = self._options.launch, name_layers(self._layers)
-        if launch is not None and launch.sequencer == "witness" and layers != DEFAULT_LAYERS:
+        if launch is None or launch.sequencer != "witness":
+            return
+        its_own = launch.stack or DEFAULT_LAYERS
+        if layers != its_own:
             raise StackError(
-                f"the witness of a launched program has the stack {DEFAULT_LAYERS}, not {layers}: "
-                "start the program with `orcalike run --sequencer rank`"
+                f"the witness of a launched program has the stack {its_own}, not {layers}: start the "
+                f"program with `orcalike run --stack {layers}:{self._layers[-1].medium}`, which all of "
+                "its groups have then, or with `orcalike run --sequencer rank`"
             )

@@ -26,6 +26,7 @@ from orcalike.launch_protocol.environment import (
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.session.failpoints import Failpoint, find_failpoints
 from orcalike.session.keys import find_keys, read_keys, require_keys
+from orcalike.session.layers import load_layers
 from orcalike.session.meeting import MeetingPlace
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.key_ring import KeyRing
@@ -108,6 +109,8 @@ def make_options(
     keys = read_keys(key) if key is not None else find_keys() if uses_tcp else None
     if uses_tcp:
         require_keys(keys)
+    if launch is not None:
+        load_layers(launch.layers)
     detection, slow = find_detection()
     options = JoinOptions(
         name,
@@ -119,7 +122,7 @@ def make_options(
         resilience=resilience,
         degree=degree,
         blocked=blocked,
-        stack=stack,
+        stack=_stack_of_run(launch, name) if stack is None and launch else stack,
         timeout=seconds_of(timeout),
         checks=find_checks(check),
         history=find_history(),
@@ -171,6 +174,14 @@ def _how_to_begin(
     if at:
         return "at"
     return "launched" if launch else "alone"
+
+
+def _stack_of_run(launch: RankEnvironment, name: str) -> str | None:
+    """What `orcalike run --stack` says, with the medium of that group; None if it says nothing."""
+    if not launch.stack:
+        return None
+    medium = launch.listen_at(name).partition(":")[0]
+    return f"{launch.stack}:{medium}"
 
 
 def _check_group_of_one(size: int | None) -> None:

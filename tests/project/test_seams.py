@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
 
 ROOT = Path(__file__).parents[2]
-PARTS = {"runtime", "sender", "manager", "room", "session", "stack", "operation", "replica", "invocation"}
+PARTS = {
+    "runtime",
+    "sender",
+    "manager",
+    "room",
+    "session",
+    "stack",
+    "operation",
+    "replica",
+    "invocation",
+}
 UNTYPED = {"Any", "object"}
 SEAMED = [
     path

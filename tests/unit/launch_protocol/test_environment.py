@@ -76,6 +76,17 @@ def test_each_group_has_its_addresses() -> None:
     assert find_seeds("default", witness) == ("unix:/run/witness", *ADDRESSES)
 
 
+def test_a_stack_and_layers_of_the_program() -> None:
+    given = {"ORCALIKE_STACK": "PACK:A:XFER:TOTAL:MBRSHIP:COM", "ORCALIKE_LAYERS": "a:A,b.c:D"}
+    launch = find_rank_environment(environment(1) | given)
+    assert launch is not None
+    assert (launch.stack, launch.layers) == (given["ORCALIKE_STACK"], ("a:A", "b.c:D"))
+    assert launch.to_environ().items() >= given.items()
+    plain = find_rank_environment(environment(1))
+    assert plain is not None
+    assert (plain.stack, plain.layers) == ("", ())
+
+
 def test_a_single_rank_has_its_own_address_as_the_only_seed() -> None:
     alone = environment(0, ORCALIKE_WORLD_SIZE="1", ORCALIKE_SEEDS="unix:/run/r0")
     launch = find_rank_environment(alone)

@@ -82,7 +82,7 @@ def test_a_witness_has_the_default_stack(monkeypatch: pytest.MonkeyPatch, tmp_pa
     }.items():
         monkeypatch.setenv(f"ORCALIKE_{name}", value)
     stack = "PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix"
-    error = "the witness of a launched program has the stack .* `orcalike run --sequencer rank`"
+    error = "the witness of a launched program has the stack .* `orcalike run --stack PACK:STABLE:"
     with pytest.raises(orca.StackError, match=error), orca.join(stack=stack, timeout=5, key=KEY):
         pass
     assert os.listdir(tmp_path) == []
