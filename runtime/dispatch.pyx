@@ -40,9 +40,9 @@ from orcalike.runtime.replica cimport (
     APPLYING,
     DROPPED,
     LOCKED,
-    RAN_OTHER,
     UNDECLARED,
     Replica,
+    bit_of,
     end,
     thread_slot,
 )
@@ -538,6 +538,10 @@ cdef class Runtime(Layer):
     def notice(self, error):
         self.sender.notice = error
 
+    def load(self):
+        """How many objects have a name, and how many calls wait here for their guards."""
+        return len(self.table.names), len(self.waiting)
+
     def too_few(self):
         """Why writes of a degree in use wait for more members; None if none has to."""
         return self.degrees.too_few()
@@ -591,8 +595,3 @@ cdef class Runtime(Layer):
     def me(self):
         """This member, with its rank where it is in a view."""
         return self.view.members[self.place] if self.place >= 0 else self.stack.me
-
-
-cdef inline uint64_t bit_of(unsigned int operation) noexcept:
-    """The bit in `Replica.ran` that stands for an operation."""
-    return <uint64_t>1 << (operation if operation < RAN_OTHER else RAN_OTHER)

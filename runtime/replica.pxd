@@ -86,6 +86,11 @@ cdef int refuse_nested(object what) except -1
 cdef int begin(PyObject* object, PyObject** replica) noexcept
 
 
+cdef inline uint64_t bit_of(unsigned int operation) noexcept:
+    """The bit in `Replica.ran` that stands for an operation."""
+    return <uint64_t>1 << (operation if operation < RAN_OTHER else RAN_OTHER)
+
+
 cdef inline void end(Replica replica) noexcept:
     """Let the mutex go; the caller sees whether `flags` says that a thread waits for it."""
     replica.flags &= ~<unsigned int>(LOCKED | APPLYING)

@@ -78,6 +78,10 @@ class Counter(Layer):
         """Out of the group."""
         self.session.exited(why)
 
+    def load(self) -> tuple[int, int]:
+        """It has no objects."""
+        return 0, 0
+
     def too_few(self) -> None:
         """Nothing that it casts has a degree that the view has too few members for."""
 

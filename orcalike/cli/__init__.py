@@ -10,7 +10,7 @@ from orcalike._version import __version__
 
 #: Verb by verb: the module that has a command of the same name, with `_` for `-`.
 VERBS = (
-    *("run", "check", "chaos", "examples", "stacks", "doctor"),
+    *("run", "status", "check", "chaos", "examples", "stacks", "doctor"),
     *("keygen", "simulate", "check-history", "bench"),
 )
 
@@ -52,6 +52,7 @@ def cli() -> None:
 
     \b
     orcalike run -n 4 prog.py          run a program on 4 processes
+    orcalike status                    how running programs stand
     orcalike check prog.py             look at its shared classes before anything runs
     orcalike examples run tsp -n 4     see it work
     orcalike keygen                    make the keys that TCP needs

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import click
 
 from orcalike.cli.common import Refusal, duration
-from orcalike.launcher.chaos_socket import Answer, ask
-from orcalike.launcher.job import job_directories
-
-#: How long a launcher may take to answer; it may be busy with much output.
-ANSWER_SECONDS = 10.0
-#: No run to talk to (docs/command-line.md).
-UNREACHABLE = 69
+from orcalike.cli.runs import UNREACHABLE, ask_run, find_run
+from orcalike.launcher.control_socket import Answer
 
 
 @click.group(short_help="Kill, pause or cut off members of a running program.")
@@ -125,38 +117,10 @@ def heal(job: str | None) -> None:
 
 def _do(job: str | None, question: Answer) -> None:
     """Ask the run that is meant, and print its answer."""
-    directory = _find(job)
-    answer = _ask(directory, question)
+    directory = find_run(job)
+    answer = ask_run(directory, question)
     if answer is None:
         raise Refusal(f"run {directory.name} does not answer", UNREACHABLE)
     if "done" not in answer:
         raise Refusal(str(answer.get("error", answer)), 1)
     click.echo(answer["done"])
-
-
-def _find(job: str | None) -> Path:
-    """The folder of the run that is meant: the one of that name, or the only one."""
-    runs: dict[Path, dict[str, Any]] = {}
-    for directory in job_directories():
-        if job in (None, directory.name) and (about := _ask(directory, {"do": "describe"})):
-            runs[directory] = about
-    if len(runs) == 1:
-        return next(iter(runs))
-    if runs:
-        listed = "\n".join(
-            f"  --job {about['job']}  -n {about['nprocs']} {about['program']}"
-            for about in runs.values()
-        )
-        raise Refusal(f"several runs are under way; say which:\n{listed}")
-    raise Refusal(
-        f"there is no run {job!r} of yours" if job else "no program of yours is running",
-        UNREACHABLE,
-    )
-
-
-def _ask(directory: Path, question: Answer) -> Answer | None:
-    """The answer of the run that has this folder; None if none comes."""
-    try:
-        return ask(directory, question, ANSWER_SECONDS)
-    except (OSError, ValueError):
-        return None

@@ -17,6 +17,8 @@ from orcalike.launch_protocol.control_lines import (
     LINE_MAX,
     Blocked,
     Cut,
+    Describe,
+    Described,
     Died,
     Ended,
     Heal,
@@ -38,6 +40,7 @@ _cut: frozenset[Role] = frozenset()
 _on_ended: list[Callable[[set[int]], None]] = []
 _on_died: list[Callable[[int], None]] = []
 _on_cut: list[Callable[[frozenset[Role]], None]] = []
+_on_describe: list[Callable[[int], None]] = []
 _sent: dict[str, ToLauncher] = {}
 _own_descriptor: tuple[int, int] | None = None
 """The descriptor of the witness's line, and the process that it belongs to."""
@@ -83,12 +86,22 @@ def listen_cut(listener: Callable[[frozenset[Role]], None]) -> None:
             listener(_cut)
 
 
+def listen_describe(listener: Callable[[int], None]) -> None:
+    """Call `listener` with the number of each question how this process's groups stand.
+
+    It answers with `report_state`.
+    """
+    with _lock:
+        _on_describe.append(listener)
+        _start_reading()
+
+
 def forget(listener: Callable[..., None]) -> None:
-    """The end of `listen`, `listen_died` or `listen_cut`.
+    """The end of `listen`, `listen_died`, `listen_cut` or `listen_describe`.
 
     It takes no lock: a forked child calls it, in which no thread would let the lock go.
     """
-    for listeners in (_on_ended, _on_died, _on_cut):
+    for listeners in (_on_ended, _on_died, _on_cut, _on_describe):
         if listener in listeners:
             listeners.remove(listener)
 
@@ -116,6 +129,9 @@ def _take(line: str) -> bool:
         case Heal():
             _cut = frozenset()
             _call_on_cut()
+        case Describe(number):
+            for on_describe in _on_describe.copy():
+                on_describe(number)
         case _:
             return False
     return True
@@ -161,6 +177,11 @@ def report_lacking(group: str, needed: int, rule: str) -> None:
     When all that is left of a program waits like this, and no more can come, the launcher ends it.
     """
     _send_once(Lacks(group, needed, rule))
+
+
+def report_state(described: Described) -> None:
+    """How a group stands here, which the launcher has asked for."""
+    _send(described)
 
 
 def speak_by(descriptor: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from orcalike.launch_protocol.control_lines import Role
-from orcalike.launcher.chaos_socket import Answer, Refused
+from orcalike.launcher.control_socket import Answer, Refused
 from orcalike.launcher.group_status import name_of, names_of
 from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.processes import Child

@@ -16,12 +16,13 @@ import os
 import selectors
 import signal
 import time
+from collections.abc import Callable
 from functools import partial
 
 from orcalike.launch_protocol.control_lines import Quit, Role
 from orcalike.launcher import outcome, processes
 from orcalike.launcher.chaos import Chaos
-from orcalike.launcher.chaos_socket import ControlSocket
+from orcalike.launcher.control_socket import Answer, ControlSocket
 from orcalike.launcher.group_status import Loss
 from orcalike.launcher.job import Job, Options, check_number
 from orcalike.launcher.outcome import Outcome, RankExit, Report
@@ -30,6 +31,7 @@ from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.processes import Child
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
+from orcalike.launcher.status import Status
 from orcalike.launcher.timers import Timers
 from orcalike.transport.wording import listed
 
@@ -75,6 +77,7 @@ class _Launcher:
         self.timers = Timers()
         self.table = ProcessTable(job)
         self.chaos = Chaos(self.table, self.timers, self.relay.notice)
+        self.status = Status(self.table, self.timers)
         self.outcome: Outcome | None = None
         self.consequences: list[RankExit] = []
         #: Failures that the run went on after.
@@ -106,7 +109,7 @@ class _Launcher:
             self.relay.notice(self.job.describe())
             self.relay.write()
         try:
-            ControlSocket(self.job.directory, self.selector, self.timers, self.chaos.answer)
+            ControlSocket(self.job.directory, self.selector, self.timers, self._answer)
             self.job.listen()
             if self.options.sequencer == "witness":
                 self._attend(None, self.table.start(None))
@@ -120,6 +123,13 @@ class _Launcher:
         accept_sigusr1(True)
         if self.options.timeout is not None:
             self.timers.at("timeout", self.options.timeout, self._time_is_up)
+
+    def _answer(self, question: object, reply: Callable[[Answer], None]) -> None:
+        """A question on the control socket."""
+        if question == {"do": "status"}:
+            self.status.ask(reply)
+        else:
+            reply(self.chaos.answer(question))
 
     def _attend(self, role: Role, child: Child) -> None:
         """Read what a process reports from now on, and notice its end."""

@@ -8,12 +8,13 @@ place, a process that is started again neither: what a member knew died with it 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
 from orcalike.launch_protocol.control_lines import (
     Blocked,
+    Described,
     Joining,
     Lacks,
     Role,
@@ -81,7 +82,9 @@ class Groups:
     """All groups of a run."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, Group] = {}
+        self.by_name: dict[str, Group] = {}
+        self.on_described: Callable[[Role, Described], None] = lambda role, described: None
+        """Called with how a group stands at a process, which was asked for it."""
         self._incarnations: dict[Role, set[int]] = {}
         #: Members whose processes have ended.
         self.died: set[int] = set()
@@ -98,23 +101,25 @@ class Groups:
                 self._place(role, group, Place("in"))
             case Sequencer(group):
                 self._place(role, group, Place("in"))
-                if found := self._groups.get(group):
+                if found := self.by_name.get(group):
                     found.sequencer, found.ordered = role, True
             case Blocked(group, missing, rule):
                 self._place(role, group, Place("blocked", missing, rule))
             case Lacks(group, needed, rule):
                 self._place(role, group, Place("lacking", (), rule, needed))
+            case Described() as described:
+                self.on_described(role, described)
 
     def _place(self, role: Role, name: str, place: Place) -> None:
-        if name not in self._groups and len(self._groups) >= NAMES_MAX:
+        if name not in self.by_name and len(self.by_name) >= NAMES_MAX:
             return
-        group = self._groups.setdefault(name, Group())
+        group = self.by_name.setdefault(name, Group())
         group.places[role] = place
         group.formed = group.formed or place.state != "joining"
 
     def end(self, role: Role) -> set[int]:
         """A process has ended; returns the members that died with it."""
-        for group in self._groups.values():
+        for group in self.by_name.values():
             group.places.pop(role, None)
             if group.sequencer == role:
                 group.ordered = False
@@ -125,12 +130,12 @@ class Groups:
     @property
     def formed(self) -> list[str]:
         """The names of the groups that were made."""
-        return sorted(name for name, group in self._groups.items() if group.formed)
+        return sorted(name for name, group in self.by_name.items() if group.formed)
 
     def sequencers(self) -> list[Role]:
         """The members that order: in the program's own group, or, if it has none, in the others."""
-        own = self._groups.get(DEFAULT_NAME)
-        groups = [own] if own else self._groups.values()
+        own = self.by_name.get(DEFAULT_NAME)
+        groups = [own] if own else self.by_name.values()
         return [group.sequencer for group in groups if group.ordered]
 
     def loss(self, ranks: Collection[int], coming: int = 0) -> Loss | None:
@@ -140,7 +145,7 @@ class Groups:
         view of it, and all members that are missed have died; or those that are in a view wait for
         more members than there are ranks.
         """
-        for name, group in self._groups.items():
+        for name, group in self.by_name.items():
             stuck = ranks and all(rank in group.places for rank in ranks)
             if stuck and group.formed and all(map(self._waits, group.places.values())):
                 blocked = [place for place in group.places.values() if place.state == "blocked"]

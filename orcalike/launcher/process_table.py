@@ -19,7 +19,8 @@ class ProcessTable:
         self.ranks: dict[int, Child] = {}
         self.witness: Child | None = None
         self.groups = Groups()
-        self._ended: list[int] = []
+        self.ended: list[int] = []
+        """The ranks that have ended, and are not started again."""
         self._cuts: dict[Role, Cut] = {}
 
     def children(self) -> list[tuple[Role, Child]]:
@@ -41,7 +42,7 @@ class ProcessTable:
             child = self.witness = processes.start_witness(self.job, restarts, formed)
         else:
             child = self.ranks[role] = processes.start_rank(self.job, role, restarts, formed)
-        for rank in self._ended:
+        for rank in self.ended:
             child.send(Ended(rank))
         for incarnation in sorted(self.groups.died):
             child.send(Died(incarnation))
@@ -66,7 +67,7 @@ class ProcessTable:
 
     def give_up(self, rank: int) -> None:
         """Tell all that a rank has ended which is not started again."""
-        self._ended.append(rank)
+        self.ended.append(rank)
         self._send_all(Ended(rank))
 
     def receive(self, role: Role, child: Child) -> bool:

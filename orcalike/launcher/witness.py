@@ -32,6 +32,7 @@ from orcalike.launch_protocol.environment import (
     find_stack,
 )
 from orcalike.runtime.codes import Code
+from orcalike.session.group_info import describe
 from orcalike.session.keys import find_keys
 from orcalike.session.layers import load_layers
 from orcalike.transport.config import StackConfig
@@ -62,6 +63,7 @@ class WitnessEndpoint(Layer):
         self.group = stack.config.group
         self.witness = witness
         self.orders = False
+        self.installed: View | None = None
         self.seeds = [seed for seed in find_seeds(self.group) if seed != witness.address]
         self._tried = 0
 
@@ -88,6 +90,7 @@ class WitnessEndpoint(Layer):
 
     def up_view(self, view: View, cut: bytes) -> None:
         """A member that comes late must know which ranks have ended."""
+        self.installed = view
         self.orders = view.place(self.stack.me.incarnation) == 0
         (control_channel.report_sequencer if self.orders else control_channel.report_unblocked)(
             self.group
@@ -137,6 +140,9 @@ class Witness:
         )
         self.pump.receives_deaths = True
         control_channel.listen_cut(self._cut_off_from)
+        control_channel.listen_describe(
+            lambda number: self.pump.later(lambda: self._describe(number))
+        )
         for group in sorted(formed):
             self._stack_for(group)
 
@@ -190,6 +196,14 @@ class Witness:
             self.pump.sever([each[rank] for each in addresses for rank in self.cut if rank in each])
 
         self.pump.call(sever)
+
+    def _describe(self, number: int) -> None:
+        def answer(now: int) -> None:
+            for group, endpoint in self.endpoints.items():
+                report = describe(number, group, endpoint.stack, endpoint.installed, 0, 0)
+                control_channel.report_state(report)
+
+        self.pump.call(answer)
 
     def command(self, line: str) -> None:
         """A line from the launcher: `ended RANK`, `quit`, or what any process gets."""

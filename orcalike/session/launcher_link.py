@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from orcalike.launch_protocol import control_channel
+from orcalike.launch_protocol.control_lines import Described
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.view import Member, View
 
@@ -24,12 +25,16 @@ class LauncherLink:
         addresses: Mapping[int | None, str],
         cast_ended: Callable[[set[int]], None],
         changed: Callable[[], None],
+        describe: Callable[[int], Described],
     ) -> None:
-        """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report."""
+        """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report.
+
+        `describe` answers a question how the group stands, inside of the pump.
+        """
         self.ended: set[int] = set()
         """The ranks that have ended, by the launcher's word."""
         self._group, self._pump, self._addresses = group, pump, addresses
-        self._cast_ended, self._changed = cast_ended, changed
+        self._cast_ended, self._changed, self._describe = cast_ended, changed, describe
         self._cast: set[int] = set()
         self._died: set[int] = set()
         self._cut: frozenset[int | None] = frozenset()
@@ -41,12 +46,14 @@ class LauncherLink:
         control_channel.listen_died(self._member_died)
         self._pump.receives_deaths = True
         control_channel.listen_cut(self._network_cut)
+        control_channel.listen_describe(self._asked)
 
     def forget(self) -> None:
         """Take no more reports; a forked child may call it."""
         control_channel.forget(self._ranks_ended)
         control_channel.forget(self._member_died)
         control_channel.forget(self._network_cut)
+        control_channel.forget(self._asked)
 
     # Reports of the launcher.
 
@@ -66,6 +73,12 @@ class LauncherLink:
     def _cut_off(self, now: int) -> None:
         cut = self._cut  # as it is now: calls of `later` may come in any order
         self._pump.sever([self._addresses[rank] for rank in cut if rank in self._addresses])
+
+    def _asked(self, number: int) -> None:
+        def answer(now: int) -> None:
+            control_channel.report_state(self._describe(number))
+
+        self._pump.later(lambda: self._pump.call(answer))
 
     # Reports of the member.
 

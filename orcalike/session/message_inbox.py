@@ -148,6 +148,10 @@ class Inbox(Layer):
             self._full = False
             self.below.credit(True)
 
+    def load(self) -> tuple[int, int]:
+        """There are no objects."""
+        return 0, 0
+
     def too_few(self) -> str | None:
         """Why messages wait for more members; None if they do not."""
         view, degree = self.installed, self.group_degree

@@ -24,6 +24,7 @@ from orcalike.errors import (
 from orcalike.session.deferred_signals import handlers
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
+from orcalike.session.group_info import describe
 from orcalike.session.launcher_link import LauncherLink
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
@@ -144,6 +145,7 @@ class Session:
             launch.addresses(name),
             lambda ranks: self.cast_ended(ranks),
             self._waiting.notify,
+            lambda number: describe(number, name, self.stack, self.view, *self.upper.load()),
         )
 
     def _targets(self) -> tuple[str, ...]:

@@ -30,5 +30,8 @@ class Upper(Protocol):
     def too_few(self) -> str | None:
         """Why writes wait for more members; None if none has to."""
 
+    def load(self) -> tuple[int, int]:
+        """How many objects have a name, and how many calls wait here for their guards."""
+
     def say_too_few(self, degree: int) -> str:
         """What a degree takes, and what the view has."""

@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from orcalike.launch_protocol import control_channel
-from orcalike.launch_protocol.control_lines import Unblocked
+from orcalike.launch_protocol.control_lines import (
+    Describe,
+    Described,
+    Unblocked,
+    encode,
+    parse_for_launcher,
+    parse_for_process,
+)
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.processes import Child
 from orcalike.transport.view import Member
@@ -26,7 +33,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     """The launcher's end of this process's line; all is forgotten at the end."""
     for name, value in {"_ended": set(), "_died": set(), "_cut": NOTHING, "_sent": {}}.items():
         monkeypatch.setattr(control_channel, name, value)
-    for name in ("_on_ended", "_on_died", "_on_cut"):
+    for name in ("_on_ended", "_on_died", "_on_cut", "_on_describe"):
         monkeypatch.setattr(control_channel, name, [])
     monkeypatch.setattr(control_channel, "_own_descriptor", None)
     monkeypatch.setattr(control_channel, "_reading", False)
@@ -158,3 +165,26 @@ def test_the_witness_speaks_by_a_descriptor(line: socket.socket, tmp_path: Path)
         control_channel.listen_cut(lambda others: None)
     assert (tmp_path / "said").read_text() == "sequencer default\n"
     assert not control_channel._reading
+
+
+def test_how_a_group_stands() -> None:
+    """The question and its answer are read as they were written; what is not like them is let pass."""
+    assert parse_for_process(encode(Describe(7))) == Describe(7)
+    described = Described(7, "a b%", 3, 2, 1 << 40, 5, 6, 0)
+    assert parse_for_launcher(encode(described)) == described
+    for line in (
+        "described 7 g 1 2 3 4 5",
+        "described 7 g 1 2 3 4 5 x",
+        "described -1 g 1 2 3 4 5 6",
+    ):
+        assert parse_for_launcher(line) is None
+
+
+def test_a_listener_is_asked(line: socket.socket) -> None:
+    asked: queue.SimpleQueue[int] = queue.SimpleQueue()
+    control_channel.listen_describe(asked.put)
+    line.sendall(b"describe x\ndescribe 12\n")
+    assert asked.get(timeout=30) == 12
+    described = Described(12, "default", 1, 1, 1, 0, 0, 0)
+    control_channel.report_state(described)
+    assert parse_for_launcher(line.recv(1000).decode().rstrip("\n")) == described

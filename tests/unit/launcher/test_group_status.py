@@ -174,6 +174,6 @@ def test_ends_tell_which_members_died() -> None:
 def test_what_is_not_understood_changes_nothing(line: str) -> None:
     groups = group_of(0)
     groups.receive(0, "sequencer default")
-    before = repr(groups._groups)
+    before = repr(groups.by_name)
     groups.receive(0, line)
-    assert repr(groups._groups) == before
+    assert repr(groups.by_name) == before

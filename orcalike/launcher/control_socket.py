@@ -35,14 +35,18 @@ class Refused(Exception):
 
 
 class ControlSocket:
-    """The launcher's side. `answer` gets what was asked, as JSON has it, and may raise Refused."""
+    """The launcher's side.
+
+    `answer(question, reply)` gets what was asked, as JSON has it, and calls `reply` with the answer, at
+    once or later; it may raise Refused.
+    """
 
     def __init__(
         self,
         directory: Path,
         selector: selectors.BaseSelector,
         timers: Timers,
-        answer: Callable[[object], Answer],
+        answer: Callable[[object, Callable[[Answer], None]], None],
     ) -> None:
         """Listen; raises OSError if the system has no room for it."""
         self._selector = selector
@@ -81,26 +85,48 @@ class ControlSocket:
         asked = self._open[connection] = self._open[connection] + data
         if b"\n" not in asked and data and len(asked) <= REQUEST_MAX:
             return
-        with contextlib.suppress(OSError):
-            if asked:
-                connection.send(json.dumps(self._reply(asked)).encode() + b"\n")
-        self._close(connection)
+        if not asked:
+            self._close(connection)
+            return
+        self._selector.unregister(connection)  # one question is all that is read
+        self._ask(asked, partial(self._reply, connection))
 
-    def _reply(self, asked: bytes) -> Answer:
+    def _ask(self, asked: bytes, reply: Callable[[Answer], None]) -> None:
         line, end, _ = asked.partition(b"\n")
         if not end or len(line) > REQUEST_MAX:
-            return {"error": f"not a line of at most {REQUEST_MAX} bytes"}
+            reply({"error": f"not a line of at most {REQUEST_MAX} bytes"})
+            return
         try:
-            return self._answer(json.loads(line))
+            question = json.loads(line)
         except (ValueError, RecursionError):
-            return {"error": "not JSON"}
+            reply({"error": "not JSON"})
+            return
+        try:
+            self._answer(question, reply)
         except Refused as refusal:
-            return {"error": str(refusal)}
+            reply({"error": str(refusal)})
+
+    def _reply(self, connection: socket.socket, answer: Answer) -> None:
+        if connection in self._open:  # else its time was over
+            self._open[connection] = json.dumps(answer).encode() + b"\n"
+            write = partial(self._write, connection)
+            self._selector.register(connection, selectors.EVENT_WRITE, write)
+
+    def _write(self, connection: socket.socket) -> None:
+        rest = self._open[connection]
+        try:
+            rest = rest[connection.send(rest) :]
+        except OSError:
+            rest = b""
+        self._open[connection] = rest
+        if not rest:
+            self._close(connection)
 
     def _close(self, connection: socket.socket) -> None:
         if self._open.pop(connection, None) is not None:
             self._timers.cancel(f"control {connection.fileno()}")
-            self._selector.unregister(connection)
+            with contextlib.suppress(KeyError):  # its question is being answered
+                self._selector.unregister(connection)
             connection.close()
 
 
