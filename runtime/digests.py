@@ -181,7 +181,7 @@ class Digests:
         active = (
             self._mode != APART
             and len(view.replicas) > 1
-            and not view.place(runtime.incarnation) < 0
+            and not view.position(runtime.incarnation) < 0
         )
         runtime.look_at = 0 if active else NEVER
         runtime.dirty.clear()
@@ -342,7 +342,7 @@ class Digests:
             if self._unreported or dirty:
                 self._wake_up()
         view = self._view
-        if view is None or view_number != view.number or view.place(member.incarnation) < 0:
+        if view is None or view_number != view.number or view.position(member.incarnation) < 0:
             return
         if mode != APART and self._is_apart() and not self._reported_apart:
             self._wake_up()

@@ -28,7 +28,7 @@ cdef class Runtime(Layer):
     cdef int least, least_reported      # R of H1, and what the stack knows of it
     cdef readonly object incarnation
     cdef readonly object view
-    cdef readonly int place
+    cdef readonly int position
     cdef readonly list replicas         # by number; 0 is the group itself
     cdef readonly dict waiting          # (incarnation, ticket) -> call that waits for its guard
     cdef public object start_thread     # starts a pop-up thread: given a function

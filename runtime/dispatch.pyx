@@ -78,7 +78,7 @@ cdef class Runtime(Layer):
         self.incarnation = incarnation
         self.replicas = [None]
         self.waiting = {}
-        self.place = -1
+        self.position = -1
         self.credit_reported = True
         self.look_at = UINT64_MAX
         self.dirty = OrderedDict()
@@ -146,7 +146,7 @@ cdef class Runtime(Layer):
         cdef const unsigned char* q = p
         cdef void** slot
         cdef object refused = None
-        cdef bint mine = message.source == self.place
+        cdef bint mine = message.source == self.position
         if replica.flags or code & 1:
             return self.apply_slowly(replica, message, code, p[:stop - p])
         if code >> 1 >= <unsigned int>PyList_GET_SIZE(<PyObject*>replica.operations):
@@ -220,7 +220,7 @@ cdef class Runtime(Layer):
         else:
             value = <object>result
             Py_DECREF(value)
-        if message.source != self.place:
+        if message.source != self.position:
             forget(error)
             return 0
         if error is not None:
@@ -245,7 +245,7 @@ cdef class Runtime(Layer):
 
     cdef Invocation taken(self, Message message):
         """This member's own invocation that a message carries: the caller's to complete from here on."""
-        return self.sender.take(message.ticket) if message.source == self.place else None
+        return self.sender.take(message.ticket) if message.source == self.position else None
 
     cdef int apply_slowly(self, Replica replica, Message message, unsigned int code,
                           bytes raw) except -1:
@@ -445,7 +445,7 @@ cdef class Runtime(Layer):
         self.core = self.stack = stack
         self.incarnation = stack.me.incarnation
         self.view = self.message = None
-        self.place = -1
+        self.position = -1
         self.dispatched = 0
         self.chain = None if self.chain is None else b""
         self.donor.forget()
@@ -468,9 +468,9 @@ cdef class Runtime(Layer):
                 self.core.again(self.sender.receipts)
         self.view = view
         self.clock.ahead_is_old = True      # another member may order
-        self.place = view.place(self.incarnation)
+        self.position = view.position(self.incarnation)
         if self.sender.history is not None:
-            self.sender.history.viewed(view, self.place,
+            self.sender.history.viewed(view, self.position,
                                        None if self.message is None else self.message.seqno)
         self.budget.run_aside(self.sender.driver, self.manager.view_changed, before, view)
         if self.sender.receipts is not None:
@@ -566,9 +566,9 @@ cdef class Runtime(Layer):
         """A piece of state that a joiner waits for may be there now."""
         self.proceed_with(self.stack.focus("XFER"))
 
-    def member_at(self, int place):
-        """The member at a place, or one that left, whose packet comes after the view without it."""
-        return self.view.members[place] if place >= 0 else self.core.departed[-2 - place]
+    def member_at(self, int position):
+        """The member at a position, or one that left, whose packet comes after the view without it."""
+        return self.view.members[position] if position >= 0 else self.core.departed[-2 - position]
 
     def place_of(self):
         """(seqno, index, stamp) of the message that is dispatched now."""
@@ -583,7 +583,7 @@ cdef class Runtime(Layer):
     def rng_of_reads(self):
         """A generator for the reads of this process, from the group's seed."""
         if self.rng is None:
-            self.rng = Random(f"{self.manager.seed} reads {self.place}")
+            self.rng = Random(f"{self.manager.seed} reads {self.position}")
         return self.rng
 
     @property
@@ -594,4 +594,4 @@ cdef class Runtime(Layer):
     @property
     def me(self):
         """This member, with its rank where it is in a view."""
-        return self.view.members[self.place] if self.place >= 0 else self.stack.me
+        return self.view.members[self.position] if self.position >= 0 else self.stack.me

@@ -259,7 +259,7 @@ class LongWaits:
 
     def _member(self, incarnation: int | None) -> str:
         view = self._runtime.view
-        place = -1 if incarnation is None else view.place(incarnation)
+        place = -1 if incarnation is None else view.position(incarnation)
         return str(view.members[place]) if place >= 0 else "a member that left"
 
     # Members that are idle.

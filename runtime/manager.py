@@ -83,8 +83,8 @@ class Managing(Changing, Protocol):
     def view(self) -> View:
         """The one in which messages are delivered."""
 
-    def member_at(self, place: int) -> Member:
-        """The member at a place, or one that left."""
+    def member_at(self, position: int) -> Member:
+        """The member at a position, or one that left."""
 
     def note_ran(self, replica: Replica, bit: int) -> None:
         """What is no operation changes an object."""
@@ -269,7 +269,7 @@ class Manager:
         Fence(invocation).at(*self.runtime.place_of()).submit_for(busy)
 
     def _barrier(self, member: Member, ticket: int, invocation: Invocation[Any] | None) -> None:
-        if self.runtime.view.place(member.incarnation) < 0:
+        if self.runtime.view.position(member.incarnation) < 0:
             return  # it has left since
         if not self.arrived:
             self.expected = {other.incarnation for other in self.runtime.view.replicas}
@@ -346,7 +346,7 @@ class Manager:
         call = Call(self.runtime, info.atomic, 0, None, tuple(args), named)
         call.of(member, ticket, invocation).at(*self.runtime.place_of())
         call.sized(self._size)
-        call.departed = self.runtime.view.place(member.incarnation) < 0
+        call.departed = self.runtime.view.position(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))
         for replica in replicas:
             self.runtime.note_ran(replica, RAN_ATOMIC)
@@ -363,8 +363,8 @@ class Manager:
         """What happens at a view's place in the order (A09)."""
         self.runtime.degrees.count()
         if before is not None:
-            left = [m for m in before.replicas if view.place(m.incarnation) < 0]
-            joined = [m for m in view.replicas if before.place(m.incarnation) < 0]
+            left = [m for m in before.replicas if view.position(m.incarnation) < 0]
+            joined = [m for m in view.replicas if before.position(m.incarnation) < 0]
             gone = {member.incarnation for member in left}
             self.expected -= gone
             self.arrived = {key: t for key, t in self.arrived.items() if key not in gone}

@@ -139,7 +139,7 @@ cdef Call call_of(Runtime runtime, Pump pump, Replica replica, Message message):
     call.thread = pump.inside
     cdef Invocation invocation = None
     cdef void* issued = runtime.sender.issued[message.ticket & (MESSAGES_MAX - 1)]
-    if issued is not NULL and message.source == runtime.place:
+    if issued is not NULL and message.source == runtime.position:
         invocation = <Invocation>issued
     call.of(runtime.member_at(message.source), message.ticket, invocation)
     call.at(message.seqno, message.index, message.stamp)

@@ -1,7 +1,7 @@
 """Resilience degrees as they travel: a byte, and a flag beside it."""
 
 cpdef enum:
-    MEMBERS_MAX = 1024  # the largest view: a place in it fits the wire, and the list of it a control message
+    MEMBERS_MAX = 1024  # the largest view: a position in it fits the wire, and the list of it a control message
     NUMBER_MAX = 253    # the largest degree that is a number
     MAJORITY = 254
     ALL = 255           # all members of the view

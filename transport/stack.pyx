@@ -174,7 +174,7 @@ cdef class Stack(Core):
         self.settle()
 
     def send(self, Message message not None, tuple members, int64_t now):
-        """Send to a subset of the view, by place."""
+        """Send to a subset of the view, by position."""
         self.enter(now)
         self.top.send(message, members)
         self.settle()

@@ -158,7 +158,7 @@ class View:
         """The members without a rank: witnesses."""
         return tuple(member for member in self.members if member.witness)
 
-    def place(self, incarnation: int) -> int:
+    def position(self, incarnation: int) -> int:
         """The position of the member with that incarnation; -1 if it is not in this view."""
         for position, member in enumerate(self.members):
             if member.incarnation == incarnation:

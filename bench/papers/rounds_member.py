@@ -47,7 +47,7 @@ class Counter(Layer):
         super().__init__(stack)
         self.session = session
         self.me = stack.me.incarnation
-        self.place = -1
+        self.position = -1
         self.received = 0
         self.wanted = 0
         self.complete = threading.Event()
@@ -56,13 +56,13 @@ class Counter(Layer):
 
     def up_view(self, view: View, cut: bytes) -> None:
         """A member has joined, or left."""
-        self.place = view.place(self.me)
-        if self.place >= 0:
+        self.position = view.position(self.me)
+        if self.position >= 0:
             self.session.viewed(view)
 
     def up_cast(self, message: Message) -> None:
         """One message; this member's own ones come back if there is an order."""
-        if message.source != self.place:
+        if message.source != self.position:
             self.received += 1
             if self.received >= self.wanted:
                 self.complete.set()

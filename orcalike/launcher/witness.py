@@ -91,7 +91,7 @@ class WitnessEndpoint(Layer):
     def up_view(self, view: View, cut: bytes) -> None:
         """A member that comes late must know which ranks have ended."""
         self.installed = view
-        self.orders = view.place(self.stack.me.incarnation) == 0
+        self.orders = view.position(self.stack.me.incarnation) == 0
         (control_channel.report_sequencer if self.orders else control_channel.report_unblocked)(
             self.group
         )

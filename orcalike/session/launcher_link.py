@@ -90,7 +90,7 @@ class LauncherLink:
     def viewed(self, view: View, incarnation: int) -> None:
         """A primary view was installed; the sequencer reports to the group which ranks have ended."""
         became_sequencer = not self._orders
-        self._orders = view.place(incarnation) == 0
+        self._orders = view.position(incarnation) == 0
         if self._orders:
             control_channel.report_sequencer(self._group)
         else:

@@ -241,11 +241,11 @@ class Inbox(Layer):
 
     def up_view(self, view: View, cut: bytes) -> None:
         before, self.installed = self.installed, view
-        self.position = view.place(self.me.incarnation)
+        self.position = view.position(self.me.incarnation)
         self.me = view.members[self.position]
         if before is not None:
-            left = [m for m in before.replicas if view.place(m.incarnation) < 0]
-            joined = [m for m in view.replicas if before.place(m.incarnation) < 0]
+            left = [m for m in before.replicas if view.position(m.incarnation) < 0]
+            joined = [m for m in view.replicas if before.position(m.incarnation) < 0]
             self.add(*(Left(member, view) for member in left))
             self.add(*(Joined(member, view) for member in joined))
         self.core.again(self)

@@ -473,7 +473,7 @@ class Session:
         """A view was installed."""
         before, self.view = self.view, view
         has_lost = self._shortage.note_view(before, view)
-        self.me = view.members[view.place(self._endpoint.incarnation)]
+        self.me = view.members[view.position(self._endpoint.incarnation)]
         again, self._is_anew = self._is_anew, False
         self.expelled = None
         if again:

@@ -85,7 +85,7 @@ class Application(Layer):
         run.monitor.deliver(self.me, key, sender.incarnation, body, holders)
 
     def up_view(self, view: View, cut: bytes) -> None:
-        if view.place(self.me) < 0:
+        if view.position(self.me) < 0:
             return  # the view without this member
         members = tuple(member.incarnation for member in view.members)
         witnesses = frozenset(each.incarnation for each in view.members if each.witness)

@@ -199,11 +199,11 @@ class Run:
         """Whether an event that waits for a step means this process, which passes it."""
         total, membership = application.total, application.membership
         if name == "S":
-            return bool(total.place == 0)
+            return bool(total.position == 0)
         if name == "P":
-            return bool(total.place > 0 and total.dump()["unordered"])
+            return bool(total.position > 0 and total.dump()["unordered"])
         if name == "A":
-            return bool(total.place > 0)
+            return bool(total.position > 0)
         if name == "C":
             return membership.agreement.coordinator.ballot is not None
         if name == "J":

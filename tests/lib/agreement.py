@@ -107,7 +107,7 @@ class Port:
                 self.step(events.CutHeld())
             case InstallView(view, cut):
                 self.views.append(view)
-                if view.place(self.me.incarnation) >= 0:
+                if view.position(self.me.incarnation) >= 0:
                     self.step(events.Installed(Value(view, cut)))
                 else:
                     self.step(events.Exited())
@@ -235,7 +235,7 @@ class Group:
             passed += 1
             port_there = self[name]
             if name not in self.gone and port_there.agreement.view == self.view:
-                port_there.take(self.view.place(port.me.incarnation), message)
+                port_there.take(self.view.position(port.me.incarnation), message)
         port.sent.extendleft(reversed(rest))
         return passed
 

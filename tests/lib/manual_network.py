@@ -286,4 +286,4 @@ def _describe(frame: bytes) -> str:
         return f"{view} EXPECT {number}"
     what = "COMPLETE" if frame[56] else frame[57:].decode(errors="replace")
     seqno = f" as {number}" if frame[16] == 2 else f", expects {number}"
-    return f"{view} {KINDS[frame[16]]} packet {counter} of place {frame[18]}{seqno}: {what}"
+    return f"{view} {KINDS[frame[16]]} packet {counter} of member {frame[18]}{seqno}: {what}"

@@ -70,10 +70,12 @@ class RecordingApplication(Layer):
         """The same, each with its place in the order and its sender."""
         return [event for event in self.history if not isinstance(event, Installed)]
 
-    def sender(self, place: int) -> Member:
-        """The member at a place, or one that left, whose packet comes after the view without it."""
+    def sender(self, position: int) -> Member:
+        """The member at a position, or one that left, whose packet comes after the view without it."""
         assert self.installed is not None
-        return self.installed.members[place] if place >= 0 else self.core.departed[-2 - place]
+        return (
+            self.installed.members[position] if position >= 0 else self.core.departed[-2 - position]
+        )
 
     def up_cast(self, message: Message) -> None:
         source = self.sender(message.source).incarnation
@@ -100,7 +102,7 @@ class RecordingApplication(Layer):
         else:
             self.history.append(seen)
         self.installed = view
-        if self.monitor is not None and view.place(self.me) >= 0:
+        if self.monitor is not None and view.position(self.me) >= 0:
             self.monitor.view(self.me, seen)
             if not self.is_witness:
                 self.monitor.state(self.me, seen, crc32(repr(self.casts).encode()))

@@ -456,7 +456,7 @@ def by_non_members(scene: Scene, rng: Random, frames: int, tally: Tally) -> None
             stack.link_up(link, "", scene.now)
             stack.receive(link, grammar.greeting(), scene.now)
             peer = stack.bottom.peer_at(link)
-            if peer is not None and scene.view.place(peer.incarnation or 0) >= 0:
+            if peer is not None and scene.view.position(peer.incarnation or 0) >= 0:
                 # A claim to be a member is believed: that is what a key is for.
                 node.end()
                 node = scene.fresh()

@@ -283,8 +283,8 @@ class Model:
         before, self.view = self.view, view
         if before is None:
             return
-        left = [m for m in before.replicas if view.place(m.incarnation) < 0]
-        joined = [m for m in view.replicas if before.place(m.incarnation) < 0]
+        left = [m for m in before.replicas if view.position(m.incarnation) < 0]
+        joined = [m for m in view.replicas if before.position(m.incarnation) < 0]
         gone = {member.incarnation for member in left}
         self.waiting = [step for step in self.waiting if step.key[0] not in gone]
         self.finds = {key: find for key, find in self.finds.items() if key[0] not in gone}

@@ -68,7 +68,7 @@ class User(Layer):
         if self.installed is None:
             self.acked = self.begins
             self.truth.levels[self.me] = [0, self.begins]
-        if view.place(self.me) >= 0:
+        if view.position(self.me) >= 0:
             self.installed = view
 
     def up_cast(self, message: Message) -> None:

@@ -127,7 +127,7 @@ class Script:
     def do_lie(self, words: list[str], options: dict[str, str]) -> None:
         """A message that no member's agreement would send."""
         ballot, (liar,) = int(options["ballot"]), words
-        position = self.group.view.place(member(liar).incarnation)
+        position = self.group.view.position(member(liar).incarnation)
         after = replace(self.group.view, number=2, ballot=ballot, follows=FIRST)
         made: dict[str, ControlMessage] = {
             "FLUSH": flush(ballot),

@@ -113,7 +113,7 @@ def test_a_claim_to_the_address_of_a_member_does_not_take_its_place() -> None:
     network.inject("a", link, hello("group", "sim:b", 9))
     peer = network.endpoints["a"].stack.bottom.peer_at(link)
     assert peer is not None
-    assert (peer.address, peer.incarnation, peer.place) == ("sim:b", 9, -1)
+    assert (peer.address, peer.incarnation, peer.position) == ("sim:b", 9, -1)
     works(network, "a", "b", "c")
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 MEANT = re.compile(
     r"TypeError: (Argument .* has incorrect type|Cannot convert (Member|NoneType) to .*Peer"
     r"|'(NoneType|View)' object is not (callable|iterable))"
-    r"|AttributeError: 'NoneType' object has no attribute 'place'"
+    r"|AttributeError: 'NoneType' object has no attribute 'position'"
     r"|IndexError: list index out of range|AssertionError: "
 )
 """What says that an argument is wrong, or that a call is out of turn: places that are not there, no

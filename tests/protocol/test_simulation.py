@@ -163,17 +163,17 @@ class Lose(Layer):
 
     def __init__(self, core: Core, config: object, me: object) -> None:
         super().__init__(core)
-        self.seen = self.place = 0
+        self.seen = self.position = 0
         self.armed = False
 
     def up_view(self, view: View, cut: bytes) -> None:
-        self.place = view.place(self.core.me.incarnation)
+        self.position = view.position(self.core.me.incarnation)
         self.armed |= len(view.members) == 3
         self.above.up_view(view, cut)
 
     def up_cast(self, message: Message) -> None:
         self.seen += 1
-        if not (self.armed and self.place == 1 and self.seen == 3):
+        if not (self.armed and self.position == 1 and self.seen == 3):
             self.above.up_cast(message)
 
 

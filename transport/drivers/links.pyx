@@ -435,7 +435,7 @@ cdef class Links(Driver):
     cdef bint is_non_member(self, Channel channel) except -1:
         """Whether it is the connection of an endpoint that has greeted, and is in no view here."""
         peer = self.peer_of(channel)
-        return peer is not None and peer.place < 0
+        return peer is not None and peer.position < 0
 
     # Processes that end.
 

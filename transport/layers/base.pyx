@@ -180,7 +180,7 @@ cdef class Layer:
         self.below.cast_packets()
 
     cpdef send(self, Message message, tuple members):
-        """Send to a subset of the view, given by their places in it."""
+        """Send to a subset of the view, given by their positions in it."""
         self.below.send(message, members)
 
     cpdef contact(self, Message message, str address):
@@ -255,7 +255,7 @@ cdef class Layer:
         self.above.up_flush(failed)
 
     cpdef bytes up_flush_ok(self, dict reports, bint ends):
-        """All have frozen; their reports by place. Returns the cut: what belongs to the view."""
+        """All have frozen; their reports by position. Returns the cut: what belongs to the view."""
         return self.above.up_flush_ok(reports, ends)
 
     cpdef bytes up_held(self):

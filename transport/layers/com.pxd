@@ -17,7 +17,7 @@ cdef class Peer:
     cdef readonly str address
     cdef readonly object incarnation    # None until it has greeted
     cdef readonly int link              # -1 until there is one
-    cdef readonly int place             # in the view, or -1
+    cdef readonly int position             # in the view, or -1
     cdef readonly bint greeted          # once, on this link or an earlier one
     cdef readonly bint replaced         # another endpoint has its address now
     cdef bint connecting                # a link was asked for, and there is no word of it yet
@@ -35,7 +35,7 @@ cdef class Com(Layer):
     cdef dict peers                     # by address
     cdef list links                     # peer by link, or None
     cdef list greetings                 # by link: whether the other end has greeted on it
-    cdef list places                    # peer by place in the view; None for this member
+    cdef list by_position                  # peer by position in the view; None for this member
     cdef object installed               # the view that they follow, or None
     cdef dict whys                      # why links of non-members are refused, for the driver
     cdef readonly dict counters         # what was dropped, by reason

@@ -9,7 +9,7 @@ class Peer:
     address: str
     incarnation: int | None
     link: int
-    place: int
+    position: int
     greeted: bool
     missed: bool
     def __new__(cls, address: str) -> Self: ...

@@ -47,7 +47,7 @@ cdef class Peer:
     def __cinit__(self, str address):
         self.address = address
         self.link = -1
-        self.place = -1
+        self.position = -1
         self.queue = []
 
     cdef give_up(self):
@@ -93,7 +93,7 @@ cdef class Com(Layer):
         self.peers = {}
         self.links = []
         self.greetings = []
-        self.places = []
+        self.by_position = []
         self.counters = {}
         self.whys = {}
         self.sought = ()
@@ -134,11 +134,11 @@ cdef class Com(Layer):
         if peer.link == link or peer.link < 0:
             peer.link = self.other_link(peer)
             peer.give_up()
-        if peer.link < 0 and peer.place < 0 and self.peers.get(peer.address) is peer:
+        if peer.link < 0 and peer.position < 0 and self.peers.get(peer.address) is peer:
             del self.peers[peer.address]    # it greets again when it comes back, or is contacted now
         if greeted or peer.address:
             self.above.up_problem(peer, why)
-        if peer.link < 0 and (peer.place >= 0 or self.sought):
+        if peer.link < 0 and (peer.position >= 0 or self.sought):
             self.retry()
 
     def other_link(self, Peer peer):
@@ -158,8 +158,8 @@ cdef class Com(Layer):
         cdef Peer peer
         cdef bint missing = False
         self.deadline = NEVER
-        for peer in self.places:
-            if peer is not None and peer.link < 0 and peer.place >= 0 and not peer.replaced:
+        for peer in self.by_position:
+            if peer is not None and peer.link < 0 and peer.position >= 0 and not peer.replaced:
                 missing = True
                 self.want(peer)
         for member in self.sought:
@@ -193,10 +193,10 @@ cdef class Com(Layer):
         peer.connecting = False
         if peer.link < 0:
             peer.give_up()
-            if peer.place < 0:
+            if peer.position < 0:
                 self.peers.pop(address, None)
             self.above.up_problem(peer, why)
-            if peer.place >= 0 or self.sought:
+            if peer.position >= 0 or self.sought:
                 self.retry()
 
     cpdef receive(self, int link, Message frame):
@@ -215,7 +215,7 @@ cdef class Com(Layer):
             return
         frame.link = link
         if header[6] == CAST or header[6] == SEND:
-            frame.source = peer.place
+            frame.source = peer.position
             if header[6] == CAST:
                 self.above.up_cast(frame)
             else:
@@ -254,9 +254,9 @@ cdef class Com(Layer):
         if peer.link < 0:
             peer.link = link
             if self.installed is not None:
-                place = self.installed.place(incarnation)
-                if place >= 0 and self.places[place] is peer:
-                    peer.place = place
+                position = self.installed.position(incarnation)
+                if position >= 0 and self.by_position[position] is peer:
+                    peer.position = position
                     self.pause = PAUSE_LEAST
             for kind, message in peer.queue:
                 self.transmit(link, message, kind)
@@ -272,7 +272,7 @@ cdef class Com(Layer):
     cdef Peer known(self, str address, object incarnation):
         """The peer with that incarnation; another one that had the address before has lost it."""
         cdef Peer peer
-        for peer in (*self.places, *self.links):
+        for peer in (*self.by_position, *self.links):
             if peer is not None and peer.incarnation == incarnation:
                 return peer
         peer = self.peers.get(address)
@@ -283,30 +283,30 @@ cdef class Com(Layer):
     # Downcalls.
 
     cpdef view(self, object view):
-        """Links and places follow the view; the younger of two members makes the link.
+        """Links and positions follow the view; the younger of two members makes the link.
 
         The older one makes it if none stands after a pause: the younger may believe that one does.
         """
         cdef Peer peer
         cdef bint missing = False
-        cdef int mine = view.place(self.me.incarnation)
-        for peer in self.places:
+        cdef int mine = view.position(self.me.incarnation)
+        for peer in self.by_position:
             if peer is not None:
-                peer.place = -1
-        self.places = []
+                peer.position = -1
+        self.by_position = []
         self.installed = view
-        for place, member in enumerate(view.members):
-            if place == mine:
-                self.places.append(None)
+        for position, member in enumerate(view.members):
+            if position == mine:
+                self.by_position.append(None)
                 continue
             peer = self.member(member)
             peer.incarnation = member.incarnation
-            peer.place = place
+            peer.position = position
             peer.missed = False
-            self.places.append(peer)
+            self.by_position.append(peer)
             if peer.link < 0:
                 missing = True
-                if place < mine:
+                if position < mine:
                     self.want(peer)
         self.pause = PAUSE_OLDER if missing else PAUSE_LEAST
         if missing:
@@ -331,12 +331,12 @@ cdef class Com(Layer):
 
     cpdef cast(self, Message message):
         """To all others of the view; first to the message's sender, which may wait for it."""
-        cdef Py_ssize_t count = len(self.places)
+        cdef Py_ssize_t count = len(self.by_position)
         cdef Py_ssize_t first = message.source if 0 <= message.source < count else 0
         cdef bint pushed = False
         cdef Py_ssize_t i
         for i in range(count):
-            peer = self.places[(first + i) % count]
+            peer = self.by_position[(first + i) % count]
             if peer is not None:
                 self.route(<Peer>peer, message, CAST, &pushed)
 
@@ -344,8 +344,8 @@ cdef class Com(Layer):
         """To some of the view."""
         cdef bint pushed = False
         cdef Peer peer
-        for place in members:
-            peer = self.places[place]
+        for position in members:
+            peer = self.by_position[position]
             if peer is None:
                 raise ValueError("a message to oneself")
             self.route(peer, message, SEND, &pushed)
@@ -370,7 +370,7 @@ cdef class Com(Layer):
     def non_members(self):
         """The addresses of those that a link stands to, and that are not in the view."""
         found = [peer.address for peer in self.links
-                 if peer is not None and peer.greeted and peer.place < 0 and peer.address]
+                 if peer is not None and peer.greeted and peer.position < 0 and peer.address]
         return list(dict.fromkeys(found))
 
     def peer_at(self, int link):
@@ -432,7 +432,7 @@ cdef class Com(Layer):
     def is_non_member(self, int link):
         """Whether what comes by a link is from no member of the view."""
         cdef Peer peer = self.peer_at(link)
-        return peer is None or peer.place < 0
+        return peer is None or peer.position < 0
 
     def take_why(self, int link):
         """Why the link of a non-member was refused; "" if there is nothing to say."""
@@ -451,10 +451,10 @@ cdef class Com(Layer):
             self.counters[why] = self.counters.get(why, 0) + 1
         if link not in self.core.out.closes:
             self.core.out.closes.append(link)
-        if peer is None or peer.place < 0:
+        if peer is None or peer.position < 0:
             self.whys[link] = why      # the driver says it, seldom enough
         else:
-            whose = f"link {link} of member {peer.place} ({peer.address})"
+            whose = f"link {link} of member {peer.position} ({peer.address})"
             self.above.up_system_error(f"{whose} refused: {why}")
 
     cpdef dict dump(self):

@@ -67,7 +67,7 @@ class Drop(Layer):
     def start(self) -> None:
         com = self.focus("COM")
         if self.below.focus("MBRSHIP") is None and isinstance(com, Com):
-            self._com = com  # below MBRSHIP: a sender's place may change while it is held
+            self._com = com  # below MBRSHIP: a sender's position may change while it is held
 
     def up_cast(self, message: Message) -> None:
         self._arrived(message, True)
@@ -166,7 +166,7 @@ class Drop(Layer):
     def _pass(self, message: Message, is_cast: bool) -> None:
         if self._com is not None:
             peer = self._com.peer_at(message.link)
-            message.source = -1 if peer is None else peer.place
+            message.source = -1 if peer is None else peer.position
         (self.above.up_cast if is_cast else self.above.up_send)(message)
 
     def _set_deadline(self) -> None:

@@ -10,7 +10,7 @@ cdef class Mbrship(Layer):
     cdef readonly object me
     cdef readonly object agreement, leases
     cdef readonly object view       # None outside of the group
-    cdef readonly int place         # this member's place in it
+    cdef readonly int position         # this member's position in it
     cdef uint64_t key               # identity of the view, as data headers carry it
     cdef readonly object request    # to be let in, and the address that it goes through
     cdef readonly object reachability   # which members are silent, and whose links are down

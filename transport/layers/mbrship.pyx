@@ -68,7 +68,7 @@ cdef class Mbrship(Layer):
         self.reachability = Reachability(self, self.agreement, me.incarnation, config.detection)
         self.detector = self.reachability.detector
         self.slow = config.slow
-        self.place = -1
+        self.position = -1
         self.early = Early()
         self.request = JoinRequest(self, me, config.options)
         self.others = OtherViews(self, self.agreement, held.missing_before, me.incarnation)
@@ -108,17 +108,17 @@ cdef class Mbrship(Layer):
                 self.exit("left")
         elif len(self.view.members) == 1:
             self.exit("the last member left")
-        elif self.agreement.leader == self.place:
+        elif self.agreement.leader == self.position:
             self.step(events.LeaveAsked(self.me.incarnation))
         else:
             self.tell(self.agreement.leader, Leave())
         self.mark("L1")
 
     cpdef flush(self, object failed):
-        """A layer above wants a new view, without the `failed` places: they are slow, or they lie."""
+        """A layer above wants a new view, without the members at the positions `failed`: they are slow, or they lie."""
         if self.view is None:
             return
-        out = [self.view.members[place].incarnation for place in failed if place != self.place]
+        out = [self.view.members[position].incarnation for position in failed if position != self.position]
         self.step(events.Expelled(tuple(out)))
         if failed or not self.agreement.known.unsettled:
             self.unsettle(None)
@@ -151,8 +151,8 @@ cdef class Mbrship(Layer):
 
     def died(self, incarnation, lease, age):
         """The process of a member was seen to end (H13), `age` ns after its last `lease` was sent."""
-        self.left_behind.forget(incarnation, self.place, self.core.now)
-        if self.view is None or self.view.place(incarnation) < 0:
+        self.left_behind.forget(incarnation, self.position, self.core.now)
+        if self.view is None or self.view.position(incarnation) < 0:
             return
         vouched = bool(lease) and lease == self.key and 0 <= age < self.leases.span
         self.step(events.Died(incarnation, vouched))
@@ -172,7 +172,7 @@ cdef class Mbrship(Layer):
             self.lease_at = NEVER
             self.core.again(self)
         if self.left_behind.deadline is not None:
-            self.left_behind.seek(self.place, now)
+            self.left_behind.seek(self.position, now)
         self.request.expire(now)
         if self.frozen_at != NEVER and now >= self.frozen_at + self.slow:
             self.frozen_at = now
@@ -184,9 +184,9 @@ cdef class Mbrship(Layer):
     def suspected(self, incarnation, str why):
         """Say that a member of the view is suspected."""
         self.mark("V1")
-        place = self.view.place(incarnation)
-        if place >= 0:
-            self.above.up_problem(self.view.members[place], why)
+        position = self.view.position(incarnation)
+        if position >= 0:
+            self.above.up_problem(self.view.members[position], why)
 
     def unsettle(self, incarnation):
         """Have the leader begin a new view: a link broke, and no other closes the gap in it."""
@@ -207,7 +207,7 @@ cdef class Mbrship(Layer):
 
     cdef ask_non_members(self):
         """While this member waits for others: it may be that only one outside of its view knows more."""
-        if self.agreement.missed() or self.agreement.leader != self.place and self.detector.silent:
+        if self.agreement.missed() or self.agreement.leader != self.position and self.detector.silent:
             for address in self.below.focus("COM").non_members():
                 self.ask_what_is_missing(address)
 
@@ -278,8 +278,8 @@ cdef class Mbrship(Layer):
         cdef Peer peer = self.peer_of(message)
         if self.view is None or peer is None:
             return
-        self.left_behind.forget(peer.incarnation, self.place, self.core.now)
-        if self.view.place(peer.incarnation) >= 0:
+        self.left_behind.forget(peer.incarnation, self.position, self.core.now)
+        if self.view.position(peer.incarnation) >= 0:
             self.step(events.Died(peer.incarnation, False))
             self.reachability.report(self.core.now)
 
@@ -291,10 +291,10 @@ cdef class Mbrship(Layer):
             if peer.address == self.request.address:
                 self.above.up_join_failed(why)
             return
-        if peer.place < 0 or len(self.view.members) <= peer.place:
+        if peer.position < 0 or len(self.view.members) <= peer.position:
             self.others.link_broke(peer, stands=peer.link >= 0)
             return
-        gone = self.view.members[peer.place].incarnation
+        gone = self.view.members[peer.position].incarnation
         if gone == peer.incarnation and gone not in self.reachability.unlinked:
             self.reachability.link_broke(gone, why, self.core.now, is_replaced=peer.link >= 0,
                                          is_leaving=self.leaves)
@@ -304,14 +304,14 @@ cdef class Mbrship(Layer):
         cdef Peer peer = <Peer?>member    # not None either
         if self.view is None:
             return
-        if self.left_behind.found(peer.address, peer.incarnation, self.place, self.core.now):
+        if self.left_behind.found(peer.address, peer.incarnation, self.position, self.core.now):
             self.others.tell_expelled(peer.address, peer.incarnation)
-        if peer.place < 0 and self.agreement.frozen and peer.address:
+        if peer.position < 0 and self.agreement.frozen and peer.address:
             self.ask_what_is_missing(peer.address)  # blocked here, and perhaps long gone on there
         stands = self.reachability.link_stands(peer.incarnation, self.core.now,
                                                was_missed=peer.missed)
-        if stands and peer.place >= 0:
-            self.tell(peer.place, Here())       # one that has gone on meanwhile says so
+        if stands and peer.position >= 0:
+            self.tell(peer.position, Here())       # one that has gone on meanwhile says so
             self.say_again(peer.incarnation)
 
     # Control messages.
@@ -387,12 +387,12 @@ cdef class Mbrship(Layer):
     cdef decided(self, object view, bytes cut):
         """INSTALL: the next view of this member, or its first."""
         if self.view is None:
-            if view.place(self.me.incarnation) >= 0:
+            if view.position(self.me.incarnation) >= 0:
                 self.above.up_cut(cut)          # raises where it cannot be read
                 self.mark("J2")
                 self.install(view, cut)
         elif view.follows != self.view.identity:
-            if view.place(self.me.incarnation) >= 0 and view.is_after(self.view):
+            if view.position(self.me.incarnation) >= 0 and view.is_after(self.view):
                 others = dict.fromkeys((*view.members, *self.view.members))
                 self.left_behind.say_gone(others, self.me.incarnation)
                 self.exit(f"expelled: {view} does not follow this member's {self.view}")
@@ -406,12 +406,12 @@ cdef class Mbrship(Layer):
 
     cdef notified_expelled(self, Message message, object view):
         """The group has gone on without this member: it can never have its old writes accepted."""
-        if view.place(self.me.incarnation) >= 0:
+        if view.position(self.me.incarnation) >= 0:
             return
         if self.view is None:
             self.exit("expelled: the group had let this member in, and went on without it")
         elif view.is_after(self.view):
-            others = [each for each in self.view.members if view.place(each.incarnation) < 0]
+            others = [each for each in self.view.members if view.position(each.incarnation) < 0]
             self.left_behind.say_gone(others, self.me.incarnation)
             if view.lineage > self.view.lineage:
                 self.left_behind.pass_on(view, self.view, self.me.incarnation)
@@ -475,10 +475,10 @@ cdef class Mbrship(Layer):
             case _:
                 raise TypeError(f"no effect: {it}")
 
-    def tell(self, place, message):
+    def tell(self, position, message):
         cdef Message control = Message(msgpack.packb(message.pack()))
         store64(control.push(HEADER), CONTROL | self.key)
-        self.below.send(control, (place,))
+        self.below.send(control, (position,))
 
     def contact_with(self, address, message):
         cdef Message control = Message(msgpack.packb(message.pack()))
@@ -509,7 +509,7 @@ cdef class Mbrship(Layer):
 
     def install(self, view, cut):
         """`view` is the view from here on."""
-        if view.place(self.me.incarnation) < 0:
+        if view.position(self.me.incarnation) < 0:
             self.others.outcome = Value(view, cut)
             self.above.up_view(view, cut)       # so that it has all that came before
             self.exit("left" if self.leaves else f"expelled: {view} goes on without this member")
@@ -520,8 +520,8 @@ cdef class Mbrship(Layer):
             self.others.leave_view(self.view)
         self.view = view
         self.key = view.key
-        self.place = view.place(self.me.incarnation)
-        self.me = view.members[self.place]
+        self.position = view.position(self.me.incarnation)
+        self.me = view.members[self.position]
         self.reachability.enter(view)
         self.frozen_at = self.lease_at = NEVER
         self.request.answered()
@@ -530,7 +530,7 @@ cdef class Mbrship(Layer):
         self.others.enter()
         self.step(events.Installed(Value(view, cut)))
         self.below.view(view)
-        self.left_behind.seek(self.place, self.core.now)
+        self.left_behind.seek(self.position, self.core.now)
         self.reachability.watch(self.core.now)
         self.reachability.report(self.core.now)
         self.mark("V9")
@@ -570,7 +570,7 @@ cdef class Mbrship(Layer):
         if key & ~CONTROL != self.key:
             self.elsewhere(message, key, entry.is_cast)
             return
-        message.source = peer.place
+        message.source = peer.position
         if message.source < 0:
             self.stale += 1
         elif key & CONTROL:
@@ -584,7 +584,7 @@ cdef class Mbrship(Layer):
         self.over = True
         self.view = None
         self.key = 0
-        self.place = -1
+        self.position = -1
         self.request.end()
         self.frozen_at = self.lease_at = NEVER
         self.leader.clear()
@@ -595,6 +595,6 @@ cdef class Mbrship(Layer):
         self.above.up_exit(why)
 
     cpdef dict dump(self):
-        return {"view": self.view, "place": self.place, "unlinked": dict(self.reachability.unlinked),
+        return {"view": self.view, "position": self.position, "unlinked": dict(self.reachability.unlinked),
                 "silent": set(self.detector.silent), "promised": self.agreement.participant.promised,
                 "stale": self.stale, "early": self.early.bytes}

@@ -29,7 +29,7 @@ cdef class Pack(Layer):
     cdef tuple members              # of the view
     cdef Py_ssize_t full_bytes      # what is small waits from here on
     cdef Py_ssize_t claims          # messages that wait for much room
-    cdef int place                  # this member's place in the view
+    cdef int position                  # this member's position in the view
     cdef bint ready                 # there is something to cast
     # What is handed up when the upcalls have returned: the packet that was begun, and what comes then:
     # packets, (self, packet of a sender that has left, `core.departed` as it was), (function, *args).
@@ -42,7 +42,7 @@ cdef class Pack(Layer):
     cdef Layer next_handing         # the layer that hands up after this one, or None
     cdef tuple departed             # `core.departed` as it is, where the packet has another; else None
     cdef tuple members_above        # of the view that was handed up
-    cdef int place_above            # this member's place in it
+    cdef int position_above            # this member's position in it
 
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
     cdef int commit(self, unsigned char* stop) except -1
@@ -63,7 +63,7 @@ cdef class Pack(Layer):
     cdef complain(self, Message packet, str why)
     cdef bint cast_parts(self) except -1
     cdef int up_part(self, Message part, uint32_t count) except -1
-    cdef object sender_of(self, int place)
+    cdef object sender_of(self, int position)
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1
     cpdef cast_packets(self)
     cpdef Message find_unsent(self, uint64_t ticket)

@@ -94,7 +94,7 @@ cdef class Pack(Layer):
         self.full_bytes = max(bytes - size - SPARE, 1)
         self.closed = Ring()
         self.agenda = deque()
-        self.place = self.place_above = -1
+        self.position = self.position_above = -1
 
     # Filling; these call nothing below.
 
@@ -366,7 +366,7 @@ cdef class Pack(Layer):
         self.opened = None
         if self.departed is not None:
             self.core.departed, self.departed = self.departed, None
-        if packet.source == self.place_above:
+        if packet.source == self.position_above:
             self.come_back(self.end - self.begin + HEADER, packet.count)
         return 0
 
@@ -388,7 +388,7 @@ cdef class Pack(Layer):
         """A part of a packet: hand the messages up with the last one."""
         cdef unsigned char* where = part.pop(PART_HEADER - HEADER)
         cdef object sender = self.sender_of(part.source)
-        cdef bint mine = part.source == self.place
+        cdef bint mine = part.source == self.position
         cdef Message whole = self.partial.get(sender)
         cdef Py_ssize_t size = part.size()
         if where is NULL or load32(where) != (0 if whole is None else whole.size() - HEADER):
@@ -422,11 +422,11 @@ cdef class Pack(Layer):
         self.up_cast(whole)
         return 0
 
-    cdef object sender_of(self, int place):
+    cdef object sender_of(self, int position):
         """The incarnation of a packet's sender, which may have left."""
-        if place >= 0:
-            return self.members[place].incarnation
-        return self.core.departed[-2 - place].incarnation
+        if position >= 0:
+            return self.members[position].incarnation
+        return self.core.departed[-2 - position].incarnation
 
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1:
         """A packet of this member's own was ordered and handed up: there is room again."""
@@ -439,7 +439,7 @@ cdef class Pack(Layer):
         return 0
 
     cpdef up_view(self, object view, bytes cut):
-        self.place = view.place(self.core.me.incarnation)
+        self.position = view.position(self.core.me.incarnation)
         self.members = view.members
         if self.partial:
             stay = {member.incarnation for member in view.members}
@@ -447,13 +447,13 @@ cdef class Pack(Layer):
                 stay |= {member.incarnation for member in Cut.unpack(cut).senders}
             self.partial = {sender: part for sender, part in self.partial.items() if sender in stay}
         if self.hands_up:
-            self.put_off((self.hand_up_view, view, cut, self.place))
+            self.put_off((self.hand_up_view, view, cut, self.position))
         else:
-            self.hand_up_view(view, cut, self.place)
+            self.hand_up_view(view, cut, self.position)
 
-    def hand_up_view(self, view, bytes cut, int place):
+    def hand_up_view(self, view, bytes cut, int position):
         """What comes from here on was sent in this view."""
-        self.place_above, self.members_above = place, view.members
+        self.position_above, self.members_above = position, view.members
         self.above.up_view(view, cut)
 
     # What happens to the group keeps its place among the views, and so behind what is on the agenda.

@@ -28,8 +28,8 @@ cdef class Matrix:
 cdef class Stable(Layer):
     cdef readonly Matrix matrix
     cdef object view
-    cdef list senders               # incarnations by place
-    cdef tuple others               # places of the others with replicas
+    cdef list senders               # incarnations by position
+    cdef tuple others               # positions of the others with replicas
     cdef uint64_t own               # this member has seen all up to here
     cdef uint64_t reported          # and has reported that to the others, in this view
     cdef bint asks                  # it has just come, and needs the others' reports
@@ -38,4 +38,4 @@ cdef class Stable(Layer):
     cdef bint restored              # this layer's piece of the state was taken
 
     cdef int learn(self, object member, uint64_t seqno) except -1
-    cdef int report(self, int kind, tuple places) except -1
+    cdef int report(self, int kind, tuple positions) except -1

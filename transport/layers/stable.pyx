@@ -203,15 +203,15 @@ cdef class Stable(Layer):
             self.reported = self.own
             self.asks = False
 
-    cdef int report(self, int kind, tuple places) except -1:
+    cdef int report(self, int kind, tuple positions) except -1:
         cdef Message message
         cdef unsigned char* header
-        if places:
+        if positions:
             message = Message.new(0)
             header = message.push(REPORT_SIZE)
             header[0] = <unsigned char>kind
             store64(header + 1, self.own)
-            self.below.send(message, places)
+            self.below.send(message, positions)
         return 0
 
     # Upcalls.
@@ -243,12 +243,12 @@ cdef class Stable(Layer):
 
     cpdef up_view(self, object view, bytes cut):
         me = self.core.me
-        if view.place(me.incarnation) >= 0:
+        if view.position(me.incarnation) >= 0:
             self.asks = self.view is None and not me.witness
             self.view = view
             self.senders = [member.incarnation for member in view.members]
             self.others = () if me.witness else tuple([
-                place for place, member in enumerate(view.members)
+                position for position, member in enumerate(view.members)
                 if not member.witness and member.incarnation != me.incarnation])
             self.matrix.install(view)
             self.matrix.note(me.incarnation, self.own)

@@ -39,7 +39,7 @@ cdef class Total(Order):
     cdef bint is_whole(self) noexcept
     cdef int look_for_own(self) except -1
     cdef int arrived(self, Message message, const unsigned char* header) except -1
-    cdef str wrong(self, int place, uint64_t counter)
+    cdef str wrong(self, int position, uint64_t counter)
     cdef check_cut(self)
     cdef int fall_back_to(self, uint64_t last) except -1
     cdef int settle_in(self, object before, object view) except -1

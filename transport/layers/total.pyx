@@ -39,8 +39,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from orcalike.transport.degree cimport ALL, AVAILABLE, MAJORITY, NO_FLAGS, NUMBER_MAX
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.total.header cimport (
-    ACCEPT, COUNTER_AT, EXPECT, GONE, HEADER, HOLDS_AT, NUMBER_AT, ORDERED, OTHER, PLACE_AT,
-    REQUEST, STABLE_AT, STAMP_AT, NON_MEMBER, TENTATIVE_AT, WHOLE_AT, degree_of, departed_place, kind_of,
+    ACCEPT, COUNTER_AT, EXPECT, GONE, HEADER, HOLDS_AT, NUMBER_AT, ORDERED, OTHER, POSITION_AT,
+    REQUEST, STABLE_AT, STAMP_AT, NON_MEMBER, TENTATIVE_AT, WHOLE_AT, degree_of, departed_position, kind_of,
     store_header,
 )
 from orcalike.transport.total.order cimport CHECKED, Order
@@ -82,7 +82,7 @@ cdef class Total(Order):
         sent.counter = self.counter
         sent.degree = message.degree
         self.unordered.put(sent)
-        if self.frozen or self.place < 0 or self.submitted + 1 != sent.counter:
+        if self.frozen or self.position < 0 or self.submitted + 1 != sent.counter:
             return                      # it goes with the next view, or when others have gone
         if sent.degree == 0 or self.is_acceptable(sent.degree | self.mode):
             self.submit(sent, message)
@@ -91,10 +91,10 @@ cdef class Total(Order):
         """Have a packet numbered: here, or by the sequencer."""
         cdef int degree = sent.degree | self.mode if sent.degree else 0
         self.submitted = sent.counter
-        if self.place == 0:
+        if self.position == 0:
             self.sequencer.take(0, sent.counter, degree, message)
         else:
-            store_header(message, REQUEST, degree, self.place, sent.counter, self.expected())
+            store_header(message, REQUEST, degree, self.position, sent.counter, self.expected())
             store32(message.data() + WHOLE_AT, self.is_whole())
             store64(message.data() + HOLDS_AT, self.held)
             self.ack_due = False
@@ -126,14 +126,14 @@ cdef class Total(Order):
         known = [(<Sent>sent).degree | self.mode for sent in self.unordered.all()]
         known += [(<Held>held).degree for held in self.buffer.all()
                   if (<Held>held).seqno >= self.accepted]
-        return self.place >= 0 and not all([self.is_acceptable(degree) for degree in known])
+        return self.position >= 0 and not all([self.is_acceptable(degree) for degree in known])
 
     cpdef degree(self, int least):
         """`least` with AVAILABLE: what this member casts goes also if members are too few."""
         self.mode = least & AVAILABLE
         self.least = least & NO_FLAGS
         self.tell_degree()
-        if self.place >= 0 and not self.frozen:
+        if self.position >= 0 and not self.frozen:
             self.submit_more()
 
     cdef int tell_degree(self) except -1:
@@ -152,12 +152,12 @@ cdef class Total(Order):
 
     cpdef incomplete(self, object members):
         self.lacking = frozenset(members)
-        if self.place < 0:
+        if self.position < 0:
             return
         self.count_whole()
         if not self.frozen:
             self.submit_more()
-            if self.place == 0:
+            if self.position == 0:
                 self.sequencer.accept_more()
             else:
                 self.ack_due = True            # whether this member is one of them
@@ -168,16 +168,16 @@ cdef class Total(Order):
         cdef bint whole
         self.was_reset = resets_of(self.view.lineage) > 0
         self.replicas = 0
-        for place, member in enumerate(self.view.members):
+        for position, member in enumerate(self.view.members):
             whole = member.incarnation not in self.lacking
-            self.acks.by_place[<int>place].whole = whole
+            self.acks.by_position[<int>position].whole = whole
             self.replicas += whole and not member.witness
         self.tell_degree()
         return 0
 
     cdef bint is_whole(self) noexcept:
         """Whether this member's own state is complete."""
-        return self.place >= 0 and self.acks.by_place[self.place].whole
+        return self.position >= 0 and self.acks.by_position[self.position].whole
 
     cpdef credit(self, bint given):
         if given and not self.has_credit:
@@ -187,11 +187,11 @@ cdef class Total(Order):
 
     cpdef proceed(self):
         """Tell the sequencer what is held and applied here, if nothing else has."""
-        if self.place < 0 or self.frozen:
+        if self.position < 0 or self.frozen:
             return
-        if self.place == 0:
+        if self.position == 0:
             if self.has_credit:
-                self.acks.by_place[0].expects = self.next
+                self.acks.by_position[0].expects = self.next
                 self.sequencer.give_numbers()
             self.sequencer.announce()
         elif self.ack_due or self.has_credit and self.next != self.acked:
@@ -202,7 +202,7 @@ cdef class Total(Order):
     cdef int report(self) except -1:
         cdef Message message = Message.new(0)
         self.ack_due = False
-        store_header(message, EXPECT, 0, self.place, 0, self.expected())
+        store_header(message, EXPECT, 0, self.position, 0, self.expected())
         store32(message.data() + WHOLE_AT, self.is_whole())
         store64(message.data() + HOLDS_AT, self.held)
         self.core.mark("W7")
@@ -220,9 +220,9 @@ cdef class Total(Order):
     cpdef expire(self):
         """What was waited for has not come: a member is too slow, or the sequencer hangs."""
         self.deadline = NEVER
-        if self.place > 0:
+        if self.position > 0:
             self.look_for_own()
-        elif self.place == 0:
+        elif self.position == 0:
             self.sequencer.expel_slowest()
 
     cdef int look_for_own(self) except -1:
@@ -262,7 +262,7 @@ cdef class Total(Order):
 
     cdef int arrived(self, Message message, const unsigned char* header) except -1:
         """A packet with its number."""
-        cdef int place = load16(header + PLACE_AT)
+        cdef int position = load16(header + POSITION_AT)
         cdef int degree = degree_of(header)
         cdef uint64_t counter = load64(header + COUNTER_AT)
         cdef uint64_t seqno = load64(header + NUMBER_AT)
@@ -277,21 +277,21 @@ cdef class Total(Order):
         if seqno > self.held:
             self.below.flush(())        # a link broke, and what was cast meanwhile is lost
             return 0
-        if place == GONE:
-            place = self.place_of_departed(counter)
+        if position == GONE:
+            position = self.position_of_departed(counter)
             counter = 0                 # it is counted nowhere any more; that was its sender
-            why = "a packet of a non-member" if place == NON_MEMBER else None
+            why = "a packet of a non-member" if position == NON_MEMBER else None
         else:
-            why = self.wrong(place, counter)
+            why = self.wrong(position, counter)
         if why is not None or known > seqno + 1:
             raise ProtocolError(why or f"packet {seqno} is accepted up to {known}")
-        if place == self.place and self.held >= self.begun:
+        if position == self.position and self.held >= self.begun:
             sent = <Sent>self.unordered.at(0)
             kept = sent.message         # the same bytes, which are here already
         else:
             kept = message.copy()
         self.core.mark("W6")
-        self.keep(kept, message.size(), place, degree, counter, seqno, stamp)
+        self.keep(kept, message.size(), position, degree, counter, seqno, stamp)
         if known > self.accepted:
             self.accepted = known
         if self.frozen:
@@ -303,23 +303,23 @@ cdef class Total(Order):
             self.ack_due = True
             self.core.again(self)
         if direct and self.accepted > seqno:
-            self.deliver(message, place, seqno, stamp)
+            self.deliver(message, position, seqno, stamp)
         else:
             self.deliver_accepted()
         self.trim(stable)
         return 0
 
-    cdef str wrong(self, int place, uint64_t counter):
+    cdef str wrong(self, int position, uint64_t counter):
         """What cannot be right about a packet with its number; None if nothing is."""
         cdef uint64_t last
-        if place >= self.acks.count:
-            return f"a packet of member {place}, which is not in the view"
+        if position >= self.acks.count:
+            return f"a packet of member {position}, which is not in the view"
         if self.held < self.begun:
             return None                 # from before the view, and so counted already
-        last = self.acks.by_place[place].last
+        last = self.acks.by_position[position].last
         if counter != last + 1:
-            return f"packet {counter} of member {place} after {last}"
-        if place == self.place and (self.unordered.count == 0
+            return f"packet {counter} of member {position} after {last}"
+        if position == self.position and (self.unordered.count == 0
                                     or (<Sent>self.unordered.at(0)).counter != counter):
             return f"packet {counter} of this member, which it did not send"
         return None
@@ -335,12 +335,12 @@ cdef class Total(Order):
         header = message.pop(HEADER)
         if header is not NULL and kind_of(header) == ORDERED and source == 0:
             self.arrived(message, header)
-        elif (header is NULL or kind_of(header) not in (REQUEST, EXPECT) or self.place != 0
+        elif (header is NULL or kind_of(header) not in (REQUEST, EXPECT) or self.position != 0
                 or not 0 <= source < self.acks.count):
             raise ProtocolError("a message that only the sequencer gets, or none at all")
         elif not self.frozen:           # else its sender repeats it in the next view
-            if not self.acks.by_place[source].whole and load32(header + WHOLE_AT) == 1:
-                self.acks.by_place[source].whole = True   # its own word comes before its place in the order
+            if not self.acks.by_position[source].whole and load32(header + WHOLE_AT) == 1:
+                self.acks.by_position[source].whole = True   # its own word comes before its place in the order
                 self.sequencer.accept_more()
             self.sequencer.acknowledged(source, load64(header + NUMBER_AT), load64(header + HOLDS_AT))
             if kind_of(header) == REQUEST:
@@ -356,8 +356,8 @@ cdef class Total(Order):
 
     cpdef flush(self, object failed):
         if self.after is not None:      # the layers below have the view to come
-            there = [self.after.place(self.view.members[place].incarnation) for place in failed]
-            failed = tuple([place for place in there if place >= 0])
+            there = [self.after.position(self.view.members[position].incarnation) for position in failed]
+            failed = tuple([position for position in there if position >= 0])
             if not failed:
                 return
         self.below.flush(failed)
@@ -395,27 +395,27 @@ cdef class Total(Order):
         """The member that cast a packet."""
         return self.buffer.sender(held, self.view, self.core.departed)
 
-    def place_of_departed(self, incarnation):
-        """Where in `core.departed` a sender stands, as a place; NON_MEMBER if it does not."""
+    def position_of_departed(self, incarnation):
+        """Where in `core.departed` a sender stands, as a position; NON_MEMBER if it does not."""
         for i, member in enumerate(self.core.departed):
             if member.incarnation == incarnation:
-                return departed_place(<int>i)
+                return departed_position(<int>i)
         return NON_MEMBER
 
     cpdef up_supply(self, bytes piece):
         """A packet that was missing here."""
-        cdef int place
+        cdef int position
         it = Piece.unpack(piece)
         if it.seqno != self.held or self.view is None:
             return                      # it came by another way too
-        place = self.view.place(it.sender)
-        if place < 0:
-            place = self.place_of_departed(it.sender)
-            if place == NON_MEMBER:
+        position = self.view.position(it.sender)
+        if position < 0:
+            position = self.position_of_departed(it.sender)
+            if position == NON_MEMBER:
                 raise ProtocolError("a packet of a non-member was sent along")
-        elif (why := self.wrong(place, it.counter)) is not None:
+        elif (why := self.wrong(position, it.counter)) is not None:
             raise ProtocolError(why)
-        self.keep(Message(it.body), len(it.body), place, it.degree, it.counter, it.seqno, it.stamp)
+        self.keep(Message(it.body), len(it.body), position, it.degree, it.counter, it.seqno, it.stamp)
         self.check_cut()
 
     cpdef bytes up_flush_ok(self, dict reports, bint ends):
@@ -451,8 +451,8 @@ cdef class Total(Order):
     def note_counters(self):
         """The duplicate table, by incarnation (H5)."""
         if self.view is not None:
-            for place, member in enumerate(self.view.members):
-                self.counters[member.incarnation] = self.acks.by_place[<int>place].last
+            for position, member in enumerate(self.view.members):
+                self.counters[member.incarnation] = self.acks.by_position[<int>position].last
 
     cpdef up_view(self, object view, bytes cut):
         """Deliver the rest of the old view, begin the new one, and repeat what is unordered."""
@@ -475,8 +475,8 @@ cdef class Total(Order):
                     self.after = None
                 self.counters = it.counters
         self.view = view
-        self.place = view.place(self.me.incarnation)
-        if self.place < 0:
+        self.position = view.position(self.me.incarnation)
+        if self.position < 0:
             return
         self.settle_in(before, view)
         self.above.up_view(view, cut)
@@ -491,7 +491,7 @@ cdef class Total(Order):
         while self.held > last and self.buffer.count():
             held = self.buffer.take_last()
             self.held = held.seqno
-            if held.place == self.place:
+            if held.position == self.position:
                 sent = Sent.__new__(Sent)
                 sent.message, sent.size = held.message, held.size
                 sent.counter, sent.degree = held.counter, held.degree & NO_FLAGS
@@ -505,7 +505,7 @@ cdef class Total(Order):
         self.counters = {member.incarnation: self.counters.get(member.incarnation, 0)
                          for member in view.members}
         self.acks.begin(list(self.counters.values()), self.next)
-        self.submitted = self.acks.by_place[self.place].last
+        self.submitted = self.acks.by_position[self.position].last
         while self.unordered.count and (<Sent>self.unordered.at(0)).counter <= self.submitted:
             self.unordered.take()
         self.seqno = self.held
@@ -525,11 +525,11 @@ cdef class Total(Order):
         cdef Held held
         cdef Message message
         self.frozen = False
-        self.ack_due = self.place > 0
+        self.ack_due = self.position > 0
         self.core.again(self)
-        if self.place == 0:
-            new = tuple([place for place, member in enumerate(self.view.members)
-                         if place and (before is None or before.place(member.incarnation) < 0)])
+        if self.position == 0:
+            new = tuple([position for position, member in enumerate(self.view.members)
+                         if position and (before is None or before.position(member.incarnation) < 0)])
             for held in self.buffer.all():
                 if held.seqno >= self.next and new:
                     message = held.body().copy()
@@ -543,11 +543,11 @@ cdef class Total(Order):
 
     cdef int store_ordered(self, Message message, Held held) except -1:
         """The header of a packet that has its number since the view before."""
-        if held.place < 0:
+        if held.position < 0:
             store_header(message, ORDERED, held.degree, GONE, self.sender_of(held).incarnation,
                          held.seqno)
         else:
-            store_header(message, ORDERED, held.degree, held.place, held.counter, held.seqno)
+            store_header(message, ORDERED, held.degree, held.position, held.counter, held.seqno)
         store32(message.data() + TENTATIVE_AT, <uint32_t>(held.seqno + 1 - self.accepted))
         store64(message.data() + STAMP_AT, held.stamp)
         store64(message.data() + STABLE_AT, self.stable_mark)

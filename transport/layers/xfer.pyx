@@ -177,7 +177,7 @@ cdef class Xfer(Layer):
             self.admit(view)
         if not self.complete:
             self.newest = view
-            if self.giver is not None and view.place(self.giver) < 0:
+            if self.giver is not None and view.position(self.giver) < 0:
                 self.forget_giver()
             self.expect()
             self.below.incomplete((self.core.me.incarnation,))
@@ -210,7 +210,7 @@ cdef class Xfer(Layer):
     cdef admit(self, object view):
         """Which members wait for state in `view`, and from which donors; all whose state is complete agree."""
         for member in view.members:
-            if self.view.place(member.incarnation) < 0 and not member.witness:
+            if self.view.position(member.incarnation) < 0 and not member.witness:
                 self.donors[member.incarnation] = ANY_DONOR
         oldest = view.members[0].incarnation
         present = {member.incarnation for member in view.members}
@@ -219,7 +219,7 @@ cdef class Xfer(Layer):
         # If none is complete for all to see, some that joined before may be, and may have seen
         # casts, which a witness cannot give: each of these gives, and a joiner takes from one.
         unsure = [member.incarnation for member in view.members
-                  if not member.witness and self.view.place(member.incarnation) >= 0]
+                  if not member.witness and self.view.position(member.incarnation) >= 0]
         alone = unsure[0] if not able and len(unsure) == 1 else None
         giver = able[0] if able else ANY_DONOR if unsure else oldest
         self.view = view
@@ -326,7 +326,7 @@ cdef class Xfer(Layer):
             return                      # in no view yet: `finish` repeats it
         message = Message(body)
         store_header(message, kind, transfer.epoch, transfer.start, number)
-        self.below.send(message, (self.view.place(transfer.joiner),))
+        self.below.send(message, (self.view.position(transfer.joiner),))
 
     cdef acknowledged(self, int source, Message message):
         cdef Transfer transfer

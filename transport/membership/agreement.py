@@ -261,7 +261,7 @@ class Agreement:
 
     def _repeat(self, incarnation: int) -> None:
         view = self.known.view
-        position = view.place(incarnation) if view is not None else -1
+        position = view.position(incarnation) if view is not None else -1
         if position < 0 or position == self.known.position:
             return
         if self.coordinator.ballot is None:

@@ -95,7 +95,7 @@ def _standing(
     standing = Standing.ANY
     if view is not None and speaker.position >= 0:
         return standing | Standing.POSITION
-    if view is not None and view.place(speaker.incarnation) >= 0:
+    if view is not None and view.position(speaker.incarnation) >= 0:
         standing |= Standing.MEMBER
     if speaker.incarnation in former:
         standing |= Standing.FORMER
@@ -103,6 +103,6 @@ def _standing(
         standing |= Standing.ASKED
     if view is None and fields[0] in ("INSTALL", "EXPELLED"):
         match fields:
-            case [_, [*packed], *_] if View.unpack(packed).place(speaker.incarnation) >= 0:
+            case [_, [*packed], *_] if View.unpack(packed).position(speaker.incarnation) >= 0:
                 standing |= Standing.STATED
     return standing

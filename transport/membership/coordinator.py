@@ -96,7 +96,7 @@ class Coordinator:
         coming = self.coming()
         if len(coming.members) + len(self.joining) >= MEMBERS_MAX:
             return f"the group is full: {MEMBERS_MAX} members"
-        if coming.place(member.incarnation) >= 0 or member.incarnation in self.joining:
+        if coming.position(member.incarnation) >= 0 or member.incarnation in self.joining:
             return None
         if self.ballot is not None and self.ballot.refusal is not None:
             return None  # the group is blocked
@@ -111,7 +111,7 @@ class Coordinator:
 
     def ask_leave(self, incarnation: int) -> None:
         """A member asks to leave."""
-        if self.known.view is not None and self.coming().place(incarnation) >= 0:
+        if self.known.view is not None and self.coming().position(incarnation) >= 0:
             self.leaving.add(incarnation)
 
     def coming(self) -> View:
@@ -297,7 +297,7 @@ class Coordinator:
             # A value that was carried on may have members that did not promise this ballot.
             reported = position in ballot.reports
             if position != self.known.position and (
-                reported or view.place(member.incarnation) >= 0
+                reported or view.position(member.incarnation) >= 0
             ):
                 self.out.append(Send(position, Install(view, cut)))
         self.notify_joiners(ballot.view, ballot.value)
@@ -307,7 +307,9 @@ class Coordinator:
     def _notify_dropped(self, ballot: Ballot, view: View) -> None:
         """Before new members are let in, those that are left out must know (H13)."""
         for position, member in enumerate(ballot.view.members):
-            out = view.place(member.incarnation) < 0 and member.incarnation not in self.known.dead
+            out = (
+                view.position(member.incarnation) < 0 and member.incarnation not in self.known.dead
+            )
             expelled = member.incarnation in self.known.expelled
             if out and (position not in ballot.reports or expelled):
                 self.out.append(Contact(member.address, Expelled(view, member.incarnation)))
@@ -317,7 +319,7 @@ class Coordinator:
         """Tell members that are new in a view what they are in."""
         me = self.known.me.incarnation
         for member in value.view.members:
-            if before.place(member.incarnation) < 0 and member.incarnation != me:
+            if before.position(member.incarnation) < 0 and member.incarnation != me:
                 self.out.append(Contact(member.address, Install(value.view, value.cut)))
 
     # Blocked.
@@ -427,7 +429,7 @@ class Coordinator:
         self.joining = {
             incarnation: joiner
             for incarnation, joiner in self.joining.items()
-            if view.place(incarnation) < 0
+            if view.position(incarnation) < 0
         }
         self.machine.change(CoordinatorCause.INSTALLED)
 

@@ -31,7 +31,7 @@ class Knowledge:
     @property
     def position(self) -> int:
         """This member's position in the view; -1 outside of any."""
-        return self.view.place(self.me.incarnation) if self.view is not None else -1
+        return self.view.position(self.me.incarnation) if self.view is not None else -1
 
     @property
     def leader(self) -> int:

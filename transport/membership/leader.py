@@ -135,7 +135,7 @@ class LeaderWatch:
                     self.clear()
                     self.wait(now)
             case Slow(incarnation=incarnation):
-                hung = view.place(incarnation)
+                hung = view.position(incarnation)
                 if hung >= 0 and hung == agreement.leader != agreement.position:
                     self.port.hangs(incarnation)
             case _:

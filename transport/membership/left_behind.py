@@ -59,7 +59,7 @@ class LeftBehind:
     def reset(self, before: View, view: View, dead: Container[int]) -> None:
         """`view` goes on by a reset without some of `before`."""
         for member in before.members:
-            if view.place(member.incarnation) < 0 and member.incarnation not in dead:
+            if view.position(member.incarnation) < 0 and member.incarnation not in dead:
                 self._members[member.incarnation] = member, None
 
     def seek(self, position: int, now: int) -> None:
@@ -97,7 +97,7 @@ class LeftBehind:
     def pass_on(self, view: View, before: View, me: int) -> None:
         """A group was reset without this member, and may not know others of this one's last view."""
         for position, member in enumerate(before.members):
-            if member.incarnation != me and view.place(member.incarnation) < 0:
+            if member.incarnation != me and view.position(member.incarnation) < 0:
                 self._port.tell(position, Expelled(view, member.incarnation))
 
     def say_gone(self, members: Iterable[Member], me: int) -> None:

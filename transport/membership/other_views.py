@@ -48,7 +48,7 @@ class Endpoint(Protocol):
     def address(self) -> str: ...
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """Its position in the present view; -1 outside."""
 
 
@@ -125,10 +125,10 @@ class OtherViews:
         One that is still to join knows no member, and must receive all.
         """
         view = self._agreement.view
-        if view is None or view.place(incarnation) >= 0:
+        if view is None or view.position(incarnation) >= 0:
             return True
         proposed = self._agreement.proposed()
-        return proposed is not None and proposed.place(incarnation) >= 0
+        return proposed is not None and proposed.position(incarnation) >= 0
 
     # What is sent to them.
 
@@ -152,7 +152,7 @@ class OtherViews:
         view, last = self._agreement.view, self._agreement.known.last
         if view is None or peer is None or not self.may_answer(peer.incarnation, now):
             return
-        if view.place(peer.incarnation) < 0:
+        if view.position(peer.incarnation) < 0:
             self.tell_expelled(peer.address, peer.incarnation)
         elif last is not None:
             self._port.contact_with(peer.address, Install(view, last.cut))
@@ -163,7 +163,7 @@ class OtherViews:
         if view is None or peer is None:
             return False
         is_newer = question.view > view.identity
-        if view.place(peer.incarnation) < 0:
+        if view.position(peer.incarnation) < 0:
             if self.may_answer(peer.incarnation, now):
                 self._answer_non_member(peer, is_newer)
         elif question.view < view.identity:
@@ -203,7 +203,7 @@ class OtherViews:
         """
         if peer is None or not self.may_answer(peer.incarnation, now):
             return
-        if self.outcome is not None and self.outcome.view.place(peer.incarnation) >= 0:
+        if self.outcome is not None and self.outcome.view.position(peer.incarnation) >= 0:
             self._port.contact_with(peer.address, Install(*self.outcome))
         elif not has_left:
             self._port.contact_with(peer.address, Gone())
@@ -227,7 +227,7 @@ class OtherViews:
             if (
                 member.incarnation != self._me
                 and member.incarnation not in self._asked
-                and view.place(member.incarnation) >= 0
+                and view.position(member.incarnation) >= 0
             ):
                 self._asked.add(member.incarnation)
                 self._port.ask_what_is_missing(member.address)
@@ -237,7 +237,7 @@ class OtherViews:
         """An endpoint asks to be let in; `source` is the position of the member that has passed it on, or -1."""
         agreement, view = self._agreement, self._agreement.view
         assert view is not None
-        if view.place(member.incarnation) >= 0:
+        if view.position(member.incarnation) >= 0:
             assert agreement.known.last is not None
             self._port.contact_with(member.address, Install(*agreement.known.last))
         elif member.incarnation in self.former:

@@ -108,7 +108,7 @@ class Reachability:
             for incarnation in heard_again:
                 self._port.say_again(incarnation)
                 view = self._agreement.view
-                if view is not None and (position := view.place(incarnation)) >= 0:
+                if view is not None and (position := view.position(incarnation)) >= 0:
                     # It may have gone on without this member, whose link may be a dead one.
                     self._port.tell(position, Here())
         return True
@@ -125,7 +125,7 @@ class Reachability:
             self._port.say_again(incarnation)
             return
         proposed = self._agreement.proposed()
-        departs = proposed is not None and proposed.place(incarnation) < 0
+        departs = proposed is not None and proposed.position(incarnation) < 0
         self.unlinked[incarnation] = why
         if not departs and not is_leaving:
             self._port.suspected(incarnation, why)

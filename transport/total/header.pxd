@@ -14,7 +14,7 @@ cdef enum:
     OTHER = 5           # not TOTAL's: one byte, then what the layer above sent
     LENIENT = 0x80      # beside the kind: the packet's degree is AVAILABLE
     # kind (1), degree (1), and what stands at ...
-    PLACE_AT = 2        # of the sender (2)
+    POSITION_AT = 2        # of the sender (2)
     TENTATIVE_AT = 4    # how many packets up to this one are tentative (4)
     COUNTER_AT = 8      # (8)
     NUMBER_AT = 16      # the seqno of an ordered packet; else what a member expects next (8)
@@ -23,13 +23,13 @@ cdef enum:
     HEADER = 40
     WHOLE_AT = 4        # from a member: whether its state is complete (4)
     HOLDS_AT = 24       # from a member: the first seqno that it does not hold (8)
-    GONE = 0xFFFF       # as a place: the sender has left; its incarnation is in the counter's place
-    NON_MEMBER = -1     # as a place: no member
-    DEPARTED = -2       # as a place, and below: members that have left (`core.departed`), in their order
+    GONE = 0xFFFF       # as a position: the sender has left; its incarnation stands instead of the counter
+    NON_MEMBER = -1     # as a position: no member
+    DEPARTED = -2       # as a position, and below: members that have left (`core.departed`), in their order
 
 
-cdef inline int departed_place(int index) noexcept:
-    """The place of a member that has left, by its index in `core.departed`, and the other way round."""
+cdef inline int departed_position(int index) noexcept:
+    """The position of a member that has left, by its index in `core.departed`, and the other way round."""
     return DEPARTED - index
 
 
@@ -41,12 +41,12 @@ cdef inline int degree_of(const unsigned char* header) noexcept:
     return header[1] | AVAILABLE if header[0] & LENIENT else header[1]
 
 
-cdef inline int store_header(Message message, int kind, int degree, int place, uint64_t counter,
+cdef inline int store_header(Message message, int kind, int degree, int position, uint64_t counter,
                              uint64_t number) except -1:
     cdef unsigned char* header = message.push(HEADER)
     header[0] = <unsigned char>(kind | LENIENT if degree & AVAILABLE else kind)
     header[1] = <unsigned char>(degree & NO_FLAGS)
-    store16(header + PLACE_AT, <unsigned short>place)
+    store16(header + POSITION_AT, <unsigned short>position)
     store32(header + TENTATIVE_AT, 0)
     store64(header + COUNTER_AT, counter)
     store64(header + NUMBER_AT, number)

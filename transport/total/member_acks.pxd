@@ -13,11 +13,11 @@ cdef struct Standing:
 
 
 cdef class MemberAcks:
-    cdef Standing* by_place
+    cdef Standing* by_position
     cdef int count
     cdef int begin(self, list counters, uint64_t expects) except -1
     cdef uint64_t least_expected(self) noexcept
     cdef uint64_t least_held(self) noexcept
     cdef int holders(self, uint64_t seqno) noexcept
-    cdef int make_wait(self, int place, Py_ssize_t size) except -1
-    cdef void let_go(self, int place, Py_ssize_t size) noexcept
+    cdef int make_wait(self, int position, Py_ssize_t size) except -1
+    cdef void let_go(self, int position, Py_ssize_t size) noexcept

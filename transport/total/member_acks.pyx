@@ -1,4 +1,4 @@
-"""What each member of a view has sent, expects and holds, by its place.
+"""What each member of a view has sent, expects and holds, by its position.
 
 All members keep `last`, since any of them may have to order the next packet; what the others
 expect and hold is sent to the sequencer alone, which counts it (Amoeba 3.1: A22; H2).
@@ -23,60 +23,60 @@ cdef class MemberAcks:
     """The members of a view; there are none until `begin`."""
 
     def __dealloc__(self):
-        free(self.by_place)
+        free(self.by_position)
 
     cdef int begin(self, list counters, uint64_t expects) except -1:
         """A view begins: no member has said anything in it yet, and the sequencer holds all."""
-        cdef int place
-        free(self.by_place)
+        cdef int position
+        free(self.by_position)
         self.count = 0
-        self.by_place = <Standing*>calloc(max(len(counters), 1), sizeof(Standing))
-        if self.by_place is NULL:
+        self.by_position = <Standing*>calloc(max(len(counters), 1), sizeof(Standing))
+        if self.by_position is NULL:
             raise MemoryError
         self.count = <int>len(counters)
-        for place in range(self.count):
-            self.by_place[place].last = counters[place]
-            self.by_place[place].expects = expects
-        self.by_place[0].holds = <uint64_t>-1
+        for position in range(self.count):
+            self.by_position[position].last = counters[position]
+            self.by_position[position].expects = expects
+        self.by_position[0].holds = <uint64_t>-1
         return 0
 
     cdef uint64_t least_expected(self) noexcept:
         """What the slowest member wants next."""
         cdef uint64_t least = <uint64_t>-1
-        cdef int place
-        for place in range(self.count):
-            least = min(least, self.by_place[place].expects)
+        cdef int position
+        for position in range(self.count):
+            least = min(least, self.by_position[position].expects)
         return least
 
     cdef uint64_t least_held(self) noexcept:
         """All members hold what is below."""
         cdef uint64_t least = <uint64_t>-1
-        cdef int place
-        for place in range(self.count):
-            least = min(least, self.by_place[place].holds)
+        cdef int position
+        for position in range(self.count):
+            least = min(least, self.by_position[position].holds)
         return least
 
     cdef int holders(self, uint64_t seqno) noexcept:
         """How many members beside the sequencer hold that packet, and their word counts."""
-        cdef int place, found = 0
-        for place in range(1, self.count):
-            found += self.by_place[place].holds > seqno and self.by_place[place].whole
+        cdef int position, found = 0
+        for position in range(1, self.count):
+            found += self.by_position[position].holds > seqno and self.by_position[position].whole
         return found
 
-    cdef int make_wait(self, int place, Py_ssize_t size) except -1:
+    cdef int make_wait(self, int position, Py_ssize_t size) except -1:
         """A request of a member waits for its number.
 
         Raises ProtocolError for more than the layers of another member allow it.
         """
-        cdef Standing* standing = &self.by_place[place]
+        cdef Standing* standing = &self.by_position[position]
         standing.waiting += 1
         standing.waiting_bytes += size
-        if place and (standing.waiting > WAITING_MAX or standing.waiting_bytes > WAITING_BYTES_MAX):
+        if position and (standing.waiting > WAITING_MAX or standing.waiting_bytes > WAITING_BYTES_MAX):
             raise ProtocolError(f"{standing.waiting} requests of one member wait for their numbers, "
                                 f"with {standing.waiting_bytes} bytes")
         return 0
 
-    cdef void let_go(self, int place, Py_ssize_t size) noexcept:
+    cdef void let_go(self, int position, Py_ssize_t size) noexcept:
         """It waits no longer."""
-        self.by_place[place].waiting -= 1
-        self.by_place[place].waiting_bytes -= size
+        self.by_position[position].waiting -= 1
+        self.by_position[position].waiting_bytes -= size

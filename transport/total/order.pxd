@@ -38,7 +38,7 @@ cdef class Order(Layer):
     # sequencer from VIEW to FLUSH; elsewhere its three stand as the view began. `begun` and
     # `stable_mark` are beyond `held` at a joiner that still lacks what is tentative.
 
-    cdef readonly int place
+    cdef readonly int position
     cdef readonly bint frozen       # between FLUSH and VIEW
     cdef readonly uint64_t stamp    # the latest of the packets that were ever held here
     cdef readonly RetransmitBuffer buffer
@@ -52,9 +52,9 @@ cdef class Order(Layer):
     cdef readonly Py_ssize_t window_packets, window_bytes
 
     cdef int needed(self, int degree) except -1
-    cdef int keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+    cdef int keep(self, Message message, Py_ssize_t size, int position, int degree, uint64_t counter,
                   uint64_t seqno, uint64_t stamp) except -1
-    cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1
+    cdef int deliver(self, Message message, int position, uint64_t seqno, uint64_t stamp) except -1
     cdef int deliver_accepted(self) except -1
     cdef int trim(self, uint64_t stable) except -1
     cdef int check_positions(self) except -1

@@ -7,7 +7,7 @@ class Order(Layer):
     accepted: int
     stable_mark: int
     seqno: int
-    place: int
+    position: int
     frozen: bool
     stamp: int
     buffer: RetransmitBuffer

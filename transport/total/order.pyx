@@ -22,7 +22,7 @@ cdef class Order(Layer):
 
     def __init__(self, Core core, Py_ssize_t packets, Py_ssize_t size):
         super().__init__(core)
-        self.place = -1
+        self.position = -1
         self.window_packets, self.window_bytes = packets, size
         self.buffer, self.acks, self.unordered = RetransmitBuffer(), MemberAcks(), Ring()
         self.lacking = frozenset()
@@ -39,23 +39,23 @@ cdef class Order(Layer):
             return limit
         return degree if degree <= NUMBER_MAX else number_of(degree, self.acks.count)
 
-    cdef int keep(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+    cdef int keep(self, Message message, Py_ssize_t size, int position, int degree, uint64_t counter,
                   uint64_t seqno, uint64_t stamp) except -1:
         """A packet is held from here on, until it is stable."""
         self.held = seqno + 1
         if stamp > self.stamp:
             self.stamp = stamp
-        if place >= 0 and counter > self.acks.by_place[place].last:
-            self.acks.by_place[place].last = counter
-            if place == self.place and self.unordered.count:
+        if position >= 0 and counter > self.acks.by_position[position].last:
+            self.acks.by_position[position].last = counter
+            if position == self.position and self.unordered.count:
                 self.unordered.take()
         # In a group of one no member will ask for it; then it only counts what is not applied yet.
         if (self.acks.count > 1 or self.accepted < seqno or not self.has_credit
                 or self.buffer.count()):    # it has no gaps
-            self.buffer.put(message, size, place, degree, counter, seqno, stamp)
+            self.buffer.put(message, size, position, degree, counter, seqno, stamp)
         return 0
 
-    cdef int deliver(self, Message message, int place, uint64_t seqno, uint64_t stamp) except -1:
+    cdef int deliver(self, Message message, int position, uint64_t seqno, uint64_t stamp) except -1:
         """Hand a packet up, in its final order."""
         self.core.mark("W11")
         self.next = seqno + 1
@@ -63,7 +63,7 @@ cdef class Order(Layer):
         if (self.next - self.acked >= <uint64_t>self.window_packets // 4
                 or self.unacked >= self.window_bytes // 4):
             self.core.again(self)
-        message.source = place
+        message.source = position
         message.seqno = seqno
         message.stamp = stamp
         self.above.up_cast(message)
@@ -75,7 +75,7 @@ cdef class Order(Layer):
         cdef Held held
         while self.next < self.accepted and self.next < self.held:
             held = self.buffer.at(self.next)
-            self.deliver(held.body(), held.place, held.seqno, held.stamp)
+            self.deliver(held.body(), held.position, held.seqno, held.stamp)
         return 0
 
     cdef int trim(self, uint64_t stable) except -1:
@@ -87,7 +87,7 @@ cdef class Order(Layer):
         if stable > self.stable_mark:
             self.stable_mark = stable
         floor = min(self.stable_mark, self.next)
-        if self.place == 0:
+        if self.position == 0:
             floor = min(floor, self.floor)
         return self.buffer.trim(floor)
 
@@ -98,8 +98,8 @@ cdef class Order(Layer):
             first = (<Held>self.buffer.packets.at(0)).seqno
         positions = {name: getattr(self, name) for name in ("next", "held", "accepted", "seqno")}
         positions |= {"acked": self.acked, "floor": self.floor, "announced": self.announced,
-                      "first": first, "place": self.place, "frozen": self.frozen}
-        if self.place < 0:
+                      "first": first, "position": self.position, "frozen": self.frozen}
+        if self.position < 0:
             return 0
         if not (self.acked <= self.next <= self.accepted <= self.held):
             raise AssertionError(f"acked <= next <= accepted <= held: {positions}")
@@ -107,7 +107,7 @@ cdef class Order(Layer):
             raise AssertionError(f"seqno <= held, floor <= next: {positions}")
         if self.announced > self.accepted:
             raise AssertionError(f"announced <= accepted: {positions}")
-        if self.place == 0 and not self.frozen and self.seqno != self.held:
+        if self.position == 0 and not self.frozen and self.seqno != self.held:
             raise AssertionError(f"seqno is held at the sequencer: {positions}")
         if first + <uint64_t>self.buffer.count() != self.held or first > self.next:
             raise AssertionError(f"the buffer is from next on, without gaps: {positions}")

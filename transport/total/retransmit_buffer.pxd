@@ -10,7 +10,7 @@ cdef class Held:
     """A packet with its seqno, kept until it is stable."""
     cdef Message message
     cdef Py_ssize_t size            # of its body, which ends where the message ends
-    cdef int place                  # of its sender; `departed_place` if it has left
+    cdef int position                  # of its sender; `departed_position` if it has left
     cdef int degree
     cdef uint64_t counter, seqno, stamp
 
@@ -21,7 +21,7 @@ cdef class RetransmitBuffer:
     cdef Ring packets
     cdef readonly Py_ssize_t bytes  # of all bodies
 
-    cdef Held put(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+    cdef Held put(self, Message message, Py_ssize_t size, int position, int degree, uint64_t counter,
                   uint64_t seqno, uint64_t stamp)
     cdef Held at(self, uint64_t seqno)
     cdef int trim(self, uint64_t floor) except -1

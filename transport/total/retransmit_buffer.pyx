@@ -8,7 +8,7 @@ from libc.stdint cimport uint64_t
 
 cimport cython
 
-from orcalike.transport.total.header cimport departed_place
+from orcalike.transport.total.header cimport departed_position
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
@@ -30,13 +30,13 @@ cdef class RetransmitBuffer:
     def __cinit__(self):
         self.packets = Ring()
 
-    cdef Held put(self, Message message, Py_ssize_t size, int place, int degree, uint64_t counter,
+    cdef Held put(self, Message message, Py_ssize_t size, int position, int degree, uint64_t counter,
                   uint64_t seqno, uint64_t stamp):
         """Keep the next packet."""
         cdef Held held = Held.__new__(Held)
         held.message = message
         held.size = size
-        held.place = place
+        held.position = position
         held.degree = degree
         held.counter = counter
         held.seqno = seqno
@@ -67,19 +67,19 @@ cdef class RetransmitBuffer:
 
     def sender(self, Held held, view, tuple departed):
         """The member that cast a packet: of this view, or of those that have left."""
-        return departed[departed_place(held.place)] if held.place < 0 else view.members[held.place]
+        return departed[departed_position(held.position)] if held.position < 0 else view.members[held.position]
 
     def move(self, before, after, tuple departed):
-        """Senders have other places in the next view; returns those that have left by then."""
+        """Senders have other positions in the next view; returns those that have left by then."""
         cdef Held held
         cdef list gone = []
         for held in self.all():
             sender = self.sender(held, before, departed)
-            held.place = after.place(sender.incarnation)
-            if held.place < 0:
+            held.position = after.position(sender.incarnation)
+            if held.position < 0:
                 if sender not in gone:
                     gone.append(sender)
-                held.place = departed_place(gone.index(sender))
+                held.position = departed_position(gone.index(sender))
         return tuple(gone)
 
 

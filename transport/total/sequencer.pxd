@@ -13,11 +13,11 @@ cdef class Sequencer:
     cdef bint announces             # some members cannot know by themselves what is accepted
     cdef int64_t slow
 
-    cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1
+    cdef int take(self, int position, uint64_t counter, int degree, Message message) except -1
     cdef bint has_room(self, Py_ssize_t size) noexcept
     cdef int give_numbers(self) except -1
     cdef int expel_slowest(self) except -1
-    cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1
-    cdef int acknowledged(self, int place, uint64_t expect, uint64_t holds) except -1
+    cdef int number(self, int position, uint64_t counter, int degree, Message message) except -1
+    cdef int acknowledged(self, int position, uint64_t expect, uint64_t holds) except -1
     cdef int accept_more(self) except -1
     cdef int announce(self) except -1

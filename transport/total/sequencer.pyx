@@ -33,16 +33,16 @@ cdef class Sequencer:
         self.slow = slow
         self.queue = Ring()
 
-    cdef int take(self, int place, uint64_t counter, int degree, Message message) except -1:
+    cdef int take(self, int position, uint64_t counter, int degree, Message message) except -1:
         """A packet to number: at once where there is credit, else in its turn."""
-        if counter <= self.order.acks.by_place[place].last:
+        if counter <= self.order.acks.by_position[position].last:
             return 0                    # numbered already
         if self.queue.count or not self.has_room(message.size()):
-            self.order.acks.make_wait(place, message.size())
-            self.queue.put((place, counter, degree, message))
+            self.order.acks.make_wait(position, message.size())
+            self.queue.put((position, counter, degree, message))
             self.give_numbers()
         else:
-            self.number(place, counter, degree, message)
+            self.number(position, counter, degree, message)
         return 0
 
     cdef bint has_room(self, Py_ssize_t size) noexcept:
@@ -66,12 +66,12 @@ cdef class Sequencer:
             order.floor = slowest
             order.trim(order.next if order.acks.count == 1 else order.stable_mark)
         while self.queue.count:
-            place, counter, degree, message = self.queue.at(0)
+            position, counter, degree, message = self.queue.at(0)
             if not self.has_room((<Message>message).size()):
                 break
             self.queue.take()
-            order.acks.let_go(place, (<Message>message).size())
-            self.number(place, counter, degree, message)
+            order.acks.let_go(position, (<Message>message).size())
+            self.number(position, counter, degree, message)
         if self.queue.count and order.deadline == NEVER:
             order.deadline = order.core.now + self.slow
         return 0
@@ -85,20 +85,20 @@ cdef class Sequencer:
         cdef list behind = []
         # Without credit it is this member itself that all wait for.
         if order.has_credit and not order.frozen and self.queue.count:
-            for place in range(1, order.acks.count):
-                standing = &order.acks.by_place[place]
+            for position in range(1, order.acks.count):
+                standing = &order.acks.by_position[position]
                 if standing.expects == slowest or standing.holds == least:
-                    behind.append(place)
+                    behind.append(position)
             order.below.flush(behind)
         return 0
 
-    cdef int number(self, int place, uint64_t counter, int degree, Message message) except -1:
+    cdef int number(self, int position, uint64_t counter, int degree, Message message) except -1:
         """Give one packet its seqno, cast it as it is, and deliver it here where it is accepted."""
         cdef Order order = self.order
         cdef Py_ssize_t size = message.size()
         cdef uint64_t seqno = order.seqno
         cdef bint settled = order.accepted == seqno and (degree == 0 or order.needed(degree) == 0)
-        cdef uint64_t last = order.acks.by_place[place].last
+        cdef uint64_t last = order.acks.by_position[position].last
         if counter != last + 1:
             if counter > last:
                 order.below.flush(())
@@ -112,9 +112,9 @@ cdef class Sequencer:
         elif order.needed(degree) > 1 or order.lacking:
             self.announces = True       # members cannot know it by themselves
         order.core.mark("W4")
-        order.keep(message, size, place, degree, counter, seqno, order.stamp)
+        order.keep(message, size, position, degree, counter, seqno, order.stamp)
         if order.acks.count > 1:
-            store_header(message, ORDERED, degree, place, counter, seqno)
+            store_header(message, ORDERED, degree, position, counter, seqno)
             store32(message.data() + TENTATIVE_AT, <uint32_t>(seqno + 1 - order.accepted))
             store64(message.data() + STAMP_AT, order.stamp)
             store64(message.data() + STABLE_AT, order.stable_mark)
@@ -123,15 +123,15 @@ cdef class Sequencer:
             order.core.mark("W5")
         if settled and order.next == seqno:     # else it comes after what is being delivered
             # Where the headers took more than the headroom, the body lies elsewhere now.
-            order.deliver(body_of(message, size), place, seqno, order.stamp)
+            order.deliver(body_of(message, size), position, seqno, order.stamp)
             if order.has_credit:
-                order.acks.by_place[0].expects = order.next
+                order.acks.by_position[0].expects = order.next
         return 0
 
-    cdef int acknowledged(self, int place, uint64_t expect, uint64_t holds) except -1:
+    cdef int acknowledged(self, int position, uint64_t expect, uint64_t holds) except -1:
         """A member says what it expects and what it holds."""
         cdef Order order = self.order
-        cdef Standing* standing = &order.acks.by_place[place]
+        cdef Standing* standing = &order.acks.by_position[position]
         cdef uint64_t held = standing.holds
         cdef uint64_t expected = standing.expects
         if expect > order.seqno or holds > order.seqno:
@@ -165,7 +165,7 @@ cdef class Sequencer:
             order.deliver_accepted()
             order.trim(order.stable_mark)
             if order.has_credit:
-                order.acks.by_place[0].expects = order.next
+                order.acks.by_position[0].expects = order.next
                 self.give_numbers()
         return 0
 

@@ -21,9 +21,9 @@ cdef class Message:
     cdef public uint32_t count  # how many messages it holds, where a layer has packed them; or 0
     cdef public uint8_t degree  # its resilience degree: 254 for a majority, 255 for all
     # What layers learn about it on the way up.
-    cdef public int source      # the sender's place in the view, or -1
+    cdef public int source      # the sender's position in the view, or -1
     cdef public int link        # the link that it arrived by, or -1
-    cdef public uint32_t index  # its place in its packet
+    cdef public uint32_t index  # its position in its packet
     cdef public uint64_t seqno  # its packet's place in the total order
     cdef public uint64_t stamp  # the sequencer's clock, ns since the epoch, never less than before
     cdef public uint64_t ticket # the sender's own count of its messages

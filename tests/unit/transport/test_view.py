@@ -31,7 +31,7 @@ def test_what_a_view_says_of_itself() -> None:
     assert VIEW.sequencer is A
     assert VIEW.replicas == (C, B)
     assert VIEW.others == (A,)
-    assert [VIEW.place(incarnation) for incarnation in (1, 2**64 - 1, 7, 8)] == [0, 1, 2, -1]
+    assert [VIEW.position(incarnation) for incarnation in (1, 2**64 - 1, 7, 8)] == [0, 1, 2, -1]
     assert str(VIEW) == "view 4 of 3 members"
     assert [str(A), str(B)] == ["witness (unix:/a)", "rank 3 (unix:/b)"]
     assert str(Member("", 1, 0)) == "rank 0 (in this process)"

@@ -32,12 +32,12 @@ class Endpoint(NamedTuple):
 
     incarnation: int
     address: str
-    place: int = -1
+    position: int = -1
 
 
 def endpoint(member: Member) -> Endpoint:
     """The one of a member."""
-    return Endpoint(member.incarnation, member.address, PRESENT.place(member.incarnation))
+    return Endpoint(member.incarnation, member.address, PRESENT.position(member.incarnation))
 
 
 class Port:
