@@ -21,13 +21,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.runtime.errors import GroupClosed
 from orcalike.runtime.raising import fresh
 from orcalike.session.group_calls import check_minimum
 from orcalike.session.group_info import Blocked, GroupInfo
+from orcalike.session.locating import located
 from orcalike.session.message_group import MessageGroup, refuse_loop
 from orcalike.session.message_inbox import (
     BYTES_MAX,
@@ -59,6 +60,15 @@ class Info(GroupInfo):
     """Events that `receive_from_group` has not taken yet."""
 
 
+class _Place(NamedTuple):
+    """How a member is reached by TCP."""
+
+    key: bytes | str | os.PathLike[str] | None
+    advertise: str | None
+    interface: str | None
+    insecure: bool
+
+
 def create_group(
     name: str = DEFAULT_NAME,
     *,
@@ -67,18 +77,22 @@ def create_group(
     degree: Literal["required", "available"] = "required",
     stack: str | None = None,
     key: bytes | str | os.PathLike[str] | None = None,
+    advertise: str | None = None,
+    interface: str | None = None,
+    insecure: bool = False,
 ) -> MessageGroup:
     """CreateGroup (A01): make a group; this member is its first, and its sequencer.
 
     With `listen="unix:PATH"` or `"tcp:HOST:PORT"` others can join it. A launched program has its
-    group already: join it. TCP needs a `key`, as in `orcalike.join`. With
+    group already: join it. TCP needs a `key`, and has `advertise`, `interface` and `insecure`, as in `orcalike.join`. With
     `resilience=r` a message is delivered anywhere only when r + 1 members hold it, so that none is
     lost while at most r crash; with `degree="available"` when MIN(r, members - 1) + 1 do. `stack` is a stack string, as for
     `orcalike.join`: all members must have the same one, and it may be without PACK.
 
     Raises InsecureConfig, StackError, OrcalikeError if no socket can listen there.
     """
-    options = _plan(name, None, listen, resilience, None, stack, key, degree)
+    place = _Place(key, advertise, interface, insecure)
+    options = _plan(name, None, listen, resilience, None, stack, place, degree)
     if options.how == "launched":
         raise ValueError("a launched program joins its group with join_group()")
     return _joined(options)
@@ -91,6 +105,9 @@ def join_group(
     timeout: Duration | None = None,
     stack: str | None = None,
     key: bytes | str | os.PathLike[str] | None = None,
+    advertise: str | None = None,
+    interface: str | None = None,
+    insecure: bool = False,
 ) -> MessageGroup:
     """JoinGroup (A02): join the group that one of the addresses is in, or the launched program's.
 
@@ -99,7 +116,8 @@ def join_group(
 
     Raises JoinFailed after `timeout` seconds, ConfigMismatch, InsecureConfig, StackError.
     """
-    options = _plan(name, seeds, None, 0, timeout, stack, key)
+    place = _Place(key, advertise, interface, insecure)
+    options = _plan(name, seeds, None, 0, timeout, stack, place)
     if options.how == "alone":
         raise ValueError("this program was not launched: name the group's members with seeds=")
     return _joined(options)
@@ -112,7 +130,7 @@ def _leave_again(options: JoinOptions, group: MessageGroup) -> None:
 # A handler of a signal may raise as this returns: the caller would not have the group then.
 @held_or_undone(_leave_again)
 def _joined(options: JoinOptions) -> MessageGroup:
-    group = MessageGroup(options)
+    group = MessageGroup(located(options))
     group._session.join()
     return group
 
@@ -124,7 +142,7 @@ def _plan(
     resilience: Resilience,
     timeout: Duration | None,
     stack: str | None,
-    key: bytes | str | os.PathLike[str] | None,
+    place: _Place,
     degree: str = "required",
 ) -> JoinOptions:
     return make_options(
@@ -137,7 +155,10 @@ def _plan(
         blocked="wait",
         stack=stack,
         timeout=timeout,
-        key=key,
+        key=place.key,
+        advertise=place.advertise,
+        interface=place.interface,
+        insecure=place.insecure,
     )
 
 

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 from orcalike.errors import StackError
@@ -14,6 +15,7 @@ from orcalike.launch_protocol.environment import DEFAULT_NAME
 from orcalike.session.options import JoinOptions
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers import sockets
+from orcalike.transport.drivers.addresses import check_open, split, tcp
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
@@ -84,6 +86,7 @@ class Endpoint:
 
     def listen_with(self, pump: Pump) -> None:
         """Have the pump accept connections."""
+        pump.insecure = self._options.insecure
         if self._listener is not None:
             pump.listen(self._listener)
 
@@ -100,15 +103,27 @@ class Endpoint:
         options, launch = self._options, self._options.launch
         if options.how == "alone":
             return None, ""
-        if options.how == "listen":
-            return sockets.listen(options.listen)
         if launch is not None:
             if launch.listen_fd is not None and options.name == DEFAULT_NAME:
                 os.environ.pop("ORCALIKE_LISTEN_FD", None)  # it is there once, and for no child
                 os.set_inheritable(launch.listen_fd, False)
                 return socket.socket(fileno=launch.listen_fd), launch.listen
-            return sockets.listen(launch.listen_at(options.name))
-        return sockets.listen(sockets.beside(self.targets(None)[0], self.incarnation))
+            return sockets.listen(launch.listen_at(options.name), beyond=options.beyond)
+        listener, own = sockets.listen(options.listen or self._beside(), beyond=options.beyond)
+        return listener, self._reached(own)
+
+    def _beside(self) -> str:
+        """A Unix socket beside the one through which this process joins."""
+        _, path, _ = split(self.targets(None)[0])
+        return f"unix:{Path(path).parent / f'{self.incarnation:016x}'}"
+
+    def _reached(self, own: str) -> str:
+        """Where others reach the socket whose own address that is."""
+        if not self._options.advertise:
+            return own
+        _, host, port = split(self._options.advertise)
+        check_open(host, beyond=self._options.beyond)
+        return tcp(host, port or split(own)[2])
 
     def _check_medium(self) -> None:
         """Raise StackError if the stack names another medium than that of the member's socket."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from orcalike.errors import AuthenticationError, ConfigMismatch, JoinFailed
 from orcalike.session.meeting import Deserted, MeetingPlace
+from orcalike.session.names import Lookup, has_name, numeric
+from orcalike.transport.drivers.addresses import split
 from orcalike.transport.errors import NOT_PROVED
 from orcalike.transport.view import View
 from orcalike.transport.wording import counted, listed
@@ -18,10 +20,19 @@ UNPROVED_MAX = 8
 
 
 class Entry:
-    """The attempts of one process to get in; `targets()` are the addresses at which it may ask."""
+    """The attempts of one process to get in; `targets()` are the addresses at which it may ask.
 
-    def __init__(self, targets: Callable[[], tuple[str, ...]], place: MeetingPlace | None) -> None:
+    `own()` is its own address.
+    """
+
+    def __init__(
+        self,
+        targets: Callable[[], tuple[str, ...]],
+        own: Callable[[], str],
+        place: MeetingPlace | None,
+    ) -> None:
         self._targets = targets
+        self._own = own
         self._place = place
         self.under_way = False
         """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
@@ -33,6 +44,7 @@ class Entry:
         """The group let this member in and went on without it before it had joined: how it said so."""
         self._attempts = self._unproved = 0
         self._last_trouble = ""
+        self._lookup: Lookup[tuple[str, ...]] | None = None
 
     def begin(self) -> None:
         """Ask, from the first address on."""
@@ -40,10 +52,40 @@ class Entry:
         self._attempts = self._unproved = 0
         self.turned_out = None
 
-    def address(self) -> str:
-        """Where to ask now."""
+    def look_up(self, done: Callable[[], None]) -> str | None:
+        """Where to ask now; None if that has a name, which is looked up: `done()` is called then."""
         targets = self._targets()
-        return targets[self._attempts % len(targets)]
+        address = targets[self._attempts % len(targets)]
+        if not has_name(address):
+            return address
+        self._lookup = Lookup(lambda: numeric(address), done)
+        return None
+
+    def looked_up(self) -> str | None:
+        """Where to ask, if that was looked up; None if not, or with `trouble` if it is not known."""
+        if self._lookup is None or not self._lookup.is_over:
+            return None
+        lookup, self._lookup = self._lookup, None
+        try:
+            found = self._usable(lookup.result())
+        except OSError as error:
+            self.trouble = str(error)
+            return None
+        return found[self._attempts // len(self._targets()) % len(found)]
+
+    def _usable(self, addresses: tuple[str, ...]) -> list[str]:
+        """Those that are not this process's own, and of its kind: IPv4 or IPv6."""
+        own = self._own()
+        is_ipv6 = ":" in split(own)[1] if own else False
+        others = [each for each in addresses if each != own]
+        found = [each for each in others if (":" in split(each)[1]) == is_ipv6]
+        if not found:
+            raise OSError(
+                f"{listed(others)} cannot be reached from {own}: one is IPv6"
+                if others
+                else f"{own} is this process itself"
+            )
+        return found
 
     def next_attempt(self, *, is_in: bool) -> tuple[float, bool] | None:
         """What the last attempt came to: None, or the seconds after which to ask the next address.

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterator
 
 from orcalike.group import Group
+from orcalike.session.locating import located, located_on_loop
 from orcalike.session.meeting import Deserted
 from orcalike.session.options import JoinOptions
 from orcalike.transport.degree import resilience_of
@@ -26,7 +27,7 @@ class Joining:
         self._group: Group | None = None
 
     def _join(self) -> Group:
-        options = self._options()
+        options = located(self._options())
         while True:
             with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
                 if options.place is not None:
@@ -51,7 +52,7 @@ class Joining:
     async def __aenter__(self) -> Group:
         import asyncio  # not at the top: only coroutines need it, and it takes long
 
-        options = self._options()
+        options = await located_on_loop(self._options())
         while True:
             with contextlib.suppress(Deserted), contextlib.ExitStack() as lock:
                 if options.place is not None:

@@ -8,6 +8,7 @@ file (`key_file.py`): the one that `join(key=...)` or `ORCALIKE_KEY_FILE` names,
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from pathlib import Path
 from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.session import key_file
 from orcalike.transport.drivers.key_ring import KEY_SIZE, KeyRing, key_of
+
+_log = logging.getLogger("orcalike")
 
 REMEDY = (
     "a TCP port is open to every user of this machine, and of others: make a key with "
@@ -65,3 +68,25 @@ def require_keys(keys: KeyRing | None) -> None:
             "TCP connections are encrypted with the package cryptography, which is not installed: "
             "pip install 'orcalike[net]', or use unix:PATH"
         )
+
+
+def is_insecure(
+    name: str, asked: bool, keys: KeyRing | None, environ: Mapping[str, str] = os.environ
+) -> bool:
+    """Whether the group may use TCP without a key: the program and its environment both ask for it (S1).
+
+    Then the log says so. If there is a key it is used. Raises InsecureConfig if the program alone asks.
+    """
+    if not asked or keys is not None:
+        return False
+    if environ.get("ORCALIKE_INSECURE") != "1":
+        raise InsecureConfig(
+            "insecure=True takes effect together with ORCALIKE_INSECURE=1 in the environment, for networks "
+            f"that are protected otherwise; {REMEDY}"
+        )
+    _log.warning(
+        "INSECURE: the TCP connections of the group %r are neither encrypted nor authenticated: each "
+        "process that reaches a member can read and change all of it",
+        name,
+    )
+    return True

@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from orcalike.errors import JoinFailed
-from orcalike.transport.drivers.sockets import DATAGRAM_SUFFIX, UNIX_PATH_MAX
+from orcalike.transport.drivers.addresses import DATAGRAM_SUFFIX, UNIX_PATH_MAX
 
 LOCK = "lock"
 TRY_AGAIN = 0.01

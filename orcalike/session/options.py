@@ -25,12 +25,14 @@ from orcalike.launch_protocol.environment import (
 )
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.session.failpoints import Failpoint, find_failpoints
-from orcalike.session.keys import find_keys, read_keys, require_keys
+from orcalike.session.host_address import places, split_advertised
+from orcalike.session.keys import find_keys, is_insecure, read_keys, require_keys
 from orcalike.session.layers import load_layers
 from orcalike.session.meeting import MeetingPlace
+from orcalike.session.names import hosts_of
 from orcalike.transport.degree import Resilience, degree_of
+from orcalike.transport.drivers.addresses import normal
 from orcalike.transport.drivers.key_ring import KeyRing
-from orcalike.transport.drivers.sockets import normal
 
 _log = logging.getLogger("orcalike")
 
@@ -43,7 +45,13 @@ class JoinOptions:
     how: str
     """"alone", "launched", "listen", "seeds" or, until it is settled which of these two, "at"."""
     seeds: tuple[str, ...] = ()
+    """Where the group may be joined; hosts may be names."""
     listen: str = ""
+    """Where this process listens: what was asked for or, once it is `located`, a socket's own address."""
+    advertise: str | None = None
+    """Where others reach it: a host, perhaps with a port; once it is `located`, an address."""
+    interface: str | None = None
+    """The name or the network of the interface at which others reach it."""
     launch: RankEnvironment | None = None
     size: int | None = None
     resilience: Resilience = 0
@@ -64,6 +72,8 @@ class JoinOptions:
     """`slow_timeout`, ns: a member that stays behind for so long is expelled."""
     keys: KeyRing | None = None
     """Of TCP connections."""
+    insecure: bool = False
+    """They may do without, as the program and its environment say."""
     place: MeetingPlace | None = None
     """Where symmetric workers meet."""
 
@@ -74,6 +84,30 @@ class JoinOptions:
         if seeds := self.place.members():
             return replace(self, how="seeds", seeds=seeds)
         return replace(self, how="listen", listen=self.place.new_address())
+
+    @property
+    def beyond(self) -> bool:
+        """Whether TCP may be used beyond the loopback interface."""
+        return self.keys is not None or self.insecure
+
+    @property
+    def is_located(self) -> bool:
+        """Whether nothing is to be found out of where this process listens."""
+        first = self.listen or (self.seeds[0] if self.seeds else "")
+        return self.launch is not None or not first.startswith("tcp:")
+
+    def located(self) -> JoinOptions:
+        """The options with the address to listen at, and the one at which others reach this process.
+
+        It can take long: names are looked up. Raises OSError if one is not known now, or there is no
+        way to a seed; ValueError if what was asked for makes no sense on this host.
+        """
+        if self.is_located:
+            return self
+        listen, advertise = places(
+            self.listen, self.seeds, self.advertise, self.interface, hosts_of
+        )
+        return replace(self, listen=listen, advertise=advertise)
 
     @property
     def rank(self) -> int | None:
@@ -95,6 +129,9 @@ def make_options(
     key: bytes | str | os.PathLike[str] | None = None,
     at: str | None = None,
     check: str | None = None,
+    advertise: str | None = None,
+    interface: str | None = None,
+    insecure: bool = False,
 ) -> JoinOptions:
     """The options for the arguments of `join`; raises ValueError if they contradict each other.
 
@@ -103,11 +140,16 @@ def make_options(
     _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
     name = name or DEFAULT_NAME
     launch = None if seeds or listen or at else find_rank_environment()
-    addresses = tuple(map(normal, (seeds,) if isinstance(seeds, str) else seeds or ()))
-    used = [*addresses, listen or "", launch.listen if launch else ""]
-    uses_tcp = any(address.startswith("tcp:") and normal(address) for address in used)
+    given = (seeds,) if isinstance(seeds, str) else seeds or ()
+    addresses = tuple(normal(address, names=True) for address in given)
+    listen = normal(listen, names=True) if listen else ""
+    own = listen or (addresses[0] if addresses else "")
+    _check_place(own, advertise, interface)
+    used = [*addresses, listen, launch.listen if launch else ""]
+    uses_tcp = any(address.startswith("tcp:") for address in used)
     keys = read_keys(key) if key is not None else find_keys() if uses_tcp else None
-    if uses_tcp:
+    may_be_open = uses_tcp and is_insecure(name, insecure, keys)
+    if uses_tcp and not may_be_open:
         require_keys(keys)
     if launch is not None:
         load_layers(launch.layers)
@@ -116,7 +158,9 @@ def make_options(
         name,
         how=_how_to_begin(seeds, listen, at, launch),
         seeds=addresses,
-        listen=listen or "",
+        listen=listen,
+        advertise=advertise,
+        interface=interface,
         launch=launch,
         size=size,
         resilience=resilience,
@@ -130,6 +174,7 @@ def make_options(
         detection=detection,
         slow=slow,
         keys=keys,
+        insecure=may_be_open,
         place=MeetingPlace(at, None if name == DEFAULT_NAME else name) if at else None,
     )
     if options.how == "alone":
@@ -152,12 +197,21 @@ def _check_arguments(
     if degree not in ("required", "available"):
         raise ValueError(f'degree={degree!r}: "required" or "available"')
     degree_of(resilience)
-    if seeds and listen:
-        raise ValueError("seeds join a group, listen makes one: give one of them")
     if at and (seeds or listen):
         raise ValueError("at joins or makes a group: give no seeds, and nothing to listen at")
     if size is not None and size < 1:
         raise ValueError(f"size={size}: a group has one member at the least")
+
+
+def _check_place(own: str, advertise: str | None, interface: str | None) -> None:
+    """Raise ValueError if no TCP address of this process's can be that of `advertise` or `interface`."""
+    split_advertised(advertise or "")
+    for argument, value in (("advertise", advertise), ("interface", interface)):
+        if value and not own.startswith("tcp:"):
+            raise ValueError(
+                f"{argument}={value!r} says where others reach this process by TCP: give a tcp: "
+                "address in listen or seeds, too"
+            )
 
 
 def _how_to_begin(

@@ -95,7 +95,7 @@ class Session:
         self._is_in = False
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
-        self._entry = Entry(self._targets, options.place)
+        self._entry = Entry(self._targets, lambda: self.address, options.place)
         self._shortage = Shortage(options.name, lambda: self.upper.too_few())
         self._reset_refused: str | None = None
         self._waiting = Waiting(
@@ -203,7 +203,10 @@ class Session:
         if self._line is not None:
             self._line.joining(self._endpoint.incarnation)
             self._line.listen()
-        self.pump.call(self.stack.join, "" if self._endpoint.makes_group else self._entry.address())
+        if self._endpoint.makes_group:
+            self.pump.call(self.stack.join, "")
+        else:
+            self._look_up()
 
     def _step_join(self) -> bool:
         """Whether the view is there and complete; asks the next address after trouble."""
@@ -211,6 +214,7 @@ class Session:
         return self._is_in and self.view is not None and self._is_complete(self.view)
 
     def _step(self) -> None:
+        self._ask_at(self._entry.looked_up())
         attempt = self._entry.next_attempt(is_in=self._is_in)
         if attempt is None:
             return
@@ -228,8 +232,15 @@ class Session:
             return
         if anew:
             self.pump.call(self._begin_again)
-        else:
-            self.pump.call(self.stack.join, self._entry.address())
+        self._look_up()
+
+    def _look_up(self) -> None:
+        """Ask the next address, as soon as it is known as a number."""
+        self._ask_at(self._entry.look_up(self._waiting.notify))
+
+    def _ask_at(self, address: str | None) -> None:
+        if address is not None and not self._is_in and not self.pump.stopped:
+            self.pump.call(self.stack.join, address)
 
     def _too_late(self, timeout: float | None) -> JoinFailed:
         return self._entry.too_late(timeout, self.view if self._is_in else None)
@@ -436,6 +447,7 @@ class Session:
         expelled = self.expelled
         self._entry.begin()
         self.pump.call(self._begin_again)
+        self._look_up()
         try:
             if not self._waiting.wait(self._step_rejoin, timeout, "join the group again"):
                 raise self._too_late(timeout)
@@ -448,7 +460,7 @@ class Session:
         self.pump.call(self._arrive)
 
     def _begin_again(self, now: int) -> None:
-        """Ask to be let in as another incarnation, which has this one's rank and objects."""
+        """Be another incarnation, which has this one's rank and objects, and is in no view yet."""
         old, rank = self.stack, self.me.rank if self.me is not None else self.options.rank
         self._endpoint.renew()
         self._is_in = False
@@ -461,7 +473,6 @@ class Session:
         self.pump.replace(old, self.stack)
         if self._line is not None:
             self._line.joining(self._endpoint.incarnation)
-        self.stack.join(self._entry.address(), now)
 
     def _step_rejoin(self) -> bool:
         self._step()

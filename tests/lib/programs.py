@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.lib.network import Host
 from tests.lib.processes import DEADLINE, Facts, Process
 
 PROGRAMS = Path(__file__).parents[1] / "cluster" / "programs"
@@ -75,7 +76,14 @@ class Programs:
 
     def start(self, *arguments: str, **environment: str) -> Program:
         """Python with these arguments, under way; ended with the test."""
-        command = [sys.executable, *map(self.path, arguments)]
+        return self._start([sys.executable, *map(self.path, arguments)], environment)
+
+    def start_on(self, host: Host, *arguments: str, **environment: str) -> Program:
+        """The same on another host."""
+        command = host.command(sys.executable, *map(self.path, arguments))
+        return self._start(command, environment)
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> Program:
         errors = self.directory / f"stderr{len(self.started)}"
         self.started.append(Program(command, errors, env=self.environment | environment))
         return self.started[-1]

@@ -7,6 +7,7 @@ class Waitable:
     """Something that a thread can wait for."""
 
     def finish(self) -> None: ...
+    def wait(self, seconds: float | None = None) -> bool: ...
 
 class Driver:
     """What an application above a stack may ask of the driver that serves it."""

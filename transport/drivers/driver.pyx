@@ -106,6 +106,10 @@ cdef class Waitable:
         """Done: wake the thread that waits for it; from any thread."""
         self.wake()
 
+    def wait(self, seconds=None):
+        """Sleep in this thread until it is done (True), or for so long; no driver is served meanwhile."""
+        return self.sleep(NEVER if seconds is None else monotonic() + <int64_t>(seconds * 1e9))
+
     cdef int wake(self) noexcept:
         """Done: wake the thread that sleeps on it."""
         self.finished = True

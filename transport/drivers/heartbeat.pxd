@@ -8,6 +8,7 @@ from orcalike.transport.drivers.heartbeat_table cimport Table
 cdef class Heartbeat:
     cdef Table* table
     cdef list sockets               # what the thread uses; they are closed here
+    cdef public bint beyond         # beats may go beyond the loopback interface
 
     cdef bint is_mine(self) noexcept
     cdef int watch_running(self, const bint* busy, const int64_t* began, int wakeup) except -1

@@ -6,6 +6,7 @@ from orcalike.transport.view import Member
 class Heartbeat:
     """The beats of one process: its sockets, its thread, and the heartbeat peers of its stacks."""
 
+    beyond: bool
     @property
     def counts(self) -> dict[str, int]: ...
     def listen(self, sock: socket.socket) -> None: ...

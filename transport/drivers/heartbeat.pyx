@@ -53,7 +53,7 @@ import os
 from hashlib import blake2b
 
 from orcalike.transport.degree import MEMBERS_MAX
-from orcalike.transport.drivers import sockets
+from orcalike.transport.drivers import addresses, sockets
 from orcalike.transport.errors import OrcalikeError
 
 from orcalike.transport.drivers.driver cimport monotonic
@@ -203,7 +203,7 @@ cdef class Heartbeat:
         try:
             for i in range(count):
                 contacts[i].incarnation = members[i].incarnation
-                address = sockets.datagram_address(members[i].address)
+                address = addresses.datagram_address(members[i].address, beyond=self.beyond)
                 contacts[i].length = <socklen_t>len(address)
                 contacts[i].cut = members[i] in cut
                 contacts[i].unleased = members[i] in unleased

@@ -27,8 +27,9 @@ class HeartbeatReport:
         self._given: dict[Stack, int] = {}
         """The version of each stack's peers that the heartbeats have."""
 
-    def give_keys(self, keys: KeyRing | None) -> None:
-        """Give the heartbeats the keys as they are now."""
+    def give_keys(self, keys: KeyRing | None, insecure: bool) -> None:
+        """Give the heartbeats the keys as they are now; `insecure`: they may do without."""
+        self._heartbeat.beyond = keys is not None or insecure
         if keys is not None:
             self._heartbeat.set_keys([key.of_beats for key in keys.all()])
 

@@ -16,6 +16,7 @@ cdef class Links(Driver):
     cdef object half_open           # the connections that have not greeted
     cdef object complaints          # what is logged of bad connections
     cdef public object keys         # of TCP connections, a KeyRing; or None
+    cdef public bint insecure       # they may go beyond the loopback interface without
     # All sockets and processes, and what the pump adds. In a slot is a Channel, a listening socket,
     # a Process, or what is called.
     cdef EpollSet epoll

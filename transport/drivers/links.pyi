@@ -12,6 +12,7 @@ class Links(Driver):
 
     stack_for: Callable[[str, str], Stack | None] | None
     keys: KeyRing | None
+    insecure: bool
     receives_deaths: bool
     def __new__(cls, log: Callable[[int, str], object] | None = None) -> Self: ...
     @property

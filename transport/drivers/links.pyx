@@ -220,7 +220,7 @@ cdef class Links(Driver):
         except AuthenticationError as error:
             self.refuse(channel, str(error))
             return 0
-        self.report.give_keys(self.keys)
+        self.report.give_keys(self.keys, self.insecure)
         if channel.address:
             channel.stack.link_up(channel.link, channel.address, self.now)
         else:
@@ -234,7 +234,7 @@ cdef class Links(Driver):
             return
         sock = None
         try:
-            sock = sockets.connect(address)
+            sock = sockets.connect(address, beyond=self.keys is not None or self.insecure)
             channel = self.open(sock, EPOLLIN | EPOLLOUT, True)
         except (OSError, ValueError, OrcalikeError) as error:
             if sock is not None:
@@ -567,7 +567,7 @@ cdef class Links(Driver):
     cdef beat(self):
         """Give the heartbeats the present peers of the stacks, and the leases that beats grant."""
         cdef Stack stack
-        self.report.give_keys(self.keys)
+        self.report.give_keys(self.keys, self.insecure)
         for stack in self.stacks:
             self.report.give_peers(stack, self.severed, self.receives_deaths, self.now)
 

@@ -1,8 +1,7 @@
-"""Addresses and sockets: `unix:PATH` and `tcp:HOST:PORT`, never beyond this machine without a key.
+"""Sockets: what each needs once; what each frame needs is in `channel.pyx`.
 
-What a socket needs once is here, in Python; what each frame needs is in `channel.pyx`. Beside each
-listening socket stands one for datagrams, where its owner's heartbeats come: at `PATH~`, or at the
-same host and port by UDP.
+Beside each listening socket stands one for datagrams, where its owner's heartbeats come: at `PATH~`, or
+at the same host and port by UDP.
 """
 
 from __future__ import annotations
@@ -14,86 +13,60 @@ import socket
 import struct
 from pathlib import Path
 
-from orcalike.transport.errors import InsecureConfig, JoinFailed, OrcalikeError
+from orcalike.transport.drivers.addresses import (
+    DATAGRAM_SUFFIX,
+    UNIX_PATH_MAX,
+    check_open,
+    family_of,
+    normal,
+    split,
+    target,
+    tcp,
+)
+from orcalike.transport.errors import JoinFailed, OrcalikeError
 
 BACKLOG = 1024
-
-DATAGRAM_SUFFIX = "~"
-"""What the path of a datagram socket has more than that of the listening one."""
-
-UNIX_PATH_MAX = 107 - len(DATAGRAM_SUFFIX)
-"""The longest path to listen at, in bytes: the kernel's bound is 108 with the final zero."""
-
 PORT_TRIES = 16
 
-
-def split(address: str) -> tuple[str, str, int]:
-    """(scheme, path or host, port) of an address; raises ValueError if it is none."""
-    scheme, _, rest = address.partition(":")
-    if scheme == "unix" and rest:
-        return scheme, rest, 0
-    host, _, port = rest.rpartition(":")
-    if scheme == "tcp" and host and port.isdigit() and int(port) < 65536:
-        return scheme, host.strip("[]"), int(port)
-    raise ValueError(f"{address!r} is not an address: unix:PATH or tcp:HOST:PORT")
+PREFIX_OF_SITE = 64
+"""Bits of an IPv6 address that one site has: the others it chooses as it likes."""
 
 
-def normal(address: str) -> str:
-    """The one way to write an address: an absolute path, or a numeric loopback host."""
-    scheme, host, port = split(address)
-    if scheme == "unix":
-        return f"unix:{os.path.abspath(host)}"
-    host = _loopback(host)
-    return f"tcp:[{host}]:{port}" if ":" in host else f"tcp:{host}:{port}"
+def listen(address: str, *, beyond: bool = False) -> tuple[socket.socket, str]:
+    """A listening socket, and its own address (port 0 picks one).
 
-
-def _loopback(host: str) -> str:
-    """The host's address, on the loopback interface; raises InsecureConfig for any other."""
-    address = "127.0.0.1" if host == "localhost" else host
-    try:
-        if ipaddress.ip_address(address).is_loopback:
-            return address
-    except ValueError:
-        pass
-    raise InsecureConfig(
-        f"{host} is not on the loopback interface, and groups do not encrypt: "
-        "use unix:PATH or tcp:127.0.0.1:PORT"
-    )
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-def listen(address: str) -> tuple[socket.socket, str]:
-    """A listening socket, and the address that others name it by (port 0 picks one).
-
-    Raises InsecureConfig beyond loopback, OrcalikeError if a socket listens there already or
-    the path is too long.
+    Raises InsecureConfig beyond loopback, unless `beyond` says that it may be; OrcalikeError if a
+    socket listens there already or the path is too long; ValueError for no address.
     """
-    scheme, host, port = split(normal(address))
+    address = normal(address)
+    scheme, host, port = split(address)
+    if scheme == "tcp":
+        check_open(host, beyond=beyond)
     try:
         if scheme == "unix":
-            address = f"unix:{host}"
-            if len(os.fsencode(host)) > UNIX_PATH_MAX:
-                raise OSError(f"its path is longer than {UNIX_PATH_MAX} bytes")
-            _remove_stale(host)
-            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            old = os.umask(0o177)
-            try:
-                sock.bind(host)
-            finally:
-                os.umask(old)
+            sock = _bind_unix(host)
         else:
             sock = _bind_tcp(host, port)
-            port = sock.getsockname()[1]
-            address = f"tcp:[{host}]:{port}" if ":" in host else f"tcp:{host}:{port}"
+            address = tcp(host, sock.getsockname()[1])
     except OSError as error:
         raise OrcalikeError(f"cannot listen at {address}: {error.strerror or error}") from None
     ask_for_senders(sock)
     sock.listen(BACKLOG)
     sock.setblocking(False)
     return sock, address
+
+
+def _bind_unix(path: str) -> socket.socket:
+    if len(os.fsencode(path)) > UNIX_PATH_MAX:
+        raise OSError(f"its path is longer than {UNIX_PATH_MAX} bytes")
+    _remove_stale(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    old = os.umask(0o177)
+    try:
+        sock.bind(path)
+    finally:
+        os.umask(old)
+    return sock
 
 
 def ask_for_senders(sock: socket.socket) -> None:
@@ -108,12 +81,12 @@ def ask_for_senders(sock: socket.socket) -> None:
 def _bind_tcp(host: str, port: int) -> socket.socket:
     """A bound socket; a port that is picked here is free for datagrams too."""
     for tries_left in range(PORT_TRIES, 0, -1):
-        sock = socket.socket(_family(host), socket.SOCK_STREAM)
+        sock = _inet_socket(host, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, port))
             if port == 0:
-                with socket.socket(sock.family, socket.SOCK_DGRAM) as probe:
+                with _inet_socket(host, socket.SOCK_DGRAM) as probe:
                     probe.bind(sock.getsockname())
             return sock
         except OSError:
@@ -123,15 +96,28 @@ def _bind_tcp(host: str, port: int) -> socket.socket:
     raise AssertionError("the last try returns or raises")
 
 
+def _inet_socket(host: str, kind: socket.SocketKind) -> socket.socket:
+    """A socket to bind to a host: of IPv6 alone, or of IPv4 alone."""
+    sock = socket.socket(family_of(host), kind)
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    return sock
+
+
 def datagrams_beside(listener: socket.socket) -> socket.socket:
     """The datagram socket that stands beside a listening one; `close_datagrams` removes it.
 
     Raises OrcalikeError if it cannot be made.
     """
     name = listener.getsockname()
-    sock = socket.socket(listener.family, socket.SOCK_DGRAM)
+    unix = listener.family == socket.AF_UNIX
+    sock = (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        if unix
+        else _inet_socket(name[0], socket.SOCK_DGRAM)
+    )
     try:
-        if listener.family == socket.AF_UNIX:
+        if unix:
             name += DATAGRAM_SUFFIX
             os.fchmod(sock.fileno(), 0o600)  # the file that bind makes gets this mode
             if Path(
@@ -156,27 +142,6 @@ def close_datagrams(sock: socket.socket) -> None:
             os.unlink(name)
 
 
-def datagram_address(address: str) -> bytes:
-    """Where the endpoint at `address` takes datagrams, as the kernel's sockaddr; b"" for nowhere.
-
-    Addresses come from other members: one that cannot be used is nowhere.
-    """
-    try:
-        scheme, host, port = split(address)
-        if scheme == "unix":
-            path = os.fsencode(host + DATAGRAM_SUFFIX)
-            usable = len(path) <= UNIX_PATH_MAX + len(DATAGRAM_SUFFIX) and b"\0" not in path
-            return struct.pack("=H", socket.AF_UNIX) + path + b"\0" if usable else b""
-        family = _family(_loopback(host))
-        packed = socket.inet_pton(family, _loopback(host))
-    except (ValueError, OSError, OrcalikeError):
-        return b""
-    if family == socket.AF_INET6:
-        head = struct.pack("=H", family) + struct.pack("!HI", port, 0)
-        return head + packed + struct.pack("=I", 0)
-    return struct.pack("=H", family) + struct.pack("!H", port) + packed + bytes(8)
-
-
 def _remove_stale(path: str) -> None:
     """Remove a socket file that no process listens behind any more."""
     if not Path(path).is_socket():
@@ -188,21 +153,20 @@ def _remove_stale(path: str) -> None:
             os.unlink(path)
 
 
-def connect(address: str) -> socket.socket:
-    """A socket that is connected, or is about to be. Raises OSError or JoinFailed."""
-    scheme, host, port = split(address)
+def connect(address: str, *, beyond: bool = False) -> socket.socket:
+    """A socket that is connected, or is about to be. Raises OSError, ValueError or OrcalikeError."""
+    scheme, host, port = target(address, beyond=beyond)
     if scheme == "unix":
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         ask_for_senders(sock)
-        target: str | tuple[str, int] = host
+        name: str | tuple[str, int] = host
     else:
-        host = _loopback(host)
-        sock = socket.socket(_family(host), socket.SOCK_STREAM)
+        sock = socket.socket(family_of(host), socket.SOCK_STREAM)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        target = (host, port)
+        name = (host, port)
     sock.setblocking(False)
     try:
-        sock.connect(target)
+        sock.connect(name)
     except BlockingIOError:
         if scheme == "unix":
             sock.close()
@@ -226,7 +190,17 @@ def accepted(sock: socket.socket) -> str:
             raise PermissionError(f"a process of user {uid}")
         return f"process {pid}"
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return f"host {sock.getpeername()[0]}"
+    return f"host {_site_of(sock.getpeername()[0])}"
+
+
+def _site_of(host: str) -> str:
+    """What connections from a host are counted under: its address, or its network's."""
+    address = ipaddress.ip_address(host.partition("%")[0])
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, PREFIX_OF_SITE), strict=False))
 
 
 def error_of(sock_fd: int) -> str:
@@ -235,11 +209,3 @@ def error_of(sock_fd: int) -> str:
     with sock:
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     return os.strerror(code) if code else ""
-
-
-def beside(address: str, incarnation: int) -> str:
-    """An address of the same kind, on the same host, for another endpoint to listen at."""
-    scheme, host, _ = split(address)
-    if scheme == "unix":
-        return f"unix:{Path(host).parent / f'{incarnation:016x}'}"
-    return f"tcp:[{host}]:0" if ":" in host else f"tcp:{host}:0"

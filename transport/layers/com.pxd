@@ -15,6 +15,7 @@ cdef enum:
 
 cdef class Peer:
     cdef readonly str address
+    cdef readonly str reached_at        # another address that a link to it was made to, or ""
     cdef readonly object incarnation    # None until it has greeted
     cdef readonly int link              # -1 until there is one
     cdef readonly int position             # in the view, or -1

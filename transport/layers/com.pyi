@@ -7,6 +7,7 @@ from orcalike.transport.wire.message import Message
 
 class Peer:
     address: str
+    reached_at: str
     incarnation: int | None
     link: int
     position: int

@@ -46,6 +46,7 @@ cdef class Peer:
 
     def __cinit__(self, str address):
         self.address = address
+        self.reached_at = ""
         self.link = -1
         self.position = -1
         self.queue = []
@@ -234,7 +235,7 @@ cdef class Com(Layer):
             group, address, incarnation = greeting_of(frame.body)
             if group != self.group:
                 raise ProtocolError(f"it speaks for another group than {self.group!r}")
-            if peer.address and address and address != peer.address:
+            if peer.incarnation is not None and peer.address and address not in ("", peer.address):
                 raise ProtocolError(f"another address answers where {peer.address} should be")
         except ProtocolError as error:
             self.refuse(link, str(error))
@@ -243,7 +244,12 @@ cdef class Com(Layer):
         if known is not peer:
             if peer.link < 0:
                 waiting = peer.take_contacts()
-                if peer.address and peer.incarnation is not None:
+                if peer.address and peer.incarnation is None:
+                    # What was asked for is one way to it, and it has another address for all.
+                    known.reached_at = peer.address
+                    if self.peers.get(peer.address) is peer:
+                        del self.peers[peer.address]
+                elif peer.address:
                     # Another endpoint answers where this peer was: it is gone.
                     peer.replaced = True
                     self.above.up_problem(peer, "another endpoint has its address")
@@ -357,7 +363,7 @@ cdef class Com(Layer):
         cdef bint pushed = False
         if peer.link < 0:                   # perhaps another that was there, or is there now
             for other in self.links:
-                if other is not None and other.link >= 0 and other.address == address:
+                if other is not None and other.link >= 0 and address in (other.address, other.reached_at):
                     peer = other
         if peer.link < 0:
             self.want(peer)

@@ -288,7 +288,7 @@ cdef class Mbrship(Layer):
         cdef Peer peer = <Peer?>member    # not None either
         self.early.forget(peer)                 # with the link more of it is lost
         if self.view is None:
-            if peer.address == self.request.address:
+            if self.request.address in (peer.address, peer.reached_at):
                 self.above.up_join_failed(why)
             return
         if peer.position < 0 or len(self.view.members) <= peer.position:

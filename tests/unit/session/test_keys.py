@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import orcalike as orca
 from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.session.key_file import Entry, default_path, draw, parse, read, write
 from orcalike.session.keys import find_keys, read_keys
@@ -173,3 +174,44 @@ def test_tcp_without_the_package_that_seals_is_refused(monkeypatch: pytest.Monke
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InsecureConfig, match=r"pip install 'orcalike\[net\]'"):
         options("listen", KEY)
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp:127.0.0.1:0", "tcp:0.0.0.0:0", "tcp:10.0.0.5:7", "tcp:[fd00::5]:7"]
+)
+@pytest.mark.parametrize("argument", ["listen", "seeds"])
+def test_tcp_does_without_a_key_if_program_and_environment_say_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    address: str,
+    argument: str,
+) -> None:
+    """One of both is not enough; the log says what it means; a key that is there is used."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    where = {argument: address}
+    monkeypatch.setattr("socket.socket", None)  # nothing is bound or sent
+    with pytest.raises(InsecureConfig, match="takes effect together with ORCALIKE_INSECURE=1"):
+        make_options("g", insecure=True, **where)  # type: ignore[arg-type]
+    monkeypatch.setenv("ORCALIKE_INSECURE", "1")
+    with pytest.raises(InsecureConfig, match="a TCP port is open to every user"):
+        make_options("g", **where)  # type: ignore[arg-type]
+    assert not caplog.records
+    options = make_options("g", insecure=True, **where)  # type: ignore[arg-type]
+    assert options.insecure
+    assert options.beyond
+    assert options.keys is None
+    assert "INSECURE: the TCP connections of the group 'g'" in caplog.text
+    options = make_options("g", insecure=True, key=KEY, **where)  # type: ignore[arg-type]
+    assert not options.insecure
+    assert options.keys is not None
+
+
+def test_members_without_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("ORCALIKE_INSECURE", "1")
+    with (
+        orca.join(listen="tcp:127.0.0.1:0", insecure=True) as first,
+        orca.join(seeds=first.address, insecure=True, timeout=60) as second,
+    ):
+        assert second.size == 2

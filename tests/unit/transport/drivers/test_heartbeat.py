@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from orcalike.errors import OrcalikeError
 from orcalike.transport.degree import MEMBERS_MAX
-from orcalike.transport.drivers import sockets
+from orcalike.transport.drivers import addresses, sockets
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.heartbeat import Heartbeat
 from orcalike.transport.view import Member
@@ -580,10 +580,10 @@ def test_the_file_is_private_and_removed(tmp_path: Path) -> None:
 
 def test_addresses_that_take_no_datagrams() -> None:
     family = struct.pack("=H", socket.AF_UNIX)
-    assert sockets.datagram_address("unix:/a/b") == family + b"/a/b~\0"
-    longest = "/" + "x" * (sockets.UNIX_PATH_MAX - 1)
-    assert len(sockets.datagram_address(f"unix:{longest}")) == 110
+    assert addresses.datagram_address("unix:/a/b") == family + b"/a/b~\0"
+    longest = "/" + "x" * (addresses.UNIX_PATH_MAX - 1)
+    assert len(addresses.datagram_address(f"unix:{longest}")) == 110
     for address in ("", f"unix:{longest}x", "unix:/a\0b", "sim:1", "tcp:10.0.0.1:5", "tcp:x:5"):
-        assert sockets.datagram_address(address) == b""
+        assert addresses.datagram_address(address) == b""
     with pytest.raises(OrcalikeError, match="longer than 106 bytes"):
         sockets.listen(f"unix:{longest}x")

@@ -1,0 +1,88 @@
+"""Before a process listens: at which host, which names and interfaces say.
+
+A name may not be known yet, as of a pod that starts: it is tried until the time of the join is over.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import replace
+
+from orcalike.errors import JoinFailed
+from orcalike.session.names import Lookup
+from orcalike.session.options import JoinOptions
+from orcalike.session.waiting import Waiting
+
+TRY_AGAIN = 0.25
+"""Seconds before a name is looked up again."""
+
+WHAT = "find the address of this host"
+
+_log = logging.getLogger("orcalike")
+
+
+def located(options: JoinOptions) -> JoinOptions:
+    """The options with addresses to listen at and to be reached at; it waits in this thread.
+
+    Raises JoinFailed when their time is over; ValueError if what they ask for makes no sense here.
+    """
+    if options.is_located:
+        return options
+    locating = _Locating(options)
+    try:
+        locating.waiting.wait(locating.is_over, options.timeout, WHAT)
+        return locating.result()
+    finally:
+        locating.given_up.set()
+
+
+async def located_on_loop(options: JoinOptions) -> JoinOptions:
+    """The same in a coroutine."""
+    if options.is_located:
+        return options
+    locating = _Locating(options)
+    try:
+        await locating.waiting.wait_on_loop(locating.is_over, options.timeout, WHAT)
+        return locating.result()
+    finally:
+        locating.given_up.set()
+
+
+class _Locating:
+    """The lookup of one process that joins."""
+
+    def __init__(self, options: JoinOptions) -> None:
+        self.given_up = threading.Event()
+        self.waiting = Waiting(lambda waitable, seconds: waitable.wait(seconds), self._say)
+        self._options = options
+        self._trouble = ""
+        self._began = time.monotonic()
+        self._lookup = Lookup(self._look_up, self.waiting.notify)
+
+    def is_over(self) -> bool:
+        """Whether it is known, or cannot be."""
+        return self._lookup.is_over
+
+    def result(self) -> JoinOptions:
+        """The options; those of what is left of the time."""
+        timeout = self._options.timeout
+        if not self._lookup.is_over:
+            raise JoinFailed(f"could not join the group within {timeout} s: {self._trouble}")
+        found = self._lookup.result()
+        if timeout is not None:
+            timeout = max(0.0, timeout - (time.monotonic() - self._began))
+        return replace(found, timeout=timeout)
+
+    def _look_up(self) -> JoinOptions:
+        while True:
+            try:
+                return self._options.located()
+            except OSError as error:
+                self._trouble = error.strerror or str(error)
+            if self.given_up.wait(TRY_AGAIN):
+                return self._options
+
+    def _say(self, what: str) -> None:
+        _log.warning("%s waits: %s", what, self._trouble or "the resolver has not answered")
