@@ -18,13 +18,10 @@ import click
 
 from orcalike._version import __version__
 from orcalike.cli.common import echo_json
-from orcalike.launcher.job import (
-    FILES_OF_LAUNCHER,
-    FILES_OF_RANK,
-    LaunchError,
-    cores,
-    runtime_base,
-)
+from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.job import FILES_OF_LAUNCHER, FILES_OF_RANK
+from orcalike.launcher.local_host import cores
+from orcalike.launcher.runtime_folders import runtime_base
 from orcalike.transport.wording import counted
 
 PACKAGE = Path(__file__).parent.parent

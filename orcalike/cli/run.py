@@ -17,7 +17,9 @@ import click
 from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal, did_you_mean, duration
-from orcalike.launcher.job import LaunchError, Options, cores
+from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.job import Options
+from orcalike.launcher.local_host import cores
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 

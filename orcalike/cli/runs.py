@@ -7,7 +7,7 @@ from typing import Any
 
 from orcalike.cli.common import Refusal
 from orcalike.launcher.control_socket import Answer, ask
-from orcalike.launcher.job import job_directories
+from orcalike.launcher.runtime_folders import job_directories
 
 #: How long a launcher may take to answer; it may be busy with much output.
 ANSWER_SECONDS = 10.0

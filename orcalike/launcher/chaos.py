@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import partial
 
 from orcalike.launch_protocol.control_lines import Role
+from orcalike.launcher.child import Child
 from orcalike.launcher.control_socket import Answer, Refused
 from orcalike.launcher.group_status import name_of, names_of
 from orcalike.launcher.process_table import ProcessTable
-from orcalike.launcher.processes import Child
 from orcalike.launcher.timers import Timers
 
 #: The longest pause or partition: an hour.

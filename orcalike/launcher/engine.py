@@ -15,21 +15,27 @@ from __future__ import annotations
 import os
 import selectors
 import signal
+import socket
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from orcalike.launch_protocol.control_lines import Quit, Role
-from orcalike.launcher import outcome, processes
+from orcalike.launcher import orphans, outcome
 from orcalike.launcher.chaos import Chaos
+from orcalike.launcher.child import Child, Exit, Stream
 from orcalike.launcher.control_socket import Answer, ControlSocket
 from orcalike.launcher.group_status import Loss
-from orcalike.launcher.job import Job, Options, check_number
+from orcalike.launcher.job import Job, Options, check_number, check_tcp
+from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.outcome import Outcome, RankExit, Report
 from orcalike.launcher.output_relay import OutputRelay
+from orcalike.launcher.placement import Place, Placement
 from orcalike.launcher.process_table import ProcessTable
-from orcalike.launcher.processes import Child
 from orcalike.launcher.reaper import Reaper
+from orcalike.launcher.run_plan import draw_key
+from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
 from orcalike.launcher.status import Status
 from orcalike.launcher.timers import Timers
@@ -59,23 +65,50 @@ def launch(options: Options) -> int:
     _open_standard_files()
     check_number(options)
     job = Job.create(options)
-    reaper = Reaper(job.directory)
+    directory = make_run_folder(job.identity)
+    reaper = Reaper(directory)
     try:
-        return _Launcher(job, reaper).run()
+        return _Launcher(job, directory, reaper).run()
     finally:
         reaper.close()
 
 
+class _Observer:
+    """What one process of the run does, passed on to the launcher."""
+
+    def __init__(self, launcher: _Launcher, role: Role, child: Child) -> None:
+        self._launcher, self._role, self._child = launcher, role, child
+
+    def line(self, line: str) -> None:
+        self._launcher.receive(self._role, line)
+
+    def output(self, stream: Stream, data: bytes) -> None:
+        self._launcher.relay.feed(self._child, stream, data)
+
+    def output_ended(self, stream: Stream) -> None:
+        self._launcher.relay.end(self._child, stream)
+
+    def ended(self, end: Exit) -> None:
+        if self._role is None:
+            self._launcher.witness_ended(end)
+        else:
+            self._launcher.rank_ended(self._role, end)
+
+    def failed_to_start(self, error: OSError) -> None:
+        self._launcher.cannot_start(error)
+
+
 class _Launcher:
-    def __init__(self, job: Job, reaper: Reaper) -> None:
+    def __init__(self, job: Job, directory: Path, reaper: Reaper) -> None:
         self.job = job
         self.options = job.options
+        self.directory = directory
         self.reaper = reaper
         self.began = time.monotonic()
         self.selector = selectors.DefaultSelector()
         self.relay = OutputRelay(self.selector, prefix=job.options.prefix, color=job.options.color)
         self.timers = Timers()
-        self.table = ProcessTable(job)
+        self.table = ProcessTable(job, self._place())
         self.chaos = Chaos(self.table, self.timers, self.relay.notice)
         self.status = Status(self.table, self.timers)
         self.outcome: Outcome | None = None
@@ -87,12 +120,30 @@ class _Launcher:
         #: The processes that are about to be started again.
         self.restarting: set[Role] = set()
 
+    def _place(self) -> Placement:
+        """All processes are on this host."""
+        options = self.options
+        key = b""
+        if options.scheme == "tcp":
+            check_tcp()
+            key = draw_key()
+        plan = self.job.plan()
+        name = socket.gethostname()
+        host = LocalHost(name, plan, self.directory, self.reaper, self.selector, key)
+        roles: list[Role] = [None] if options.sequencer == "witness" else []
+        roles += range(options.nprocs)
+        places = {
+            role: Place(0, role or 0, address)
+            for role, address in zip(roles, host.reserve(roles), strict=True)
+        }
+        return Placement([host], places)
+
     # The course of a run
 
     def run(self) -> int:
         """From the start to the last line of output."""
         watch_signals(self.selector, self._signalled)
-        processes.adopt_orphans()
+        orphans.adopt_orphans()
         self._start()
         while self.table.ranks or self.restarting - {None}:
             self._turn()
@@ -109,17 +160,13 @@ class _Launcher:
             self.relay.notice(self.job.describe())
             self.relay.write()
         try:
-            ControlSocket(self.job.directory, self.selector, self.timers, self._answer)
-            self.job.listen()
+            ControlSocket(self.directory, self.selector, self.timers, self._answer)
             if self.options.sequencer == "witness":
                 self._attend(None, self.table.start(None))
             for rank in range(self.options.nprocs):
                 self._attend(rank, self.table.start(rank))
         except OSError as error:
-            self._decide(outcome.cannot_start(error, self.options.nprocs))
-            self._stop(_STOP)
-        finally:
-            self.job.close_listener()
+            self.cannot_start(error)
         accept_sigusr1(True)
         if self.options.timeout is not None:
             self.timers.at("timeout", self.options.timeout, self._time_is_up)
@@ -132,16 +179,14 @@ class _Launcher:
             reply(self.chaos.answer(question))
 
     def _attend(self, role: Role, child: Child) -> None:
-        """Read what a process reports from now on, and notice its end."""
-        self.reaper.watch(child.pid)
-        ended = self._witness_ended if role is None else partial(self._rank_ended, role)
-        self.selector.register(child.pidfd, selectors.EVENT_READ, ended)
-        receive = partial(self._receive, role, child)
-        self.selector.register(child.control, selectors.EVENT_READ, receive)
+        """Take what a process prints and reports from now on, and notice its end."""
+        child.observe(_Observer(self, role, child))
         self.relay.attend(child, "witness" if role is None else str(role))
-        if child.report is not None:
-            read = partial(self._read_report, child)
-            self.selector.register(child.report, selectors.EVENT_READ, read)
+
+    def cannot_start(self, error: OSError) -> None:
+        """A host has no room for a process: the run ends."""
+        self._decide(outcome.cannot_start(error, self.options.nprocs))
+        self._stop(_STOP)
 
     def _wind_up(self) -> None:
         """The ranks have ended: end the witness, and what the ranks left behind."""
@@ -150,12 +195,11 @@ class _Launcher:
         if self.survived and not self.well:
             self._decide(outcome.all_failed(self.survived[0]))
         self.timers.clear()
-        spared = {self.reaper.pid}
         if (witness := self.table.witness) is not None:
-            spared.add(witness.pid)
             witness.send(Quit())
             self.timers.at("witness", ASK_SECONDS, partial(witness.signal, signal.SIGKILL))
-        processes.kill_orphans(spared)
+        for host in self.table.placement.hosts:
+            host.kill_rest()
         self.timers.at("output", 2 * ASK_SECONDS, self.relay.give_up_reading)
 
     def _say_goodbye(self) -> None:
@@ -187,15 +231,12 @@ class _Launcher:
 
     # Ends
 
-    def _rank_ended(self, rank: int) -> None:
+    def rank_ended(self, rank: int, end: Exit) -> None:
+        """A rank has ended: the run does with it, goes on, or starts it again."""
         after = time.monotonic() - self.began
         child = self.table.remove(rank)
-        self.relay.read_rest(child)
-        self._read_report(child)
-        self._close_report(child)
-        returncode = self._reap(child)
-        report = Report.parse(bytes(child.reported))
-        rank_exit = RankExit(rank, child.pid, returncode, after, report, child.restarts)
+        report = Report.parse(end.report)
+        rank_exit = RankExit(rank, child.pid, end.returncode, after, report, child.restarts)
         self.well += not rank_exit.failed
         if rank_exit.failed and self.outcome is None and self._may_restart(rank_exit):
             self._show_report(rank_exit)
@@ -220,26 +261,6 @@ class _Launcher:
             if len(self.consequences) == 1:
                 self.timers.at("settle", SETTLE_SECONDS, partial(self._fail, rank_exit))
 
-    def _read_report(self, child: Child) -> None:
-        if not child.read_report():
-            self._close_report(child)
-
-    def _close_report(self, child: Child) -> None:
-        if child.report is not None:
-            self.selector.unregister(child.report)
-            child.report.close()
-            child.report = None
-
-    def _reap(self, child: Child) -> int:
-        """The exit status; if ranks are started again, what it has started goes with it."""
-        self.selector.unregister(child.pidfd)
-        self._hang_up(child)
-        if self.options.restart and child.has_failed():
-            child.signal(signal.SIGKILL)
-        returncode = child.reap()
-        self.reaper.forget(child.pid)
-        return returncode
-
     def _fail(self, first: RankExit) -> None:
         """The run fails with this rank: show its traceback, and stop the others."""
         if not self._decide(outcome.failure(first, len(self.table.ranks))):
@@ -252,10 +273,9 @@ class _Launcher:
         if rank_exit.report is not None:
             self.relay.show(str(rank_exit.rank), rank_exit.report.text)
 
-    def _witness_ended(self) -> None:
-        witness = self.table.remove(None)
-        self.relay.read_rest(witness)
-        returncode = self._reap(witness)
+    def witness_ended(self, end: Exit) -> None:
+        """The witness has ended: it was asked to, the ranks go on without it, or the run ends."""
+        witness, returncode = self.table.remove(None), end.returncode
         if self.outcome is not None or not (self.table.ranks or self.restarting):
             return
         what = outcome.describe_witness(witness.pid, returncode)
@@ -280,16 +300,10 @@ class _Launcher:
 
     # What the processes report of their groups
 
-    def _receive(self, role: Role, child: Child) -> None:
-        if not self.table.receive(role, child):
-            self._hang_up(child)
+    def receive(self, role: Role, line: str) -> None:
+        """A process reports something of its groups."""
+        self.table.groups.receive(role, line)
         self._look_for_loss()
-
-    def _hang_up(self, child: Child) -> None:
-        """The end of the line to a process."""
-        if child.control.fileno() >= 0:
-            self.selector.unregister(child.control)
-            child.control.close()
 
     def _look_for_loss(self) -> None:
         """Begin to doubt, or no longer, that the run can go on."""
@@ -325,14 +339,10 @@ class _Launcher:
         self.restarting.discard(role)
         accept_sigusr1(False)
         try:
-            if role is None:
-                self.job.listen()
             self._attend(role, self.table.start(role, restarts))
         except OSError as error:
-            self._decide(outcome.cannot_start(error, self.options.nprocs))
-            self._stop(_STOP)
+            self.cannot_start(error)
         finally:
-            self.job.close_listener()
             accept_sigusr1(True)
 
     # Stopping

@@ -1,6 +1,6 @@
-"""Moving output from the processes' pipes to the launcher's stdout and stderr.
+"""Moving output from the processes to the launcher's stdout and stderr.
 
-It reads only while little is left to write, so a slow reader of the launcher slows
+They wait with it while much is left to write, so a slow reader of the launcher slows
 the ranks down, and nothing is lost or piled up.
 """
 
@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import selectors
 import time
-from functools import partial
-from typing import BinaryIO
 
+from orcalike.launcher.child import STREAMS, Child
+from orcalike.launcher.child import Stream as Number
 from orcalike.launcher.output_lines import QUEUE_MAX, Stream, destinations, prefix
-from orcalike.launcher.processes import Child
-
-READ_SIZE = 1 << 16
 
 
 class OutputRelay:
-    """All streams of a run; its callbacks are the `data` of the selector's keys."""
+    """All streams of a run."""
 
     def __init__(
         self, selector: selectors.BaseSelector, *, prefix: bool, color: bool | None
@@ -28,13 +25,13 @@ class OutputRelay:
         self._stdout, self._stderr = destinations(color)
         self._destinations = {self._stdout.fd: self._stdout, self._stderr.fd: self._stderr}
         self._watched: set[int] = set()
-        self._streams: dict[BinaryIO, Stream] = {}
+        self._streams: dict[tuple[Child, Number], Stream] = {}
         self._paused = False
         self._notices = Stream(self._stderr)
 
     @property
     def reading(self) -> bool:
-        """Whether a pipe is open from which more may come."""
+        """Whether a stream is open from which more may come."""
         return bool(self._streams)
 
     @property
@@ -48,22 +45,24 @@ class OutputRelay:
         return self._stdout.broken
 
     def attend(self, child: Child, label: str) -> None:
-        """Read a process's stdout and stderr from now on."""
-        for pipe, to in ((child.stdout, self._stdout), (child.stderr, self._stderr)):
-            self._streams[pipe] = Stream(to, self._mark(label, color=to.color))
-            if not self._paused:
-                self._register(pipe)
+        """Take a process's stdout and stderr from now on; it is observed already."""
+        for number, to in zip(STREAMS, (self._stdout, self._stderr), strict=True):
+            self._streams[child, number] = Stream(to, self._mark(label, color=to.color))
+        if self._paused:
+            child.pause_output()
 
-    def read_rest(self, child: Child) -> None:
-        """Take what an ended process has written before its end."""
-        for pipe in (child.stdout, child.stderr):
-            while pipe in self._streams and self._read(pipe):
-                pass
+    def feed(self, child: Child, number: Number, data: bytes) -> None:
+        """A process has printed this."""
+        self._streams[child, number].feed(data, time.monotonic())
+
+    def end(self, child: Child, number: Number) -> None:
+        """Nothing more comes there."""
+        self._streams.pop((child, number)).flush()
 
     def give_up_reading(self) -> None:
-        """Close what is still open: something that could not be killed holds the other end."""
-        for pipe in list(self._streams):
-            self._forget(pipe)
+        """Take no more: something that could not be killed has the streams still open."""
+        for child in {child for child, _ in self._streams}:
+            child.close_output()
 
     def notice(self, text: str) -> None:
         """Say something to the user, in the launcher's own name."""
@@ -114,30 +113,11 @@ class OutputRelay:
         if full == self._paused:
             return
         self._paused = full
-        for pipe in self._streams:
+        for child in {child for child, _ in self._streams}:
             if full:
-                self._selector.unregister(pipe)
+                child.pause_output()
             else:
-                self._register(pipe)
-
-    def _register(self, pipe: BinaryIO) -> None:
-        self._selector.register(pipe, selectors.EVENT_READ, partial(self._read, pipe))
-
-    def _read(self, pipe: BinaryIO) -> bool:
-        """Move what one read gives; whether there may be more."""
-        data = pipe.read(READ_SIZE)
-        if data:
-            self._streams[pipe].feed(data, time.monotonic())
-            return True
-        if data is not None:  # the end, and not only nothing for now
-            self._forget(pipe)
-        return False
-
-    def _forget(self, pipe: BinaryIO) -> None:
-        if not self._paused:
-            self._selector.unregister(pipe)
-        self._streams.pop(pipe).flush()
-        pipe.close()
+                child.resume_output()
 
     def _mark(self, label: str, *, color: bool) -> bytes:
         return prefix(label, color=color) if self._prefix else b""

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from orcalike.launch_protocol.control_lines import Cut, Died, Ended, Heal, Role, ToProcess
-from orcalike.launcher import processes
+from orcalike.launcher.child import Child
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.job import Job
-from orcalike.launcher.processes import Child
+from orcalike.launcher.placement import Placement
 
 
 class ProcessTable:
     """The ranks and the witness that run now, by `Role`: a rank, or None for the witness."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, placement: Placement) -> None:
         self.job = job
+        self.placement = placement
         self.ranks: dict[int, Child] = {}
         self.witness: Child | None = None
         self.groups = Groups()
@@ -38,10 +39,12 @@ class ProcessTable:
         Raises OSError if the system has no room for it.
         """
         formed = self.groups.formed if restarts else ()
+        start = self.placement.start(role, restarts, formed)
+        child = self.placement.host(role).start(start)
         if role is None:
-            child = self.witness = processes.start_witness(self.job, restarts, formed)
+            self.witness = child
         else:
-            child = self.ranks[role] = processes.start_rank(self.job, role, restarts, formed)
+            self.ranks[role] = child
         for rank in self.ended:
             child.send(Ended(rank))
         for incarnation in sorted(self.groups.died):
@@ -54,9 +57,6 @@ class ProcessTable:
         """Take out a process that has ended, and report to the others whose end that is (H13)."""
         child = self.find(role)
         assert child is not None
-        for _ in range(16):  # it is dead, but what it has forked may hold the line and write on it
-            if not self.receive(role, child):
-                break
         if role is None:
             self.witness = None
         else:
@@ -69,13 +69,6 @@ class ProcessTable:
         """Tell all that a rank has ended which is not started again."""
         self.ended.append(rank)
         self._send_all(Ended(rank))
-
-    def receive(self, role: Role, child: Child) -> bool:
-        """Take what a process reports of its groups; whether more may come."""
-        lines = child.receive()
-        for line in lines or ():
-            self.groups.receive(role, line)
-        return lines is not None
 
     def separate(self, parts: Sequence[Collection[Role]]) -> None:
         """Cut the connections between the parts; a process in none of them keeps all of its own."""

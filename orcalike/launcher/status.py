@@ -7,27 +7,21 @@ needs no sequencer, and no primary view.
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from orcalike.launch_protocol.control_lines import Describe, Described, Role
+from orcalike.launcher.child import Child
 from orcalike.launcher.control_socket import Answer
 from orcalike.launcher.group_status import Group, Place, name_of
 from orcalike.launcher.process_table import ProcessTable
-from orcalike.launcher.processes import Child
 from orcalike.launcher.timers import Timers
 
 #: How long the processes have to answer.
 WITHIN = 1.0
-
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(slots=True)
@@ -101,24 +95,15 @@ class Status:
 
 
 def _process(role: Role, child: Child) -> dict[str, Any]:
-    cpu, memory = _used(child.pid)
+    usage = child.usage
     return {
         "role": _role(role),
-        "host": socket.gethostname(),
+        "host": child.host,
         "pid": child.pid,
         "restarts": child.restarts,
-        "cpu_seconds": cpu,
-        "rss": memory,
+        "cpu_seconds": usage.cpu,
+        "rss": usage.memory,
     }
-
-
-def _used(pid: int) -> tuple[float | None, int | None]:
-    """Processor time in s and resident memory in bytes of a process; None if it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None, None
-    return (int(fields[11]) + int(fields[12])) / _TICKS, int(fields[21]) * _PAGE
 
 
 def _group(name: str, group: Group, described: dict[Role, Described]) -> dict[str, Any]:

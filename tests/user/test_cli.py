@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 from orcalike.cli import VERBS, cli
 from orcalike.cli.common import did_you_mean, duration
 from orcalike.cli.examples import FOLDER
-from orcalike.launcher import job
+from orcalike.launcher import job, runtime_folders
+from orcalike.launcher.errors import LaunchError
 
 ROOT = Path(__file__).parents[2]
 
@@ -188,17 +189,17 @@ def test_doctor_counts_ranks_as_the_launcher_does(monkeypatch: pytest.MonkeyPatc
     shown = re.search(r"ulimit -n 1024: enough for about (\d+) ranks", call("doctor").output)
     assert shown is not None
     job.check_number(job.Options(program="prog.py", nprocs=int(shown[1])))
-    with pytest.raises(job.LaunchError, match="may have 1024"):
+    with pytest.raises(LaunchError, match="may have 1024"):
         job.check_number(job.Options(program="prog.py", nprocs=int(shown[1]) + 1))
 
 
 def test_runtime_directory_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr(job, "SOCKET_PATH_MAX", 1000)
-    assert job.runtime_base() == tmp_path / "orcalike"
+    monkeypatch.setattr(runtime_folders, "SOCKET_PATH_MAX", 1000)
+    assert runtime_folders.runtime_base() == tmp_path / "orcalike"
     assert (tmp_path / "orcalike").stat().st_mode & 0o777 == 0o700
     (tmp_path / "orcalike").chmod(0o755)
-    assert job.runtime_base() != tmp_path / "orcalike"
+    assert runtime_folders.runtime_base() != tmp_path / "orcalike"
 
 
 def test_runtime_directory_of_another_user_is_refused(
@@ -209,5 +210,5 @@ def test_runtime_directory_of_another_user_is_refused(
     foreign = tmp_path / "file"
     foreign.touch()
     monkeypatch.setattr(Path, "lstat", lambda self: real(foreign))
-    with pytest.raises(job.LaunchError, match="not a directory of yours"):
-        job.runtime_base()
+    with pytest.raises(LaunchError, match="not a directory of yours"):
+        runtime_folders.runtime_base()

@@ -22,7 +22,7 @@ from orcalike.launch_protocol.control_lines import (
     parse_for_process,
 )
 from orcalike.launcher.group_status import Groups
-from orcalike.launcher.processes import Child
+from orcalike.launcher.local_child import ControlLine
 from orcalike.transport.view import Member
 
 NOTHING = frozenset[int | None]()
@@ -115,9 +115,7 @@ def test_both_ends_fit(line: socket.socket) -> None:
     missing = [Member("", incarnation, rank) for rank, incarnation in enumerate(incarnations)][1:]
     control_channel.report_blocked("default", missing, "x" * 100_000)
     line.setblocking(False)
-    child = Child.__new__(Child)
-    child.control, child._unfinished = line, b""
-    lines = child.receive()
+    lines = ControlLine(line).receive()
     assert lines is not None
     assert len(lines) == 2
     for said in lines:

@@ -6,11 +6,12 @@ import gc
 import os
 import shutil
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from orcalike.launcher.job import Job, Options
+from orcalike.launcher.listeners import listen
 from orcalike.transport.drivers import pidfd
 from orcalike.transport.wire.message import Message
 from tests.lib.member_process import (
@@ -141,14 +142,12 @@ def test_of_a_process_that_the_kernel_does_not_name_nothing_is_certain(
 
 
 def test_the_launcher_has_the_kernel_name_the_connecting_process_before_the_witness_runs() -> None:
-    job = Job.create(Options(program="program.py", nprocs=2))
+    directory = Path(tempfile.mkdtemp(dir="/tmp"))
     try:
-        job.listen()
-        assert job.listener is not None
-        assert job.listener.getsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED)
-        job.listener.close()
+        with listen(f"unix:{directory}/witness", 1) as listener:
+            assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED)
     finally:
-        shutil.rmtree(job.directory)
+        shutil.rmtree(directory)
 
 
 def test_a_greeting_as_a_member_whose_process_has_ended_is_refused(

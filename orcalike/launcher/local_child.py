@@ -1,0 +1,234 @@
+"""A process of a run that this process has started: its pipes, its line, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from orcalike.launch_protocol.control_lines import LINE_MAX, ToProcess, encode
+from orcalike.launcher.child import REPORT_MAX, STREAMS, Exit, Observer, Stream, Usage
+
+READ_SIZE = 1 << 16
+#: What a process can have left in a pipe or socket at its end is read in so many pieces at the most;
+#: what it has forked may hold the other end and write on it.
+REST_MAX = 16
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class ControlLine:
+    """The launcher's end of the line to a process (`orcalike.launch_protocol.control_channel`)."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self._unfinished = b""
+
+    def send(self, report: ToProcess) -> None:
+        """Send a line; nothing happens if it cannot be taken."""
+        with contextlib.suppress(OSError):
+            self.socket.send(encode(report).encode() + b"\n")
+
+    def receive(self) -> list[str] | None:
+        """The whole lines that the process has sent since; None when no more can come."""
+        try:
+            data = self.socket.recv(2 * LINE_MAX)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        *lines, rest = (self._unfinished + data).split(b"\n")
+        self._unfinished = rest if len(rest) < LINE_MAX else b""
+        return [line.decode(errors="replace") for line in lines] if data else None
+
+
+class LocalChild:
+    """A process of this host; see `Child`. All of its descriptors are read by the selector's loop."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        line: ControlLine,
+        report: BinaryIO | None,
+        *,
+        host: str,
+        restarts: int,
+        kills_rest: bool,
+        on_reaped: Callable[[LocalChild], None],
+    ) -> None:
+        """`report` is where a rank's traceback comes.
+
+        With `kills_rest` what it has started is killed with it when it fails. `on_reaped` is called when its number may
+        come to mean another process.
+        """
+        self.process, self.host, self.restarts = process, host, restarts
+        self._line, self._report = line, report
+        self._reported = bytearray()
+        self._kills_rest, self._on_reaped = kills_rest, on_reaped
+        #: Readable when the process has ended. Epoll keeps the order in which several ended.
+        self._pidfd = os.pidfd_open(process.pid)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._pipes: dict[Stream, BinaryIO] = {1: process.stdout, 2: process.stderr}  # type: ignore[dict-item]
+        self._paused: set[Stream] = set()
+        self._reaped = False
+
+    @property
+    def pid(self) -> int:
+        """The process's number, which is its group's and session's too."""
+        return self.process.pid
+
+    @property
+    def usage(self) -> Usage:
+        """As /proc has it now."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return Usage()
+        return Usage((int(fields[11]) + int(fields[12])) / _TICKS, int(fields[21]) * _PAGE)
+
+    def attach(self, selector: selectors.BaseSelector) -> None:
+        """Be read by this selector's loop, once it is observed."""
+        self._selector = selector
+
+    def observe(self, observer: Observer) -> None:
+        """Read all that comes from now on."""
+        self._observer = observer
+        self._selector.register(self._pidfd, selectors.EVENT_READ, self._end)
+        self._selector.register(self._line.socket, selectors.EVENT_READ, self._receive)
+        for stream in STREAMS:
+            os.set_blocking(self._pipes[stream].fileno(), False)
+            self._register(stream)
+        if self._report is not None:
+            os.set_blocking(self._report.fileno(), False)
+            self._selector.register(self._report, selectors.EVENT_READ, self._read_report)
+
+    def send(self, report: ToProcess) -> None:
+        """Say it to the process."""
+        self._line.send(report)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process's group, while its number is its own."""
+        if not self._reaped:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+    def signal_alone(self, number: int) -> None:
+        """Send a signal to the process."""
+        self.process.send_signal(number)
+
+    # Output
+
+    def pause_output(self) -> None:
+        """Read neither stream."""
+        for stream in tuple(self._pipes):
+            self.pause(stream)
+
+    def resume_output(self) -> None:
+        """Read both again."""
+        for stream in tuple(self._pipes):
+            self.resume(stream)
+
+    def pause(self, stream: Stream) -> None:
+        """Read one stream no more for a while."""
+        if stream in self._pipes and stream not in self._paused:
+            self._selector.unregister(self._pipes[stream])
+            self._paused.add(stream)
+
+    def resume(self, stream: Stream) -> None:
+        """Read that stream again."""
+        if stream in self._paused:
+            self._paused.discard(stream)
+            self._register(stream)
+
+    def close_output(self) -> None:
+        """Close what is still open: something that could not be killed holds the other end."""
+        for stream in tuple(self._pipes):
+            self._close(stream)
+
+    def _register(self, stream: Stream) -> None:
+        self._selector.register(
+            self._pipes[stream], selectors.EVENT_READ, lambda: self._read(stream)
+        )
+
+    def _read(self, stream: Stream) -> bool:
+        """Pass on what one read gives; whether there may be more."""
+        data = self._pipes[stream].read(READ_SIZE)
+        if data:
+            self._observer.output(stream, data)
+            return True
+        if data is not None:  # the end, and not only nothing for now
+            self._close(stream)
+        return False
+
+    def _close(self, stream: Stream) -> None:
+        if stream not in self._paused:
+            self._selector.unregister(self._pipes[stream])
+        self._paused.discard(stream)
+        self._pipes.pop(stream).close()
+        self._observer.output_ended(stream)
+
+    # Lines, the report, and the end
+
+    def _receive(self) -> bool:
+        """Pass on what has come on the line; whether more may come."""
+        lines = self._line.receive()
+        for line in lines or ():
+            self._observer.line(line)
+        if lines is None:
+            self._hang_up()
+        return lines is not None
+
+    def _hang_up(self) -> None:
+        if self._line.socket.fileno() >= 0:
+            self._selector.unregister(self._line.socket)
+            self._line.socket.close()
+
+    def _read_report(self) -> None:
+        if self._report is None:
+            return
+        data = self._report.read(REPORT_MAX)
+        self._reported += (data or b"")[: REPORT_MAX - len(self._reported)]
+        if data == b"":
+            self._close_report()
+
+    def _close_report(self) -> None:
+        if self._report is not None:
+            self._selector.unregister(self._report)
+            self._report.close()
+            self._report = None
+
+    def _end(self) -> None:
+        """It has ended: take the rest of what it has sent, and its exit status."""
+        self._selector.unregister(self._pidfd)
+        for _ in range(REST_MAX):
+            if self._line.socket.fileno() < 0 or not self._receive():
+                break
+        self._hang_up()
+        for stream in tuple(self._pipes):
+            self._read_rest(stream)
+        self._read_report()
+        self._close_report()
+        if self._kills_rest and self._has_failed():
+            self.signal(signal.SIGKILL)
+        os.close(self._pidfd)
+        returncode = self.process.wait()
+        self._reaped = True
+        self._on_reaped(self)
+        self._observer.ended(Exit(returncode, bytes(self._reported)))
+
+    def _read_rest(self, stream: Stream) -> None:
+        for _ in range(REST_MAX):
+            if stream not in self._pipes or not self._read(stream):
+                break
+
+    def _has_failed(self) -> bool:
+        ended = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        return ended is not None and ended.si_status != 0

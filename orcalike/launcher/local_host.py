@@ -1,0 +1,233 @@
+"""This host: it starts processes of a run here, and keeps addresses, a folder and the run's key for them.
+
+The launcher has one for its own machine, an agent one for the machine that it was started on. The variables of
+the processes are written by `launch_protocol.environment`.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from orcalike.launch_protocol.control_lines import Role
+from orcalike.launch_protocol.environment import OF_ONE_PROCESS, RankEnvironment, RunEnvironment
+from orcalike.launcher import bootstrap
+from orcalike.launcher.child import Start
+from orcalike.launcher.listeners import bind_tcp, listen
+from orcalike.launcher.local_child import ControlLine, LocalChild
+from orcalike.launcher.orphans import kill_orphans
+from orcalike.launcher.reaper import Reaper
+from orcalike.launcher.run_plan import RunPlan, key_memory
+
+
+class LocalHost:
+    """The processes of one run on this host; see `Host`."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: RunPlan,
+        directory: Path,
+        reaper: Reaper,
+        selector: selectors.BaseSelector,
+        key: bytes = b"",
+    ) -> None:
+        """`directory` is the run's own folder here, `key` that of its connections, if they need one."""
+        self.name, self.plan, self.directory = name, plan, directory
+        self.running: dict[int, LocalChild] = {}
+        """By process number."""
+        self.spared: set[int] = {reaper.pid}
+        """Other children of this process, which are left alone by `kill_rest`."""
+        self._reaper, self._selector = reaper, selector
+        self._key_fd = key_memory(key) if key else -1
+        self._ports: list[socket.socket] = []
+        """They keep TCP ports for the processes; no process can connect to them."""
+
+    def reserve(self, roles: Sequence[Role]) -> list[str]:
+        """An address for each of these processes, that lasts as long as the run.
+
+        Raises OSError if the system has no room for it.
+        """
+        if self.plan.scheme == "unix":
+            names = ["witness" if role is None else f"r{role}" for role in roles]
+            return [f"unix:{self.directory / name}" for name in names]
+        ports = [bind_tcp(0) for _ in roles]
+        self._ports += ports
+        return [f"tcp:127.0.0.1:{port.getsockname()[1]}" for port in ports]
+
+    def start(self, start: Start) -> LocalChild:
+        """Start a process. Rank 0 has this process's standard input, the others none.
+
+        Raises OSError if the system has no room for it.
+        """
+        first = start.role is None or (
+            self.plan.sequencer == "rank" and start.role == 0 and not start.restarts
+        )
+        # Others can connect before the first member runs: the kernel keeps them waiting.
+        backlog = max(128, 2 * self.plan.nprocs)
+        listener = listen(start.listen, backlog) if first else None
+        try:
+            if start.role is None:
+                assert listener is not None
+                child = self._start_witness(start, listener)
+            else:
+                child = self._start_rank(start, start.role, listener)
+        finally:
+            if listener is not None:  # it is the member's now, so that its death is noticed
+                listener.close()
+        child.attach(self._selector)
+        self.running[child.pid] = child
+        self._reaper.watch(child.pid)
+        return child
+
+    def kill_rest(self) -> None:
+        """Kill what the ranks have left behind here."""
+        kill_orphans(self.spared | self.running.keys())
+
+    def close(self) -> None:
+        """Let the ports go; the reaper removes the folder."""
+        for port in self._ports:
+            port.close()
+
+    def _reaped(self, child: LocalChild) -> None:
+        del self.running[child.pid]
+        self._reaper.forget(child.pid)
+
+    # Processes
+
+    def _start_rank(self, start: Start, rank: int, listener: socket.socket | None) -> LocalChild:
+        plan = self.plan
+        environment = self.rank_environment(start, rank, listener)
+        reader, writer = os.pipe()
+        environment["ORCALIKE_REPORT_FD"] = str(writer)
+        command = [sys.executable, bootstrap.__file__, *(["-m"] if plan.module else [])]
+        with os.fdopen(writer, "wb", buffering=0):
+            return self._start(
+                [*command, plan.program, *plan.arguments],
+                start,
+                environment,
+                [writer, *([listener.fileno()] if listener else [])],
+                stdin=None if rank == 0 and _may_read_stdin() else subprocess.DEVNULL,
+                report=os.fdopen(reader, "rb", buffering=0),
+                directory=plan.directory,
+            )
+
+    def _start_witness(self, start: Start, listener: socket.socket) -> LocalChild:
+        """Start the member without replicas that orders."""
+        plan = self.plan
+        environment = self._inherited() | RunEnvironment(**self._of_the_run(start)).to_environ()
+        command = [
+            *(sys.executable, "-P", "-m", "orcalike.launcher.witness"),
+            *("--listen-fd", str(listener.fileno()), "--address", start.listen),
+        ]
+        if plan.layers:
+            command += ["--layers-from", str(plan.program_folder)]
+        return self._start(
+            command, start, environment, [listener.fileno()], stdin=subprocess.DEVNULL
+        )
+
+    def _start(
+        self,
+        command: list[str],
+        start: Start,
+        environment: dict[str, str],
+        passed: list[int],
+        *,
+        stdin: int | None,
+        report: BinaryIO | None = None,
+        directory: Path | None = None,
+    ) -> LocalChild:
+        theirs, ours = socket.socketpair()
+        theirs.setblocking(False)
+        ours.setblocking(False)
+        with theirs:
+            if start.role is None:
+                command += ["--control-fd", str(theirs.fileno())]
+            environment["ORCALIKE_CONTROL_FD"] = str(theirs.fileno())
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd=directory,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                pass_fds=[*passed, theirs.fileno(), *([self._key_fd] if self._key_fd >= 0 else [])],
+                start_new_session=True,
+            )
+        return LocalChild(
+            process,
+            ControlLine(ours),
+            report,
+            host=self.name,
+            restarts=start.restarts,
+            kills_rest=self.plan.kills_rest,
+            on_reaped=self._reaped,
+        )
+
+    # Variables
+
+    def rank_environment(
+        self, start: Start, rank: int, listener: socket.socket | None = None
+    ) -> dict[str, str]:
+        """The environment of one rank; what the user has set comes on top."""
+        ours = RankEnvironment(
+            **self._of_the_run(start),
+            rank=rank,
+            listen=start.listen,
+            listen_fd=listener.fileno() if listener else None,
+        )
+        return self._inherited() | ours.to_environ() | dict(self.plan.environment)
+
+    def _inherited(self) -> dict[str, str]:
+        """What comes from this process's own environment, and what Python and libraries look for."""
+        environment = {
+            name: value for name, value in os.environ.items() if name not in OF_ONE_PROCESS
+        }
+        environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(self.plan.nprocs)))
+        if environment.get("PYTHONHASHSEED", "random") == "random":
+            environment["PYTHONHASHSEED"] = str(self.plan.seed % 2**32)
+        return environment | {"PYTHONUNBUFFERED": "1"}
+
+    def _of_the_run(self, start: Start) -> dict[str, Any]:
+        """The fields of a `RunEnvironment`."""
+        plan = self.plan
+        return {
+            "size": plan.nprocs,
+            "address": start.seeds[0],
+            "sequencer": plan.sequencer,
+            "directory": str(self.directory),
+            "seeds": start.seeds,
+            "formed": frozenset(start.formed),
+            "job": plan.identity,
+            "launcher": os.getpid(),
+            "seed": plan.seed,
+            "restarts": start.restarts,
+            "key_fd": self._key_fd if self._key_fd >= 0 else None,
+            "stack": plan.stack,
+            "layers": plan.layers,
+        }
+
+
+def _may_read_stdin() -> bool:
+    """A shell's background job may not take what is typed for the shell."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:  # not a terminal
+        return True
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def threads_per_rank(ranks: int) -> int:
+    """The share of the cores that numeric libraries of one rank should use."""
+    return max(1, cores() // ranks)

@@ -1,0 +1,62 @@
+"""What each host of a run must know to start its processes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from orcalike.transport.drivers.key_ring import KEY_SIZE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """What the processes of a run have in common, wherever they are."""
+
+    identity: str
+    seed: int
+    program: str
+    module: bool = False
+    arguments: tuple[str, ...] = ()
+    #: Where the ranks run; None for where the launcher does.
+    directory: Path | None = None
+    nprocs: int = 1
+    scheme: Literal["unix", "tcp"] = "unix"
+    sequencer: Literal["witness", "rank"] = "witness"
+    #: The layers of all stacks, without their medium; "" for the default.
+    stack: str = ""
+    #: Layers of the program's own, as `module:Class`.
+    layers: tuple[str, ...] = ()
+    #: What the user sets for the ranks.
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: Whether what a rank has started ends with it when it fails.
+    kills_rest: bool = False
+
+    @property
+    def program_folder(self) -> Path:
+        """Where the ranks look for the program's own modules first."""
+        return program_folder(self.program, self.directory, module=self.module)
+
+
+def program_folder(program: str, directory: Path | None, *, module: bool) -> Path:
+    """Where a program or module that is run in a directory finds its own modules."""
+    directory = directory or Path.cwd()
+    return directory if module else (directory / program).resolve().parent
+
+
+def draw_key() -> bytes:
+    """A new key for the connections of a run."""
+    return secrets.token_bytes(KEY_SIZE)
+
+
+def key_memory(key: bytes) -> int:
+    """A descriptor of memory that holds a key, and that can be written to no more."""
+    memory = os.memfd_create("orcalike-key", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(memory, key)
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
+    return memory
