@@ -10,7 +10,7 @@ from orcalike._version import __version__
 
 #: Verb by verb: the module that has a command of the same name, with `_` for `-`.
 VERBS = (
-    *("run", "status", "check", "chaos", "examples", "stacks", "doctor"),
+    *("run", "status", "objects", "top", "check", "chaos", "examples", "stacks", "doctor"),
     *("keygen", "simulate", "check-history", "bench"),
 )
 

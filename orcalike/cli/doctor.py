@@ -64,7 +64,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for name in ("msgpack", "click"):
+    for name in ("msgpack", "click", "rich"):
         yield _package(name, "fail", "pip install it")
     yield _package(
         "uvloop", "warn", "orca.run uses asyncio's own loop; pip install orcalike[uvloop]"

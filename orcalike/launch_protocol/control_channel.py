@@ -40,7 +40,7 @@ _cut: frozenset[Role] = frozenset()
 _on_ended: list[Callable[[set[int]], None]] = []
 _on_died: list[Callable[[int], None]] = []
 _on_cut: list[Callable[[frozenset[Role]], None]] = []
-_on_describe: list[Callable[[int], None]] = []
+_on_describe: list[Callable[[Describe], None]] = []
 _sent: dict[str, ToLauncher] = {}
 _own_descriptor: tuple[int, int] | None = None
 """The descriptor of the witness's line, and the process that it belongs to."""
@@ -86,8 +86,8 @@ def listen_cut(listener: Callable[[frozenset[Role]], None]) -> None:
             listener(_cut)
 
 
-def listen_describe(listener: Callable[[int], None]) -> None:
-    """Call `listener` with the number of each question how this process's groups stand.
+def listen_describe(listener: Callable[[Describe], None]) -> None:
+    """Call `listener` with each question how this process's groups stand.
 
     It answers with `report_state`.
     """
@@ -129,9 +129,9 @@ def _take(line: str) -> bool:
         case Heal():
             _cut = frozenset()
             _call_on_cut()
-        case Describe(number):
+        case Describe() as question:
             for on_describe in _on_describe.copy():
-                on_describe(number)
+                on_describe(question)
         case _:
             return False
     return True

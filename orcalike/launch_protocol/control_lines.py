@@ -8,7 +8,7 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | `died INCARNATION` | `Died`: the process of this member was seen to end (H13) |
 | `cut RANK,RANK,w` | `Cut`: nothing may come from these ranks and the witness, nor go there |
 | `heal` | `Heal`: the end of that |
-| `describe NUMBER` | `Describe`: report each group as it stands, with this number |
+| `describe NUMBER`, `describe NUMBER objects` | `Describe`: report each group as it stands, with this number; with its objects |
 | `quit` | `Quit`: to the witness: the run is over |
 
 | to the launcher | |
@@ -18,7 +18,7 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | `sequencer GROUP` | `Sequencer`: it has installed one in which it orders |
 | `blocked GROUP INCARNATION:RANK,INCARNATION:w RULE` | `Blocked`: it can install none without these members |
 | `lacks GROUP NUMBER RULE` | `Lacks`: it waits until so many members with replicas are in its view |
-| `described NUMBER GROUP VIEW SIZE NEXT OBJECTS SENT WAITING` | `Described`: how a group stands here |
+| `described NUMBER GROUP JSON` | `Described`: how a group stands here (`descriptions`) |
 
 A group's name is percent-encoded. What cannot be parsed is none of these lines, and is let pass.
 """
@@ -28,13 +28,12 @@ from __future__ import annotations
 from typing import TypeAlias
 from urllib.parse import quote, unquote
 
+from orcalike.launch_protocol import descriptions
+from orcalike.launch_protocol.descriptions import Description
 from orcalike.transport.record import Record
 
 LINE_MAX = 1 << 15
 """A longer line is cut, so that the kernel takes it in one piece."""
-
-COUNTS = 6
-"""Numbers of a `Described` that are counted."""
 
 Role: TypeAlias = int | None
 """A process of the run: a rank, or None for the witness."""
@@ -66,6 +65,8 @@ class Describe(Record):
     """The process shall report each of its groups, with this number."""
 
     number: int
+    objects: bool = False
+    """Whether their objects are asked for, too."""
 
 
 class Quit(Record):
@@ -114,18 +115,7 @@ class Described(Record):
     number: int
     """Of the `Describe` that this answers."""
     group: str
-    view: int
-    """The number of the view that is installed; 0 for none."""
-    size: int
-    """Members with replicas in it."""
-    next: int
-    """The place in the order of the packet that is delivered here next."""
-    objects: int
-    """Objects with a name."""
-    sent: int
-    """Messages that this member has sent: its writes, and what the group itself does."""
-    waiting: int
-    """Calls that wait here for their guards, of all members."""
+    description: Description
 
 
 ToProcess: TypeAlias = Ended | Died | Cut | Heal | Describe | Quit
@@ -143,8 +133,8 @@ def encode(report: ToProcess | ToLauncher) -> str:
             return f"cut {','.join(map(_role, sorted(others, key=_by_rank)))}"
         case Heal():
             return "heal"
-        case Describe(number):
-            return f"describe {number}"
+        case Describe(number, objects):
+            return f"describe {number}{' objects' if objects else ''}"
         case Quit():
             return "quit"
         case Joining(group, incarnation):
@@ -158,9 +148,8 @@ def encode(report: ToProcess | ToLauncher) -> str:
             return f"blocked {_quoted(group)} {members or '-'} {_one_line(rule)}"
         case Lacks(group, needed, rule):
             return f"lacks {_quoted(group)} {needed} {_one_line(rule)}"
-        case Described(number, group, view, size, following, objects, sent, waiting):
-            counts = (view, size, following, objects, sent, waiting)
-            return f"described {number} {_quoted(group)} {' '.join(map(str, counts))}"
+        case Described(number, group, description):
+            return f"described {number} {_quoted(group)} {descriptions.encode(description)}"
 
 
 def parse_for_process(line: str) -> ToProcess | None:
@@ -176,6 +165,8 @@ def parse_for_process(line: str) -> ToProcess | None:
             return Heal()
         case ["describe", number] if number.isdigit():
             return Describe(int(number))
+        case ["describe", number, "objects"] if number.isdigit():
+            return Describe(int(number), objects=True)
         case ["quit"]:
             return Quit()
         case _:
@@ -196,17 +187,11 @@ def parse_for_launcher(line: str) -> ToLauncher | None:
             return None if missing is None else Blocked(unquote(group), missing, "".join(rule))
         case ["lacks", group, needed, *rule] if needed.isdigit():
             return Lacks(unquote(group), int(needed), "".join(rule))
-        case ["described", number, group, counts] if number.isdigit():
-            return _parse_counts(int(number), unquote(group), counts.split())
+        case ["described", number, group, text] if number.isdigit():
+            description = descriptions.parse(text)
+            return Described(int(number), unquote(group), description) if description else None
         case _:
             return None
-
-
-def _parse_counts(number: int, group: str, counts: list[str]) -> Described | None:
-    """What a member has counted; None for what is not like that."""
-    if len(counts) != COUNTS or not all(count.isdigit() for count in counts):
-        return None
-    return Described(number, group, *map(int, counts))
 
 
 def _quoted(group: str) -> str:

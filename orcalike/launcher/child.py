@@ -28,6 +28,8 @@ class Usage:
     cpu: float | None = None
     #: Resident memory, in bytes.
     memory: int | None = None
+    #: Seconds since it began.
+    age: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,8 +173,8 @@ class _Launcher:
 
     def _answer(self, question: object, reply: Callable[[Answer], None]) -> None:
         """A question on the control socket."""
-        if question == {"do": "status"}:
-            self.status.ask(reply)
+        if question == {"do": "status"} or question == {"do": "status", "objects": True}:
+            self.status.ask(reply, objects="objects" in question)
         else:
             reply(self.chaos.answer(question))
 
@@ -235,6 +235,7 @@ class _Launcher:
         """A rank has ended: the run does with it, goes on, or starts it again."""
         after = time.monotonic() - self.began
         child = self.table.remove(rank)
+        self.table.exits[rank] = child, end
         report = Report.parse(end.report)
         rank_exit = RankExit(rank, child.pid, end.returncode, after, report, child.restarts)
         self.well += not rank_exit.failed
@@ -276,6 +277,7 @@ class _Launcher:
     def witness_ended(self, end: Exit) -> None:
         """The witness has ended: it was asked to, the ranks go on without it, or the run ends."""
         witness, returncode = self.table.remove(None), end.returncode
+        self.table.exits[None] = witness, end
         if self.outcome is not None or not (self.table.ranks or self.restarting):
             return
         what = outcome.describe_witness(witness.pid, returncode)

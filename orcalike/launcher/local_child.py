@@ -9,19 +9,16 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import BinaryIO
 
 from orcalike.launch_protocol.control_lines import LINE_MAX, ToProcess, encode
 from orcalike.launcher.child import REPORT_MAX, STREAMS, Exit, Observer, Stream, Usage
+from orcalike.launcher.usage import usage_of
 
 READ_SIZE = 1 << 16
 #: What a process can have left in a pipe or socket at its end is read in so many pieces at the most;
 #: what it has forked may hold the other end and write on it.
 REST_MAX = 16
-
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class ControlLine:
@@ -88,11 +85,7 @@ class LocalChild:
     @property
     def usage(self) -> Usage:
         """As /proc has it now."""
-        try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return Usage()
-        return Usage((int(fields[11]) + int(fields[12])) / _TICKS, int(fields[21]) * _PAGE)
+        return usage_of(self.pid)
 
     def attach(self, selector: selectors.BaseSelector) -> None:
         """Be read by this selector's loop, once it is observed."""

@@ -91,11 +91,15 @@ def describe_end(returncode: int) -> str:
     """`with exit code 1`, or `by SIGKILL (exit code 137)`."""
     if returncode >= 0:
         return f"with exit code {returncode}"
+    return f"by {signal_name(-returncode)} (exit code {exit_code(returncode)})"
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`, or `signal 40` if it has no name."""
     try:
-        name = signal.Signals(-returncode).name
+        return signal.Signals(number).name
     except ValueError:
-        name = f"signal {-returncode}"
-    return f"by {name} (exit code {exit_code(returncode)})"
+        return f"signal {number}"
 
 
 def describe_failure(rank_exit: RankExit, how: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from orcalike.launch_protocol.control_lines import Cut, Died, Ended, Heal, Role, ToProcess
-from orcalike.launcher.child import Child
+from orcalike.launcher.child import Child, Exit
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.job import Job
 from orcalike.launcher.placement import Placement
@@ -22,6 +22,8 @@ class ProcessTable:
         self.groups = Groups()
         self.ended: list[int] = []
         """The ranks that have ended, and are not started again."""
+        self.exits: dict[Role, tuple[Child, Exit]] = {}
+        """The process that ended last of each, and how it did."""
         self._cuts: dict[Role, Cut] = {}
 
     def children(self) -> list[tuple[Role, Child]]:

@@ -1,27 +1,35 @@
 """What `orcalike status` shows: the processes of a run, and how its groups stand at each of them.
 
-The question is `{"do": "status"}`. The launcher asks each process for its groups by a line (`Describe`),
-and answers when all have answered, or after a second: what a process does not say then is null. So it
-needs no sequencer, and no primary view.
+The question is `{"do": "status"}`, with `"objects": true` for the objects too. The launcher asks each
+process for its groups by a line (`Describe`), and answers when all have answered, or after a second:
+what a process does not say then is null. So it needs no sequencer, and no primary view.
+docs/command-line.md has the fields of the answer.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from orcalike.launch_protocol.control_lines import Describe, Described, Role
-from orcalike.launcher.child import Child
+from orcalike.launch_protocol.descriptions import Description, plain
+from orcalike.launcher.child import Child, Exit
 from orcalike.launcher.control_socket import Answer
 from orcalike.launcher.group_status import Group, Place, name_of
+from orcalike.launcher.outcome import exit_code, signal_name
 from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.timers import Timers
 
 #: How long the processes have to answer.
 WITHIN = 1.0
+#: Questions that may be open at a time; more are answered with what is known without asking.
+QUESTIONS_MAX = 16
+
+Answers = dict[tuple[Role, str], Description]
 
 
 @dataclass(slots=True)
@@ -31,7 +39,7 @@ class Question:
     reply: Callable[[Answer], None]
     #: Of which process and group an answer is still to come.
     open: set[tuple[Role, str]]
-    described: dict[tuple[Role, str], Described] = field(default_factory=dict)
+    answers: Answers = field(default_factory=dict)
 
 
 class Status:
@@ -45,21 +53,21 @@ class Status:
         self._number = 0
         table.groups.on_described = self._receive
 
-    def ask(self, reply: Callable[[Answer], None]) -> None:
+    def ask(self, reply: Callable[[Answer], None], *, objects: bool = False) -> None:
         """Ask all processes; `reply` is called with the answer, in a second at the most."""
         self._number += 1
         places = {
             (role, name)
             for name, group in self._table.groups.by_name.items()
-            for role, place in group.places.items()
-            if place.state != "joining"
+            for role in group.places
         }
+        if not places or len(self._questions) >= QUESTIONS_MAX:
+            reply(self._describe_run({}))
+            return
         self._questions[self._number] = Question(reply, places)
         for _, child in self._table.children():
-            child.send(Describe(self._number))
+            child.send(Describe(self._number, objects))
         self._timers.at(f"status {self._number}", WITHIN, partial(self._answer, self._number))
-        if not places:
-            self._answer(self._number)
 
     def _receive(self, role: Role, described: Described) -> None:
         question = self._questions.get(described.number)
@@ -67,70 +75,153 @@ class Status:
         if question is None or place not in question.open:
             return
         question.open.discard(place)
-        question.described[place] = described
+        question.answers[place] = described.description
         if not question.open:
             self._answer(described.number)
 
     def _answer(self, number: int) -> None:
         question = self._questions.pop(number)
         self._timers.cancel(f"status {number}")
-        question.reply(self._describe_run(question.described))
+        question.reply(self._describe_run(question.answers))
 
-    def _describe_run(self, described: dict[tuple[Role, str], Described]) -> Answer:
-        job = self._table.job
+    def _describe_run(self, answers: Answers) -> Answer:
+        job, table = self._table.job, self._table
+        processes = [_running(role, child, answers) for role, child in table.children()]
+        there = {process["role"] for process in processes}
+        for role in sorted(table.exits, key=_order):
+            if _role(role) not in there:
+                processes.append(_left(role, *table.exits[role], self._is_over(role)))
         return {
             "job": job.identity,
             "program": job.options.program,
             "nprocs": job.options.nprocs,
             "up_seconds": round(time.monotonic() - self._began, 1),
-            "processes": [_process(role, child) for role, child in self._table.children()],
-            "ended": list(self._table.ended),
+            "hosts": sorted({child.host for _, child in table.children()}),
+            "processes": processes,
             "groups": [
                 _group(
-                    name, group, {role: one for (role, of), one in described.items() if of == name}
+                    name, group, {role: one for (role, of), one in answers.items() if of == name}
                 )
-                for name, group in sorted(self._table.groups.by_name.items())
+                for name, group in sorted(table.groups.by_name.items(), key=_default_first)
             ],
         }
 
+    def _is_over(self, role: Role) -> bool:
+        """Whether a process that has ended is not started again."""
+        return role is None or role in self._table.ended
 
-def _process(role: Role, child: Child) -> dict[str, Any]:
-    usage = child.usage
+
+def _default_first(item: tuple[str, Group]) -> tuple[bool, str]:
+    return item[0] != "default", item[0]
+
+
+def _running(role: Role, child: Child, answers: Answers) -> dict[str, Any]:
+    used = child.usage
+    own = [answer for (of, _), answer in answers.items() if of == role]
+    return _process(
+        role,
+        host=child.host,
+        pid=child.pid,
+        state="running",
+        restarts=child.restarts,
+        cpu_seconds=used.cpu,
+        age_seconds=used.age,
+        rss=used.memory,
+        # Each group of a process names the waits of its threads: they are the process's.
+        waits=[plain(wait) for wait in max((each.waits for each in own), key=len, default=())],
+        forked=[plain(each) for one in own for each in one.forked],
+    )
+
+
+def _left(role: Role, child: Child, end: Exit, is_over: bool) -> dict[str, Any]:
+    return _process(
+        role,
+        host=child.host,
+        pid=child.pid,
+        state="left" if is_over else "restarting",
+        restarts=child.restarts,
+        exit_code=None if end.lost else exit_code(end.returncode),
+        signal=signal_name(-end.returncode) if end.returncode < 0 and not end.lost else None,
+        lost=end.lost or None,
+    )
+
+
+def _process(role: Role, **known: Any) -> dict[str, Any]:
+    """All fields of a process, in their order; what is not known is null."""
+    names = ("host", "pid", "state", "restarts", "cpu_seconds", "age_seconds", "rss")
+    empty = dict.fromkeys((*names, "exit_code", "signal", "lost"))
+    return {"role": _role(role)} | empty | {"waits": [], "forked": []} | known
+
+
+def _group(name: str, group: Group, answers: dict[Role, Description]) -> dict[str, Any]:
+    furthest = max((each.next for each in answers.values()), default=0)
+    members = [
+        _member(role, group.places[role], answers.get(role), furthest)
+        for role in sorted(group.places, key=_order)
+    ]
+    views = [each.view for each in answers.values()]
+    degrees = [each.resilience for each in answers.values() if each.resilience is not None]
+    listing = max(
+        answers.values(),
+        key=lambda each: (bool(each.shared), each.primary, each.next),
+        default=None,
+    )
     return {
-        "role": _role(role),
-        "host": child.host,
-        "pid": child.pid,
-        "restarts": child.restarts,
-        "cpu_seconds": usage.cpu,
-        "rss": usage.memory,
+        "name": name,
+        "view": max(views, default=None),
+        "primary": any(each.primary for each in answers.values()) if answers else None,
+        "sequencer": _role(group.sequencer) if group.ordered else None,
+        "resilience": degrees[0] if degrees else None,
+        "missing": sorted({name for member in members for name in member["waits_for"]}),
+        "rules": list(dict.fromkeys(filter(None, (member["rule"] for member in members)))),
+        "members": members,
+        "objects": _objects(answers.values(), listing),
     }
 
 
-def _group(name: str, group: Group, described: dict[Role, Described]) -> dict[str, Any]:
-    furthest = max((each.next for each in described.values()), default=0)
-    members = [
-        _member(role, group.places[role], described.get(role), furthest)
-        for role in sorted(group.places, key=lambda role: (role is None, role or 0))
+def _objects(answers: Iterable[Description], listing: Description | None) -> list[dict[str, Any]]:
+    """The objects, as the member has them that is furthest; reads wait at each member for themselves."""
+    shared = listing.shared if listing is not None else ()
+    reads = Counter({each.name: 0 for each in shared})
+    for answer in answers:
+        reads.update({each.name: each.reads for each in answer.shared})
+    return [
+        {
+            "name": each.name,
+            "class": each.cls,
+            "resilience": each.resilience,
+            "replicas": listing.size if listing is not None else 0,
+            "blocked": each.blocked + reads[each.name],
+            "queued": each.queued,
+        }
+        for each in shared
     ]
-    sequencer = _role(group.sequencer) if group.ordered else None
-    return {"name": name, "sequencer": sequencer, "members": members}
 
 
-def _member(role: Role, place: Place, found: Described | None, furthest: int) -> dict[str, Any]:
+def _member(role: Role, place: Place, found: Description | None, furthest: int) -> dict[str, Any]:
     return {
         "role": _role(role),
-        "state": place.state,
+        "state": "syncing" if found is not None and found.syncing else _STATES[place.state],
+        "answers": found is not None,
         "waits_for": [name_of(missing) for _, missing in place.missing],
         "rule": place.rule,
         "view": found and found.view,
         "size": found and found.size,
+        "primary": found and found.primary,
         "next": found and found.next,
         "lag": found and furthest - found.next,
         "objects": found and found.objects,
         "sent": found and found.sent,
-        "waiting": found and found.waiting,
+        "guarded": found and found.guarded,
     }
+
+
+_STATES = {"in": "member", "joining": "joining", "blocked": "blocked", "lacking": "waits"}
 
 
 def _role(role: Role) -> int | str:
     return "witness" if role is None else role
+
+
+def _order(role: Role) -> tuple[bool, int]:
+    return role is None, role or 0

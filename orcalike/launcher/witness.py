@@ -22,7 +22,13 @@ import time
 import msgpack
 
 from orcalike.launch_protocol import control_channel
-from orcalike.launch_protocol.control_lines import Ended, Quit, parse_for_process
+from orcalike.launch_protocol.control_lines import (
+    Describe,
+    Described,
+    Ended,
+    Quit,
+    parse_for_process,
+)
 from orcalike.launch_protocol.environment import (
     find_addresses,
     find_detection,
@@ -32,7 +38,7 @@ from orcalike.launch_protocol.environment import (
     find_stack,
 )
 from orcalike.runtime.codes import Code
-from orcalike.session.group_info import describe
+from orcalike.session.describing import describe_stack
 from orcalike.session.keys import find_keys
 from orcalike.session.layers import load_layers
 from orcalike.transport.config import StackConfig
@@ -141,7 +147,7 @@ class Witness:
         self.pump.receives_deaths = True
         control_channel.listen_cut(self._cut_off_from)
         control_channel.listen_describe(
-            lambda number: self.pump.later(lambda: self._describe(number))
+            lambda question: self.pump.later(lambda: self._describe(question))
         )
         for group in sorted(formed):
             self._stack_for(group)
@@ -197,11 +203,11 @@ class Witness:
 
         self.pump.call(sever)
 
-    def _describe(self, number: int) -> None:
+    def _describe(self, question: Describe) -> None:
         def answer(now: int) -> None:
             for group, endpoint in self.endpoints.items():
-                report = describe(number, group, endpoint.stack, endpoint.installed, 0, 0)
-                control_channel.report_state(report)
+                found = describe_stack(endpoint.stack, endpoint.installed)
+                control_channel.report_state(Described(question.number, group, found))
 
         self.pump.call(answer)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from orcalike.launch_protocol.control_lines import Described
 from orcalike.transport.degree import Resilience
-from orcalike.transport.layers.pack import Pack
 from orcalike.transport.layers.total import Total
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View, resets_of
@@ -65,23 +63,6 @@ class GroupInfo:
     def lineage(self) -> int:
         """How often the group was begun: 1, and 1 more for each `reset`, which may lose data."""
         return resets_of(self.view.lineage) + 1
-
-
-def describe(
-    number: int, group: str, stack: Stack, view: View | None, objects: int, waiting: int
-) -> Described:
-    """How a group stands at this member, for the launcher; inside the stack's driver."""
-    pack = stack.focus("PACK")
-    return Described(
-        number,
-        group,
-        0 if view is None else view.number,
-        0 if view is None else len(view.replicas),
-        next_seqno_of(stack),
-        objects,
-        pack.ticket if isinstance(pack, Pack) else 0,
-        waiting,
-    )
 
 
 def next_seqno_of(stack: Stack) -> int:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from orcalike.launch_protocol import control_channel
-from orcalike.launch_protocol.control_lines import Described
+from orcalike.launch_protocol.control_lines import Describe, Described
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.view import Member, View
 
@@ -25,7 +25,7 @@ class LauncherLink:
         addresses: Mapping[int | None, str],
         cast_ended: Callable[[set[int]], None],
         changed: Callable[[], None],
-        describe: Callable[[int], Described],
+        describe: Callable[[Describe], Described],
     ) -> None:
         """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report.
 
@@ -74,9 +74,9 @@ class LauncherLink:
         cut = self._cut  # as it is now: calls of `later` may come in any order
         self._pump.sever([self._addresses[rank] for rank in cut if rank in self._addresses])
 
-    def _asked(self, number: int) -> None:
+    def _asked(self, question: Describe) -> None:
         def answer(now: int) -> None:
-            control_channel.report_state(self._describe(number))
+            control_channel.report_state(self._describe(question))
 
         self._pump.later(lambda: self._pump.call(answer))
 

@@ -21,10 +21,11 @@ from orcalike.errors import (
     NotPrimary,
     OrcalikeError,
 )
+from orcalike.launch_protocol.descriptions import Forked
 from orcalike.session.deferred_signals import handlers
+from orcalike.session.describing import describe
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
-from orcalike.session.group_info import describe
 from orcalike.session.launcher_link import LauncherLink
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
@@ -84,6 +85,8 @@ class Session:
         """Why this replica serves no more, until it joins again; None while it serves."""
         self.ended_ranks: set[int] = set()
         self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
+        self.forked: Callable[[], tuple[Forked, ...]] = tuple
+        """The processes that this member hosts (`group.fork`)."""
         self.on_view: list[Callable[[View | None], None]] = []
         """Called with each view; with None when the group is left."""
         self.on_blocked: Callable[[], None] | None = None
@@ -145,7 +148,7 @@ class Session:
             launch.addresses(name),
             lambda ranks: self.cast_ended(ranks),
             self._waiting.notify,
-            lambda number: describe(number, name, self.stack, self.view, *self.upper.load()),
+            lambda question: describe(self, question),
         )
 
     def _targets(self) -> tuple[str, ...]:

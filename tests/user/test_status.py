@@ -58,9 +58,13 @@ def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
 
 
-def status(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "orcalike", "status", *arguments]
+def orcalike(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "orcalike", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+
+
+def status(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return orcalike("status", *arguments)
 
 
 def runs() -> list[dict[str, Any]]:
@@ -94,32 +98,40 @@ def test_how_a_program_stands(cli: Cli) -> None:
     with cli.started("--sequencer", "witness", "-n", "2", program) as process:
         ready(process, 2)
         (run,) = runs()
-        assert (run["program"], run["nprocs"], run["ended"]) == (program, 2, [])
+        assert (run["program"], run["nprocs"]) == (program, 2)
+        assert run["hosts"] == [socket.gethostname()]
         processes = {each["role"]: each for each in run["processes"]}
         assert processes.keys() == {0, 1, "witness"}
         for each in processes.values():
             assert each["host"] == socket.gethostname()
             assert os.path.exists(f"/proc/{each['pid']}")
             assert each["rss"] > 1 << 20
-            assert each["cpu_seconds"] > 0
+            assert each["cpu_seconds"] > 0 < each["age_seconds"]
+            assert (each["state"], each["exit_code"], each["forked"]) == ("running", None, [])
         members = members_of(run)
-        assert run["groups"][0]["sequencer"] == "witness"
+        (group,) = run["groups"]
+        assert (group["sequencer"], group["primary"], group["resilience"]) == ("witness", True, 0)
+        assert (group["missing"], group["rules"]) == ([], [])
         for rank in (0, 1):
             member = members[rank]
-            assert (member["state"], member["size"], member["objects"]) == ("in", 2, 3)
+            assert (member["state"], member["size"], member["objects"]) == ("member", 2, 3)
             assert member["sent"] >= 10
-            assert member["waiting"] == 1  # the same call, at each replica
+            assert member["guarded"] == 1  # the same call, at each replica
+            assert member["primary"]
         assert len({member["view"] for member in members.values()}) == 1
         until(lambda: {each["lag"] for each in members_of(runs()[0]).values()} == {0})
         table = status("--job", run["job"]).stdout
         assert re.search(
-            rf"^job {run['job']} · {program} · up 0:\d\d:\d\d · 2 ranks$", table, re.MULTILINE
+            rf"^job {run['job']} · {program} · up 0:\d\d:\d\d · 2 ranks on \S+$",
+            table,
+            re.MULTILINE,
         )
-        assert re.search(r"^group default · view \d+ · sequencer: witness$", table, re.MULTILINE)
+        title = r"^group default · view \d+ · primary · sequencer: witness · resilience 0$"
+        assert re.search(title, table, re.MULTILINE)
         pid = processes[1]["pid"]
-        assert re.search(
-            rf"^1 +\S+ +{pid} +member +\d+\.\ds +\d+M +\d+ +\d+ +3 +1$", table, re.MULTILINE
-        )
+        row = rf"^1 +\S+ +{pid} +member +\d+% +\d+M +\d+ +\d+ +3 +1 +guard Event\._wait on 'done' \d+\.\d s$"
+        until(lambda: re.search(row, status().stdout, re.MULTILINE))
+        assert "\x1b" not in table
         process.communicate("\n", timeout=cli.deadline)
     assert process.returncode == 0
 
@@ -132,6 +144,7 @@ def test_a_process_that_does_not_answer(cli: Cli) -> None:
         try:
             (run,) = runs()
             assert members_of(run)[1]["next"] is None
+            assert not members_of(run)[1]["answers"]
             assert re.search(rf"^1 +\S+ +{pid} +no answer ", status().stdout, re.MULTILINE)
         finally:
             os.kill(pid, signal.SIGCONT)
@@ -150,17 +163,138 @@ def test_for_which_members_a_group_waits(cli: Cli) -> None:
         assert members_of(run)[2]["waits_for"] == ["rank 0", "rank 1"]
         assert members_of(run)[2]["rule"] == "1 of 3 members are no majority"
         until(lambda: runs()[0]["groups"][0]["members"][0]["size"] == 2)
+        assert run["groups"][0]["missing"] == ["rank 0", "rank 1"]
+        assert run["groups"][0]["rules"] == ["1 of 3 members are no majority"]
         expected = "blocked: waits for rank 0 and rank 1: 1 of 3 members are no majority"
         assert expected in status().stdout.splitlines()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=cli.deadline)
 
 
+def test_while_the_sequencer_fails_over(cli: Cli) -> None:
+    """The witness, which orders, stands still, and then is gone: all others answer all the time."""
+    with cli.started(
+        "--sequencer", "witness", "--keep-going", "-n", "2", cli.write(PROGRAM)
+    ) as process:
+        ready(process, 2)
+        processes = {each["role"]: each["pid"] for each in runs()[0]["processes"]}
+        os.kill(processes["witness"], signal.SIGSTOP)
+        members = members_of(runs()[0])
+        assert [members[rank]["answers"] for rank in (0, 1, "witness")] == [True, True, False]
+        os.kill(processes["witness"], signal.SIGKILL)
+        until(lambda: runs()[0]["groups"][0]["sequencer"] in (0, 1))
+        (run,) = runs()
+        witness = next(each for each in run["processes"] if each["role"] == "witness")
+        known = (witness["state"], witness["signal"], witness["exit_code"], witness["pid"])
+        assert known == ("left", "SIGKILL", 137, processes["witness"])
+        assert re.search(r"^witness +\S+ +\d+ +left \(SIGKILL\)  ", status().stdout, re.MULTILINE)
+        process.communicate("\n", timeout=cli.deadline)
+
+
+def test_how_ranks_have_ended_and_what_is_in_no_group(cli: Cli) -> None:
+    program = "print('ready', flush=True)\nsys.exit(3) if rank == 0 else time.sleep(1000)"
+    with cli.started("-n", "2", "--keep-going", cli.write(program)) as process:
+        ready(process, 2)
+        until(lambda: runs()[0]["processes"][-1]["state"] == "left")
+        (run,) = runs()
+        assert [(each["role"], each["exit_code"]) for each in run["processes"]] == [
+            (1, None),
+            (0, 3),
+        ]
+        assert run["groups"] == []
+        table = status().stdout
+        assert "\nin no group\n" in table
+        assert re.search(r"^0 +\S+ +\d+ +left \(exit 3\) ", table, re.MULTILINE)
+        assert re.search(r"^1 +\S+ +\d+ +running +\d+% ", table, re.MULTILINE)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=cli.deadline)
+
+
+def test_a_rank_that_joins_and_one_that_is_started_again(cli: Cli) -> None:
+    """Rank 0 waits for rank 1, which fails until a file is there."""
+    flag = cli.directory / "flag"
+    program = f"""
+import orcalike as orca
+if rank == 1 and not os.path.exists({str(flag)!r}):
+    sys.exit(5)
+with orca.join() as group:
+    print("ready", flush=True)
+    time.sleep(1000)
+"""
+    with cli.started("-n", "2", "--restart", "1000", cli.write(program)) as process:
+        until(lambda: runs_or_none() and processes_of(runs()[0])[1]["state"] == "restarting")
+        assert processes_of(runs()[0])[1]["exit_code"] == 5
+        wait = "view join the group"
+        until(lambda: wait in status().stdout)
+        flag.touch()
+        ready(process, 2)
+        assert processes_of(runs()[0])[1]["state"] == "running"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=cli.deadline)
+
+
+def runs_or_none() -> bool:
+    return status().returncode == 0
+
+
+def processes_of(run: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    return {each["role"]: each for each in run["processes"]}
+
+
+def test_one_of_several_runs(cli: Cli) -> None:
+    program = cli.write(PROGRAM)
+    with cli.started("-n", "1", program) as one, cli.started("-n", "1", program) as other:
+        ready(one, 1)
+        ready(other, 1)
+        jobs = [run["job"] for run in runs()]
+        assert len(jobs) == 2
+        assert [run["job"] for run in json.loads(status("--json", "--job", jobs[1]).stdout)] == [
+            jobs[1]
+        ]
+        assert status().stdout.count("\njob ") == 1  # and one at the beginning
+        for process in (one, other):
+            process.communicate("\n", timeout=cli.deadline)
+
+
+def test_which_objects_there_are(cli: Cli) -> None:
+    with cli.started("-n", "2", cli.write(PROGRAM)) as process:
+        ready(process, 2)
+        (run,) = runs()
+        assert run["groups"][0]["objects"] == []  # they are listed if they are asked for
+        found: list[dict[str, Any]] = []
+
+        def complete() -> object:
+            found[:] = json.loads(orcalike("objects", "--json").stdout)
+            return len(found) == 3 and sum(each["blocked"] for each in found) == 2
+
+        until(complete)
+        known = [(each["name"], each["class"], each["blocked"]) for each in found]
+        assert known == [
+            ("done", "orcalike.objects.events:Event", 1),  # a read, of rank 1
+            ("gate", "prog:Gate", 1),
+            ("n", "orcalike.objects.counters:Counter", 0),
+        ]
+        assert {(each["replicas"], each["resilience"], each["queued"]) for each in found} == {
+            (2, 0, 0)
+        }
+        assert {(each["job"], each["group"]) for each in found} == {(run["job"], "default")}
+        table = orcalike("objects").stdout
+        assert re.search(
+            r"^NAME +CLASS +GROUP +RES +REPLICAS +BLOCKED +QUEUED$", table, re.MULTILINE
+        )
+        assert re.search(r"^gate +Gate +default +0 +2 +1 +0$", table, re.MULTILINE)
+        process.communicate("\n", timeout=cli.deadline)
+    assert orcalike("objects").returncode == 69
+
+
 def test_it_watches_until_ctrl_c(cli: Cli) -> None:
     with cli.started("-n", "1", cli.write(PROGRAM)) as process:
         ready(process, 1)
         terminal = pexpect.spawn(
-            sys.executable, ["-m", "orcalike", "status", "--watch"], timeout=280, encoding="utf-8"
+            sys.executable,
+            ["-m", "orcalike", "status", "--watch", "0.2"],
+            timeout=280,
+            encoding="utf-8",
         )
         for _ in range(2):
             terminal.expect("sequencer: rank 0")
@@ -169,3 +303,17 @@ def test_it_watches_until_ctrl_c(cli: Cli) -> None:
         terminal.close()
         assert terminal.exitstatus == 0
         process.communicate("\n", timeout=cli.deadline)
+
+
+def test_it_watches_until_the_program_ends(cli: Cli) -> None:
+    with cli.started("-n", "1", cli.write(PROGRAM)) as process:
+        ready(process, 1)
+        command = [sys.executable, "-m", "orcalike", "status", "--watch"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as watcher:
+            assert watcher.stdout
+            assert watcher.stdout.readline().startswith("job ")
+            process.communicate("\n", timeout=cli.deadline)
+            output, errors = watcher.communicate(timeout=cli.deadline)
+    assert (watcher.returncode, errors) == (0, "orcalike: the program has ended\n")
+    assert "\x1b" not in output

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import queue
 import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from orcalike.launch_protocol import control_channel
+from orcalike.launch_protocol import control_channel, descriptions
 from orcalike.launch_protocol.control_lines import (
+    LINE_MAX,
     Describe,
     Described,
     Unblocked,
@@ -21,6 +24,7 @@ from orcalike.launch_protocol.control_lines import (
     parse_for_launcher,
     parse_for_process,
 )
+from orcalike.launch_protocol.descriptions import Description, Forked, SharedObject, Wait
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.local_child import ControlLine
 from orcalike.transport.view import Member
@@ -165,24 +169,68 @@ def test_the_witness_speaks_by_a_descriptor(line: socket.socket, tmp_path: Path)
     assert not control_channel._reading
 
 
+def standing(**lists: Any) -> Description:
+    """A description, with these lists."""
+    return Description(3, 2, True, False, 1 << 40, "majority", 5, 6, 0, **lists)
+
+
+STANDS = standing()
+
+
 def test_how_a_group_stands() -> None:
-    """The question and its answer are read as they were written; what is not like them is let pass."""
-    assert parse_for_process(encode(Describe(7))) == Describe(7)
-    described = Described(7, "a b%", 3, 2, 1 << 40, 5, 6, 0)
-    assert parse_for_launcher(encode(described)) == described
-    for line in (
-        "described 7 g 1 2 3 4 5",
-        "described 7 g 1 2 3 4 5 x",
-        "described -1 g 1 2 3 4 5 6",
-    ):
-        assert parse_for_launcher(line) is None
+    """The question and its answer are read as they were written."""
+    for question in (Describe(7), Describe(7, objects=True)):
+        assert parse_for_process(encode(question)) == question
+    waits = (Wait("guard", "Queue.get", "a b\n%", 1.5), Wait("call", "", "", None))
+    shared = (SharedObject("é", "m:C", 1, 0, 2, 3),)
+    forked = (Forked(None, 7, "m:f"), Forked(3, 8, "m:f"))
+    for stands in (STANDS, standing(waits=waits, shared=shared, forked=forked)):
+        described = Described(7, "a b%", stands)
+        assert "\n" not in encode(described)
+        assert parse_for_launcher(encode(described)) == described
+
+
+def test_what_is_no_description_is_let_pass() -> None:
+    good = descriptions.plain(STANDS)
+    wait = descriptions.plain(Wait("guard", "", "", 1))
+    wrong = [
+        *(
+            {**good, name: value}
+            for name in good
+            for value in ("x" if name != "resilience" else [], -1)
+        ),
+        *({key: value for key, value in good.items() if key != name} for name in good),
+        {**good, "more": 1},
+        {**good, "view": True},
+        {**good, "primary": 1},
+        {**good, "waits": [{**wait, "kind": 3}]},
+        {**good, "waits": [wait] * (descriptions.WAITS_MAX + 1)},
+        [good],
+        None,
+    ]
+    texts = [*map(json.dumps, wrong), "", "{", "[" * 20_000]
+    assert [text for text in texts if descriptions.parse(text) is not None] == []
+    assert parse_for_launcher(f"described -1 g {json.dumps(good)}") is None
+
+
+def test_a_line_has_room_for_what_is_described() -> None:
+    """Names of any length, and many of them, are left out and not cut in the middle."""
+    many = tuple(SharedObject("\N{SNOWMAN}" * 1000, "m:C", 0, 0, 0, n) for n in range(1000))
+    described = Described(1, "g", standing(shared=many))
+    line = encode(described)
+    assert len(line) < LINE_MAX
+    found = parse_for_launcher(line)
+    assert isinstance(found, Described)
+    shared = found.description.shared
+    assert [each.queued for each in shared] == list(range(len(shared)))
+    assert {each.name for each in shared} == {"\N{SNOWMAN}" * descriptions.TEXT_MAX}
 
 
 def test_a_listener_is_asked(line: socket.socket) -> None:
-    asked: queue.SimpleQueue[int] = queue.SimpleQueue()
+    asked: queue.SimpleQueue[Describe] = queue.SimpleQueue()
     control_channel.listen_describe(asked.put)
-    line.sendall(b"describe x\ndescribe 12\n")
-    assert asked.get(timeout=30) == 12
-    described = Described(12, "default", 1, 1, 1, 0, 0, 0)
+    line.sendall(b"describe x\ndescribe 12 x\ndescribe 12 objects\n")
+    assert asked.get(timeout=30) == Describe(12, objects=True)
+    described = Described(12, "default", STANDS)
     control_channel.report_state(described)
     assert parse_for_launcher(line.recv(1000).decode().rstrip("\n")) == described

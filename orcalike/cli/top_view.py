@@ -1,0 +1,154 @@
+"""The picture of `orcalike top`, and its keys."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.console import Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from orcalike.cli.run_tables import (
+    Member,
+    Process,
+    Rates,
+    complaints,
+    figure,
+    memory_text,
+    number_text,
+    parts_of_run,
+    percent_text,
+    state_of,
+    title_of_run,
+    wait_of,
+)
+
+_HEAD = ("RANK", "HOST", "PID", "STATE", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
+_RIGHT = frozenset({"RANK", "PID", "VIEW", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED"})
+#: What `s` goes through; all but the first sort the largest up.
+_SORTS = ("RANK", "CPU", "RSS", "WRITES/s", "LAG", "GUARDED")
+
+
+class TopView:
+    """`look()` gives what the runs answer now; nothing when they have ended."""
+
+    def __init__(self, look: Callable[[], list[dict[str, Any]]], each: float) -> None:
+        self._look = look
+        self._each = each
+        self._rates = Rates()
+        self._runs: list[dict[str, Any]] = []
+        self._sort = 0
+        self._paused = False
+
+    def run(self) -> bool:
+        """Show it until `q` or Ctrl-C; whether the runs have ended before."""
+        with (
+            _single_keys() as next_key,
+            Live(screen=True, auto_refresh=False) as live,
+            contextlib.suppress(KeyboardInterrupt),
+        ):
+            look_at = time.monotonic()
+            while True:
+                if not self._paused and time.monotonic() >= look_at:
+                    if not self._see():
+                        return True
+                    look_at = time.monotonic() + self._each
+                live.update(self._picture(), refresh=True)
+                rest = None if self._paused else max(look_at - time.monotonic(), 0.0)
+                match next_key(rest):
+                    case "q":
+                        return False
+                    case "s":
+                        self._sort = (self._sort + 1) % len(_SORTS)
+                    case "p":
+                        self._paused = not self._paused
+        return False
+
+    def _see(self) -> bool:
+        """Look; whether there is a run."""
+        if runs := self._look():
+            self._runs = runs
+            self._rates.note(runs)
+        return bool(runs)
+
+    def _picture(self) -> Group:
+        parts: list[Text | Table] = []
+        for run in self._runs:
+            parts.append(Text(title_of_run(run), style="bold"))
+            for title, rows in parts_of_run(run):
+                parts.append(self._table(run["job"], title, rows))
+            lines = [line for group in run["groups"] for line in complaints(group)]
+            parts += [Text(line, style="red") for line in lines]
+        state = " · paused" if self._paused else ""
+        keys = f"q quit · s sort ({_SORTS[self._sort]}) · p pause{state}"
+        return Group(*parts, Text(keys, style="dim"))
+
+    def _table(self, job: str, title: str, rows: list[tuple[Process, Member | None]]) -> Table:
+        table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False)
+        for name in (*_HEAD, "WAITS FOR"):
+            justify = "right" if name in _RIGHT else "left"
+            table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        if self._sort:
+            rows = sorted(rows, key=lambda row: self._key(job, *row), reverse=True)
+        for process, member in rows:
+            table.add_row(*map(escape, self._cells(job, process, member)))
+        return table
+
+    def _key(self, job: str, process: Process, member: Member | None) -> float:
+        """What a row is sorted by; what is not known is least."""
+        values = {
+            "CPU": self._rates.cpu(job, process["pid"]),
+            "RSS": process["rss"],
+            "WRITES/s": self._rates.sent(job, process["pid"]),
+            "LAG": figure(member, "lag"),
+            "GUARDED": figure(member, "guarded"),
+        }
+        value = values[_SORTS[self._sort]]
+        return -1.0 if value is None else float(value)
+
+    def _cells(self, job: str, process: Process, member: Member | None) -> tuple[str, ...]:
+        return (
+            str(process["role"]),
+            process["host"],
+            str(process["pid"]),
+            state_of(process, member),
+            number_text(figure(member, "view")),
+            percent_text(self._rates.cpu(job, process["pid"])),
+            memory_text(process["rss"]),
+            number_text(self._rates.sent(job, process["pid"]), ".0f"),
+            number_text(figure(member, "lag")),
+            number_text(figure(member, "guarded")),
+            wait_of(process),
+        )
+
+
+@contextlib.contextmanager
+def _single_keys() -> Iterator[Callable[[float | None], str]]:
+    """The terminal gives each key at once, and does not show it.
+
+    What it yields waits for a key, so many seconds at the most; "" if none came.
+    """
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor)
+
+    def next_key(seconds: float | None) -> str:
+        ready, _, _ = select.select([descriptor], [], [], seconds)
+        if not ready:
+            return ""
+        return os.read(descriptor, 1).decode(errors="replace") or "q"  # the terminal is gone
+
+    try:
+        yield next_key
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -1,0 +1,51 @@
+"""Looking at runs once, or again and again: what `status` and `objects` have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from orcalike.cli.common import duration
+from orcalike.cli.runs import answers, no_run
+from orcalike.launcher.control_socket import Answer
+
+#: Of `--watch`, if it does not say.
+EACH_SECONDS = 1.0
+
+watch_option = click.option(
+    "--watch",
+    type=duration,
+    metavar="[SECONDS]",
+    is_flag=False,
+    flag_value=EACH_SECONDS,
+    help="Show it again each SECONDS (1 if left out), until Ctrl-C.",
+)
+
+
+def watch_runs(
+    job: str | None,
+    question: Answer,
+    each: float | None,
+    show: Callable[[list[dict[str, Any]]], None],
+) -> None:
+    """Show what the runs answer; with `each`, again after so many seconds, until they end or Ctrl-C.
+
+    The screen is cleared between two looks if it is one. Raises Refusal if there is no run.
+    """
+    runs = list(answers(job, question).values())
+    if not runs:
+        raise no_run(job)
+    try:
+        show(runs)
+        while each is not None:
+            time.sleep(each)
+            if not (runs := list(answers(job, question).values())):
+                click.echo("orcalike: the program has ended", err=True)
+                return
+            click.clear()  # on a terminal only
+            show(runs)
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(0) from None

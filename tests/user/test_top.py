@@ -1,0 +1,134 @@
+"""`orcalike top` as a user meets it, on a terminal."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+if TYPE_CHECKING:
+    from tests.lib.command import Cli
+
+#: Rank 1 writes all the time, rank 0 until a line comes.
+PROGRAM = """
+import orcalike as orca
+from orcalike.objects import Counter, Event
+
+with orca.join() as group:
+    counter, done = group.share(Counter, "n"), group.share(Event, "done")
+    group.barrier()
+    print("ready", flush=True)
+    if rank == 0:
+        sys.stdin.readline()
+        done.set()
+    while not done.is_set():
+        counter.add(1)
+        time.sleep(0.001)
+"""
+COMMAND = ("-m", "orcalike", "top")
+HEAD = "RANK HOST PID STATE VIEW CPU RSS WRITES/s LAG GUARDED WAITS FOR"
+ROW = r"1 \S+ \d+ member \d+ \d+% \d+M [1-9]\d* \d+ \d+"
+GAP = r"(?:\x1b\[[0-9;]*m| )+"
+"""Between two cells of a table: spaces, and what makes text bold."""
+
+
+@pytest.fixture(autouse=True)
+def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the runs of this test are there to be found."""
+    directory = tmp_path_factory.mktemp("x")
+    directory.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
+    monkeypatch.setenv("TERM", "xterm")
+
+
+@pytest.fixture
+def program(cli: Cli) -> Iterator[subprocess.Popen[str]]:
+    """Two ranks that are in their group."""
+    with cli.started("-n", "2", cli.write(PROGRAM)) as process:
+        assert process.stdout
+        assert sorted(process.stdout.readline() for _ in "01") == ["[0] ready\n", "[1] ready\n"]
+        yield process
+
+
+@pytest.fixture
+def terminal(program: object) -> Iterator[pexpect.spawn]:
+    """The command, on a terminal of its own."""
+    command = [*COMMAND, "--each", "0.1"]
+    spawned = pexpect.spawn(
+        sys.executable, command, timeout=280, encoding="utf-8", dimensions=(40, 160)
+    )
+    yield spawned
+    spawned.close(force=True)
+
+
+def ended(terminal: pexpect.spawn) -> int:
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    assert "\x1b[?1049l" in terminal.before  # the screen from before is there again
+    return int(terminal.exitstatus)
+
+
+def test_it_shows_the_ranks_and_takes_keys(terminal: pexpect.spawn) -> None:
+    terminal.expect("group default · view")
+    terminal.expect(HEAD.replace(" ", GAP))
+    terminal.expect(ROW.replace(" ", GAP))
+    for column in ("CPU", "RSS", "WRITES/s", "LAG", "GUARDED", "RANK"):
+        terminal.send("s")
+        terminal.expect(re.escape(f"s sort ({column})"))
+    terminal.send("p")
+    terminal.expect("p pause · paused")
+    terminal.send("p")
+    terminal.expect("p pause *\r?\n?")
+    terminal.send("q")
+    assert ended(terminal) == 0
+
+
+def test_ctrl_c_leaves_it(terminal: pexpect.spawn) -> None:
+    terminal.expect("group default")
+    terminal.sendintr()
+    assert ended(terminal) == 0
+
+
+def test_it_ends_with_the_program(
+    cli: Cli, program: subprocess.Popen[str], terminal: pexpect.spawn
+) -> None:
+    terminal.expect("group default")
+    program.communicate("\n", timeout=cli.deadline)
+    terminal.expect("orcalike: the program has ended")
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    assert terminal.exitstatus == 0
+
+
+def test_without_a_terminal_it_names_what_to_use() -> None:
+    ended = subprocess.run(
+        [sys.executable, *COMMAND],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+        stdin=subprocess.DEVNULL,
+    )
+    expected = "orcalike: top needs a terminal; elsewhere: orcalike status --watch\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", expected)
+
+
+def test_no_run_is_an_error() -> None:
+    terminal = pexpect.spawn(sys.executable, list(COMMAND), timeout=280, encoding="utf-8")
+    terminal.expect("orcalike: no program of yours is running")
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    assert terminal.exitstatus == 69
+
+
+def test_rich_is_imported_by_this_verb_alone() -> None:
+    check = "import sys, orcalike.cli.top, orcalike.cli.status; print('rich' in sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True, timeout=280
+    )
+    assert found.stdout == "False\n"
