@@ -15,6 +15,7 @@ OrcalikeError
 ├── InvocationCancelled     it was withdrawn
 ├── ReplicaDivergence       this replica stopped serving
 ├── InvariantBroken         a write after which an invariant does not hold
+├── ForkFailed              no process was started that is a member
 ├── ConfigMismatch          the group has other options
 ├── JoinFailed              no member answered, or the group refused
 ├── NotPrimary              the view may not go on writing
@@ -31,6 +32,7 @@ from orcalike.runtime.errors import (
     BlockingInLoop,
     ClassMismatch,
     DeclarationError,
+    ForkFailed,
     GroupClosed,
     GuardFalse,
     InvariantBroken,
@@ -65,6 +67,7 @@ __all__ = [
     "DataLossPossible",
     "DeclarationError",
     "Expelled",
+    "ForkFailed",
     "GroupClosed",
     "GuardFalse",
     "InsecureConfig",

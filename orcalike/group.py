@@ -19,6 +19,8 @@ from orcalike.runtime.evidence import record_states
 from orcalike.runtime.receipts import NO_STABLE
 from orcalike.runtime.replica import refuse_inside
 from orcalike.session import failpoints
+from orcalike.session.fork_call import Fork
+from orcalike.session.forking import HostedProcesses
 from orcalike.session.group_calls import Drop, Find, Rejoin, Reset, Share, Whole
 from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of
 from orcalike.session.long_operations import LongOperations
@@ -81,6 +83,9 @@ class Group:
             )
         self._forget = follow_declarations(self._runtime, self._session.pump.call)
         self._own_calls = OwnCalls(self._runtime, self._session)
+        self._hosted = HostedProcesses(self._session, self._runtime.manager.forks)
+        self._runtime.manager.forks.starter = self._hosted
+        self._session.forked = self._hosted.describe
         self._closed = False
         self._watch: LongOperations | None = None
         _groups.add(self)
@@ -236,6 +241,15 @@ class Group:
         """
         return Whole(self._runtime, Code.BARRIER)
 
+    @property
+    def fork(self) -> Fork:
+        """`fork(function, *args, on=rank)` starts a process that runs `function(group, *args)` as a member.
+
+        Its group is this one, as another member of it. `function` must be registered
+        (`orca.register`); `on` is the member that hosts the process, this one if left out.
+        """
+        return Fork(self)
+
     async def drain(self) -> None:
         """Wait until this member may invoke more, after WindowFull."""
         await self._runtime.sender.wait_for_room()
@@ -346,6 +360,8 @@ class Group:
         if self._closed:
             return
         try:
+            if orderly:
+                self._hosted.wait(self._session.pump.attend)
             if orderly and self._runtime.sender.failure is None:
                 self._own_calls.wait()
         except BaseException:  # a handler's, as of Ctrl-C: the member leaves all the same
@@ -353,6 +369,7 @@ class Group:
             raise
         finally:
             try:
+                self._hosted.end()
                 self._own_calls.withdraw()
                 self._record_states()
                 self._session.leave(1.0 if not orderly else 5.0)
@@ -363,6 +380,8 @@ class Group:
         if self._closed:
             return
         try:
+            if orderly:
+                await self._hosted.wait_on_loop()
             if orderly and self._runtime.sender.failure is None:
                 await self._own_calls.wait_on_loop()
         except BaseException:  # a cancellation, as by Ctrl-C: the member leaves all the same
@@ -370,6 +389,7 @@ class Group:
             raise
         finally:
             try:
+                self._hosted.end()
                 self._own_calls.withdraw()
                 self._record_states()
                 await self._session.leave_on_loop(1.0 if not orderly else 5.0)

@@ -26,6 +26,10 @@ class Code(IntEnum):
     """All threads of a member wait for guards: for which."""
     AVAILABLE = 10
     """From here on a degree counts as far as the group has members for it."""
+    FORK = 13
+    """A member shall start a process that runs a registered function."""
+    FORKED = 14
+    """What became of it."""
     DIGESTS = 12
     """What a member has seen of objects' states at places of the order. It does not count as delivered."""
 

@@ -67,6 +67,10 @@ class InvariantBroken(OrcalikeError):
     """A write after which an invariant of the object's class does not hold, at each replica alike."""
 
 
+class ForkFailed(OrcalikeError):
+    """`group.fork` started no member: the function is not known there, or its process did not join."""
+
+
 class Unreadable(Exception):
     """A value that is well formed, and that this process lacks something to read.
 

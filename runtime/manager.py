@@ -24,6 +24,7 @@ from orcalike.runtime.errors import (
     TooManyWaiting,
     Unreadable,
 )
+from orcalike.runtime.forks import Forks
 from orcalike.runtime.invocation import Invocation, name_of, withdrawal_error
 from orcalike.runtime.long_waits import UNSEEN, LongWaits
 from orcalike.runtime.object_table import ObjectTable
@@ -110,6 +111,8 @@ class Manager:
         """Bytes of the operation of the group that runs now."""
         self.stamp = 0
         """The moment of the view at which this member's state begins."""
+        self.forks = Forks(runtime)
+        """Processes that members start for each other."""
         self._arrivals: dict[int, Invocation[Any]] = {}
         """This member's own arrivals at the barrier, by ticket."""
         self._operations: dict[int, Callable[..., None]] = {
@@ -123,6 +126,8 @@ class Manager:
             Code.ENDED: self._end,
             Code.AVAILABLE: self._lower_degrees,
             Code.IDLE: self._idle,
+            Code.FORK: self.forks.fork,
+            Code.FORKED: self.forks.forked,
             Code.DIGESTS: self._digests,
         }
 
@@ -210,7 +215,7 @@ class Manager:
         if find is not None and find[0] is invocation:
             return "no member has shared an object of that name"
         if self._arrivals.get(invocation.ticket) is not invocation:
-            return None
+            return self.forks.why(invocation)
         members = [m for m in self.runtime.view.replicas if m.incarnation in self.expected]
         late = [member for member in members if member.incarnation not in self.arrived]
         return f"{listed(late)} did not come to the barrier yet"
@@ -233,6 +238,7 @@ class Manager:
             arrivals.remove(withdrawn)
             if not arrivals:
                 del self.arrived[member.incarnation]
+        self.forks.withdraw(member.incarnation, withdrawn)
         if self._is_me(member):
             find = self.runtime.table.finds.pop(withdrawn, None)
             waiting = self._arrivals.pop(withdrawn, None) if find is None else find[0]
@@ -370,6 +376,7 @@ class Manager:
             self.arrived = {key: t for key, t in self.arrived.items() if key not in gone}
             self._change_view(left, joined, view.number)
             self._open_barrier()
+            self.forks.view_changed(view)
 
     def left_already(self, member: Member) -> None:
         """A packet of a member was delivered that had left before: what it did there is undone.
@@ -396,6 +403,7 @@ class Manager:
         table.finds, self._arrivals = {}, {}
         for _, invocation in sorted(waiting.items()):
             invocation.set_error(error)
+        self.forks.fail_all(error)
         for replica in self.runtime.replicas:
             if replica is not None:
                 replica.fail_reads(error)

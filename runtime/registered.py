@@ -1,6 +1,6 @@
 """Enums, dataclasses and NamedTuples that a program lets travel, by the names that it registered them under.
 
-No module of the program is imported on the word of a message.
+So are functions that other members may have a process started with (`group.fork`): only these. No module of the program is imported on the word of a message.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from enum import Enum, Flag
+from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
@@ -16,7 +17,7 @@ from orcalike.runtime.errors import DeclarationError, Unreadable
 from orcalike.runtime.extension_codes import Code
 from orcalike.transport.errors import ProtocolError
 
-Registered = TypeVar("Registered", bound=type[Any])
+Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 SAME_SOURCE = "run the same version of the program in all processes"
 
@@ -34,18 +35,49 @@ class Record(NamedTuple):
 
 by_class: dict[type[Any], Record] = {}
 _by_name: dict[str, Record] = {}
+CO_COROUTINE = 0x80
+"""In the flags of a code object, as `inspect` has it, which takes long to import."""
+
+functions: dict[str, Callable[..., object]] = {}
+"""By name: those that `group.fork` may start here."""
 
 
-def register(cls: Registered) -> Registered:
-    """Let the values of an enum, a dataclass or a NamedTuple travel; also a decorator.
+def register(declared: Registered) -> Registered:
+    """Let the values of an enum, a dataclass or a NamedTuple travel, or a function be forked; also a decorator.
 
-    It stands above `@dataclass`. A dataclass arrives as a new object with the same fields: `__init__` and `__post_init__` do
+    A function of a module can then be started in a process of its own by `group.fork`, as
+    `function(group, *args)`, by any member of the program's groups.
+
+    For a class it stands above `@dataclass`. A dataclass arrives as a new object with the same fields: `__init__` and `__post_init__` do
     not run again, and attributes that are no fields stay behind. A class that is defined again
     under the same name takes the place of the first.
 
     Raises DeclarationError for any other class, and for a dataclass with a `__new__` of its own
-    (or from a base such as dict), whose objects cannot be made from their fields.
+    (or from a base such as dict), whose objects cannot be made from their fields; for a function
+    that is not a module's own, or a coroutine function.
     """
+    if isinstance(declared, type):
+        _register_class(declared)
+    else:
+        _register_function(declared)
+    return declared
+
+
+def _register_function(function: Callable[..., object]) -> None:
+    if not isinstance(function, FunctionType) or "." in function.__qualname__:
+        raise DeclarationError(
+            f"{function!r} cannot be registered: a function that group.fork starts stands in a module, "
+            "so that another process finds it there, and in no class and no other function"
+        )
+    if function.__code__.co_flags & CO_COROUTINE:
+        raise DeclarationError(
+            f"{import_name(function)} cannot be registered: it is a coroutine function; register a "
+            "plain one that runs it, as with asyncio.run"
+        )
+    functions[import_name(function)] = function
+
+
+def _register_class(cls: type[Any]) -> None:
     import dataclasses  # not at the top: it takes long, and a program with a dataclass has imported it
 
     fields: tuple[str, ...] = ()
@@ -69,7 +101,6 @@ def register(cls: Registered) -> Registered:
         fields = tuple(field.name for field in dataclasses.fields(cls))
     record = Record(code, cls, import_name(cls), fields, crc32(",".join(fields).encode()))
     by_class[cls] = _by_name[record.name] = record
-    return cls
 
 
 def is_named_tuple(cls: type[Any]) -> bool:

@@ -112,7 +112,7 @@ def _report_exceptions(report: int) -> None:
         kind: type[BaseException], value: BaseException, traceback: TracebackType | None
     ) -> None:
         value.__traceback__ = _from_the_program_on(traceback)
-        _hide_own_frames(value, set())
+        hide_own_frames(value)
         if os.getpid() != pid:  # a forked child is not this rank
             sys.__excepthook__(kind, value, value.__traceback__)
             return
@@ -141,11 +141,15 @@ def _from_the_program_on(traceback: TracebackType | None) -> TracebackType | Non
     return traceback
 
 
-def _hide_own_frames(error: BaseException | None, seen: set[int]) -> None:
+def hide_own_frames(error: BaseException) -> None:
     """Take orcalike's frames out of the tracebacks of an error and of those behind it.
 
     They stay in an error that orcalike did not raise on purpose: it may be a fault of its own.
     """
+    _hide_own_frames(error, set())
+
+
+def _hide_own_frames(error: BaseException | None, seen: set[int]) -> None:
     if error is None or id(error) in seen:
         return
     seen.add(id(error))

@@ -98,6 +98,11 @@ class Endpoint:
         if self.address.startswith("unix:"):
             with contextlib.suppress(OSError):  # the launcher has removed it if the run ends
                 os.unlink(self.address.removeprefix("unix:"))
+        if self._options.private:
+            with contextlib.suppress(OSError):
+                for entry in os.scandir(self._options.private):  # of processes that were killed
+                    os.unlink(entry)
+                os.rmdir(self._options.private)
 
     def _listen(self) -> tuple[socket.socket | None, str]:
         options, launch = self._options, self._options.launch

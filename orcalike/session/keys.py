@@ -7,6 +7,7 @@ file (`key_file.py`): the one that `join(key=...)` or `ORCALIKE_KEY_FILE` names,
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import logging
 import os
@@ -57,6 +58,15 @@ def find_keys(environ: Mapping[str, str] = os.environ) -> KeyRing | None:
         return read_keys(named)
     path = key_file.default_path()
     return read_keys(path) if path is not None and path.exists() else None
+
+
+def passed_on(keys: KeyRing) -> int:
+    """A descriptor of sealed memory that holds the key that seals now, for a process that is started."""
+    memory = os.memfd_create("orcalike-key", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(memory, keys.first().secret)
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
+    return memory
 
 
 def require_keys(keys: KeyRing | None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ from orcalike.launch_protocol.environment import (
     find_rank_environment,
     is_ranks_child,
 )
+from orcalike.runtime import registered
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.session.failpoints import Failpoint, find_failpoints
 from orcalike.session.host_address import places, split_advertised
@@ -35,6 +37,12 @@ from orcalike.transport.drivers.addresses import normal
 from orcalike.transport.drivers.key_ring import KeyRing
 
 _log = logging.getLogger("orcalike")
+
+forked_from: list[str] = []
+"""The function that this process was started for by `group.fork`, while it imports its program."""
+
+PATH_MAX = 60
+"""The longest temporary directory, in bytes, that leaves room for the names of sockets in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,12 @@ class JoinOptions:
     interface: str | None = None
     """The name or the network of the interface at which others reach it."""
     launch: RankEnvironment | None = None
+    own_rank: int | None = None
+    """The rank that is asked for by a process that was forked."""
+    rank_from: int | None = None
+    """Processes that are forked ask for ranks from here on; None: for any that is free."""
+    private: str = ""
+    """The directory of a listening socket that nothing but this membership uses; it ends with it."""
     size: int | None = None
     resilience: Resilience = 0
     degree: str = "required"
@@ -112,7 +126,7 @@ class JoinOptions:
     @property
     def rank(self) -> int | None:
         """The rank that is asked for."""
-        return self.launch.rank if self.launch else None
+        return self.launch.rank if self.launch else self.own_rank
 
 
 def make_options(
@@ -135,9 +149,15 @@ def make_options(
 ) -> JoinOptions:
     """The options for the arguments of `join`; raises ValueError if they contradict each other.
 
+    Raises JoinFailed while `group.fork` imports the program in a new process.
     Raises InsecureConfig for a TCP address without a key, or without the package that seals.
     """
     _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
+    if forked_from:
+        raise JoinFailed(
+            f"the program joins a group while it is imported, to run {forked_from[0]} in a process of "
+            'its own: put what it runs under `if __name__ == "__main__":`'
+        )
     name = name or DEFAULT_NAME
     launch = None if seeds or listen or at else find_rank_environment()
     given = (seeds,) if isinstance(seeds, str) else seeds or ()
@@ -162,6 +182,7 @@ def make_options(
         advertise=advertise,
         interface=interface,
         launch=launch,
+        rank_from=launch.size if launch else None,
         size=size,
         resilience=resilience,
         degree=degree,
@@ -179,7 +200,19 @@ def make_options(
     )
     if options.how == "alone":
         _check_group_of_one(size)
+        return _with_own_socket(options) if registered.functions else options
     return options
+
+
+def _with_own_socket(options: JoinOptions) -> JoinOptions:
+    """For a program that may fork: its group of one listens, and has all that a group of one had."""
+    base = tempfile.gettempdir()
+    private = tempfile.mkdtemp(
+        prefix="orcalike-", dir=base if len(os.fsencode(base)) <= PATH_MAX else "/tmp"
+    )
+    return replace(
+        options, how="listen", listen=f"unix:{private}/group", private=private, degree="available"
+    )
 
 
 def _check_arguments(

@@ -1,0 +1,96 @@
+"""`group.fork`, in three ways: a process that runs a function as another member (Orca's `fork`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVarTuple
+
+from orcalike.errors import DeclarationError, ForkFailed
+from orcalike.runtime import registered
+from orcalike.runtime.invocation import Invocation, InvocationCoroutine
+from orcalike.runtime.replica import refuse_to_wait
+from orcalike.transport.drivers.deferral import held
+from orcalike.transport.view import Member
+from orcalike.transport.wording import listed
+
+if TYPE_CHECKING:
+    from orcalike.group import Group
+
+Ts = TypeVarTuple("Ts")
+
+
+class Fork:
+    """`group.fork`, in three ways."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    @held
+    def __call__(
+        self,
+        function: Callable[[Group, *Ts], object],
+        /,
+        *args: *Ts,
+        on: int | None = None,
+    ) -> Member:
+        """Start a process of the program that runs `function(group, *args)` as a member of this group.
+
+        Returns the new member, as soon as it has joined; what the function returns is dropped. The
+        process runs on the host of the member of rank `on`, this one if it is left out, and ends with
+        that one. The arguments travel as those of operations do: shared objects by reference.
+
+        Raises DeclarationError if the function is not registered (`orca.register`), ForkFailed if there is
+        no such rank, or if no process could be started that is a member: what it says names the reason.
+        """
+        refuse_to_wait("fork")
+        return self.nowait(function, *args, on=on).result()
+
+    def aio(
+        self,
+        function: Callable[[Group, *Ts], object],
+        /,
+        *args: *Ts,
+        on: int | None = None,
+    ) -> InvocationCoroutine[Member]:
+        """The same, for coroutines; the call is sent at once."""
+        return InvocationCoroutine(self.nowait(function, *args, on=on))
+
+    def nowait(
+        self,
+        function: Callable[[Group, *Ts], object],
+        /,
+        *args: *Ts,
+        on: int | None = None,
+    ) -> Invocation[Member]:
+        """The same, without waiting."""
+        name = _registered_name(function)
+        group = self._group
+        if not group.address:
+            raise ForkFailed(
+                "this group of one has no address at which another process could join: register the "
+                "function before join(), or give join(listen=...)"
+            )
+        return group._runtime.manager.forks.invoke(_member(group, on), name, args)
+
+
+def _registered_name(function: object) -> str:
+    for name, known in registered.functions.items():
+        if known is function:
+            return name
+    raise DeclarationError(
+        f"{function!r} is not registered: write @orcalike.register above it; it stands in a module, and "
+        "takes the group as its first argument"
+    )
+
+
+def _member(group: Group, rank: int | None) -> Member:
+    """The member that shall host the process."""
+    if rank is None:
+        return group.me
+    for member in group.members:
+        if member.rank == rank:
+            return member
+    ranks = listed([member.rank for member in group.members])
+    raise ForkFailed(
+        f"there is no member of rank {rank!r} that could start a process: there are {ranks}"
+    )

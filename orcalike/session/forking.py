@@ -1,0 +1,405 @@
+"""The processes that this member hosts: started for members that call `group.fork`, and ended with it.
+
+One thread starts them and waits for what they say and for their ends. It lasts as long as they
+do: the kernel kills a child when the thread that started it ends. A child is in the process group of its
+parent, and has its output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import selectors
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from orcalike.errors import OrcalikeError
+from orcalike.launch_protocol.descriptions import Forked
+from orcalike.runtime import registered
+from orcalike.runtime.forks import Forks, Request
+from orcalike.session import forked_child
+from orcalike.session.keys import passed_on
+from orcalike.session.options import JoinOptions
+from orcalike.transport.drivers.deferral import OwnThread
+from orcalike.transport.drivers.driver import Waitable
+from orcalike.transport.view import Member, View
+from orcalike.transport.wording import listed
+
+if TYPE_CHECKING:
+    import subprocess  # few programs fork, and it takes long
+
+HOSTED_MAX = 128
+"""Processes that one member hosts at a time."""
+JOIN_WITHIN = 60.0
+"""Seconds in which a process must have joined, once it has imported its program."""
+START_WITHIN = 180.0
+"""Seconds in which a process must have joined, from its start on."""
+GRACE = 2.0
+"""Seconds that a process has to end after SIGTERM."""
+SAY_EVERY = 10.0
+"""Seconds between two lines of the log that say for which processes leaving waits."""
+REPORT_MAX = 1 << 16
+
+_log = logging.getLogger("orcalike")
+
+
+class Hosting(Protocol):
+    """A session, as far as processes join through its member."""
+
+    @property
+    def options(self) -> JoinOptions:
+        """How it has joined itself."""
+
+    @property
+    def address(self) -> str:
+        """Where they join."""
+
+    @property
+    def view(self) -> View | None:
+        """The one that is installed."""
+
+
+@dataclass(slots=True, eq=False)
+class Hosted:
+    """A process, from its start to its end."""
+
+    request: Request
+    process: subprocess.Popen[bytes]
+    pidfd: int
+    report: int
+    """-1 once it has said what has become of it."""
+    deadline: float
+    said: bytes = b""
+    rank: int | None = None
+    is_in: bool = False
+    answered: bool = False
+
+    def describe(self) -> str:
+        """`rank 4 (pid 4711, prog:work)`."""
+        name = "a process" if self.rank is None else f"rank {self.rank}"
+        return f"{name} (pid {self.process.pid}, {self.request.function})"
+
+
+@dataclass(slots=True)
+class _Orders:
+    """What the thread is asked for; guarded by the lock of `HostedProcesses`."""
+
+    requests: deque[Request] = field(default_factory=deque)
+    withdrawn: deque[tuple[int, int]] = field(default_factory=deque)
+
+
+class HostedProcesses:
+    """All processes that one member hosts in one group; see `runtime.forks.Starting`."""
+
+    def __init__(self, session: Hosting, forks: Forks) -> None:
+        self._session, self._forks = session, forks
+        self._lock = threading.Lock()
+        self._orders = _Orders()
+        self._thread: threading.Thread | None = None
+        self._wake = -1
+        self._hosted: list[Hosted] = []
+        self._waiters: list[Waitable] = []
+        self._selector: selectors.BaseSelector | None = None
+        self._ends = False
+        """This member leaves: what runs is to end, and nothing more is started."""
+        self._kill_at: float | None = None
+
+    # From other threads.
+
+    def start(self, request: Request) -> None:
+        """Start a process; on the thread that dispatches, so it only asks for it."""
+        self._order(lambda orders: orders.requests.append(request))
+
+    def withdraw(self, source: int, ticket: int) -> None:
+        """End a process that has not joined yet."""
+        if self._thread is not None:
+            self._order(lambda orders: orders.withdrawn.append((source, ticket)))
+
+    def _order(self, put: Callable[[_Orders], None]) -> None:
+        with self._lock:
+            put(self._orders)
+            if self._thread is None:
+                self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+                self._thread = OwnThread(self._serve, "orcalike forks")
+                self._thread.start()
+            else:
+                os.eventfd_write(self._wake, 1)
+
+    def describe(self) -> tuple[Forked, ...]:
+        """The processes that run, for `orcalike status`."""
+        return tuple(
+            Forked(each.rank, each.process.pid, each.request.function)
+            for each in self._hosted.copy()
+        )
+
+    def wait(self, attend: Callable[[Waitable, float], bool]) -> None:
+        """Wait until all have ended; `attend(waitable, seconds)` waits, and says whether it is done."""
+        while True:
+            over = Waitable()
+            with self._lock:
+                if self._thread is None:
+                    return
+                self._waiters.append(over)
+            while not attend(over, SAY_EVERY):
+                running = listed([each.describe() for each in self._hosted.copy()])
+                _log.warning("leaving the group waits for what it hosts: %s", running or "nothing")
+
+    async def wait_on_loop(self) -> None:
+        """The same, in a coroutine."""
+        import asyncio  # not at the top: only coroutines need it, and it takes long
+
+        def join(over: Waitable, seconds: float) -> bool:
+            if (thread := self._thread) is not None:
+                thread.join(seconds)
+            return self._thread is not thread or thread is None
+
+        await asyncio.to_thread(self.wait, join)
+
+    def end(self) -> None:
+        """End all that still run, and wait for that; nothing more is started."""
+        self._ends = True
+        if (thread := self._thread) is not None:
+            self._order(lambda orders: None)
+            thread.join(3 * GRACE)
+
+    # On the thread.
+
+    def _serve(self) -> None:
+        """Until nothing is left to do."""
+        with selectors.DefaultSelector() as self._selector:
+            self._selector.register(self._wake, selectors.EVENT_READ, self._clear)
+            while True:
+                self._take_orders()
+                self._look_at_time()
+                idle = 0.0 if not self._hosted else self._until_next()
+                for key, _ in self._selector.select(idle):
+                    if self._selector.get_map().get(key.fd) is key:
+                        key.data()
+                with self._lock:
+                    if not self._hosted and not self._orders.requests:
+                        self._finish()
+                        return
+
+    def _finish(self) -> None:
+        """The thread is at its end; another order starts another one."""
+        os.close(self._wake)
+        self._thread, self._orders, self._kill_at = None, _Orders(), None
+        for waiter in self._waiters:
+            waiter.finish()
+        self._waiters.clear()
+
+    def _clear(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._wake)
+
+    def _take_orders(self) -> None:
+        """Do what was asked for."""
+        with self._lock:
+            orders, self._orders = self._orders, _Orders()
+        for request in orders.requests:
+            if self._ends:
+                self._answer(request, None, "it leaves the group")
+            else:
+                self._start(request)
+        for key in orders.withdrawn:
+            for each in self._hosted:
+                if (each.request.source, each.request.ticket) == key and not each.is_in:
+                    self._give_up(each, "the request was withdrawn")
+        if self._ends and self._kill_at is None:
+            self._kill_at = time.monotonic() + GRACE
+            for each in self._hosted:
+                each.process.terminate()
+
+    def _until_next(self) -> float | None:
+        times = [each.deadline for each in self._hosted if not each.answered]
+        if self._kill_at is not None:
+            times.append(self._kill_at)
+        return max(min(times) - time.monotonic(), 0.0) if times else None
+
+    def _look_at_time(self) -> None:
+        now = time.monotonic()
+        for each in self._hosted:
+            if not each.answered and each.deadline <= now:
+                self._give_up(each, f"it has not joined within {START_WITHIN:g} s, and was ended")
+        if self._kill_at is not None and self._kill_at <= now:
+            self._kill_at = now + GRACE
+            for each in self._hosted:
+                each.process.kill()
+
+    def _give_up(self, hosted: Hosted, why: str) -> None:
+        hosted.answered = True
+        hosted.process.kill()
+        self._answer(hosted.request, None, why)
+
+    def _answer(self, request: Request, member: Member | None, why: str) -> None:
+        if member is None:
+            _log.warning("fork of %s: %s", request.function, why)
+        try:
+            self._forks.answer(request, member, why)
+        except OrcalikeError as error:
+            _log.info("the outcome of a fork was not reported: %s", error)
+
+    def _start(self, request: Request) -> None:
+        if len(self._hosted) >= HOSTED_MAX:
+            why = f"it hosts {HOSTED_MAX} processes already, and no more at a time"
+            self._answer(request, None, why)
+            return
+        if request.function not in registered.functions:
+            self._answer(
+                request,
+                None,
+                f"it has registered no function {request.function}: write @orcalike.register above "
+                "it, in a module that each member imports",
+            )
+            return
+        try:
+            hosted = self._spawn(request)
+        except OSError as error:
+            self._answer(request, None, f"the process could not be started: {error}")
+            return
+        assert self._selector is not None
+        self._hosted.append(hosted)
+        self._selector.register(hosted.pidfd, selectors.EVENT_READ, lambda: self._ended(hosted))
+        self._selector.register(hosted.report, selectors.EVENT_READ, lambda: self._read(hosted))
+
+    def _spawn(self, request: Request) -> Hosted:
+        import subprocess
+
+        reader, writer = os.pipe()
+        with contextlib.ExitStack() as opened:
+            opened.callback(os.close, writer)
+            task = os.memfd_create("orcalike-fork", os.MFD_CLOEXEC)
+            opened.callback(os.close, task)
+            with open(task, "wb", closefd=False) as file:
+                file.write(json.dumps(self._task(request)).encode() + b"\n" + request.arguments)
+            passed = [task, writer]
+            environment = dict(os.environ)
+            environment.pop("ORCALIKE_KEY_FD", None)
+            keys = self._session.options.keys
+            if keys is not None:
+                key = passed_on(keys)
+                opened.callback(os.close, key)
+                passed.append(key)
+                environment["ORCALIKE_KEY_FD"] = str(key)
+            try:
+                process = subprocess.Popen(
+                    [
+                        *(sys.executable, "-P", forked_child.__file__),
+                        *map(str, (os.getpid(), task, writer)),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=passed,
+                    env=environment,
+                )
+            except BaseException:
+                os.close(reader)
+                raise
+        os.set_blocking(reader, False)
+        deadline = time.monotonic() + START_WITHIN
+        return Hosted(request, process, os.pidfd_open(process.pid), reader, deadline)
+
+    def _task(self, request: Request) -> dict[str, Any]:
+        """What the child is to do, as `forked_child` reads it."""
+        from multiprocessing import spawn  # not at the top: few programs fork
+
+        program = spawn.get_preparation_data("orcalike fork")
+        del program["authkey"]
+        module = registered.functions[request.function].__module__
+        options = self._session.options
+        return {
+            "program": program,
+            "function": request.function,
+            "module": "" if module in ("__main__", "__mp_main__") else module,
+            "rank_from": self._free_rank(options),
+            "join": {
+                "name": options.name,
+                "seeds": self._session.address,
+                "stack": options.stack,
+                "blocked": options.blocked,
+                "timeout": JOIN_WITHIN,
+            },
+        }
+
+    def _free_rank(self, options: JoinOptions) -> int | None:
+        """The first to ask for: none of the ranks that a launcher starts, again if need be."""
+        first = options.rank_from
+        if first is None:
+            return None
+        view = self._session.view
+        taken = {member.rank for member in view.replicas} if view is not None else set()
+        taken |= {each.rank for each in self._hosted}
+        return next(rank for rank in range(first, first + len(taken) + 1) if rank not in taken)
+
+    def _read(self, hosted: Hosted) -> None:
+        """What the child says of itself."""
+        try:
+            data = os.read(hosted.report, REPORT_MAX)
+        except BlockingIOError:
+            return
+        hosted.said += data[: REPORT_MAX - len(hosted.said)]
+        if data and b"\n" not in data:
+            return
+        self._close_report(hosted)
+        if hosted.answered:
+            return
+        match _parse(hosted.said):
+            case {"joined": [*packed]} if member := _member(packed):
+                hosted.answered = hosted.is_in = True
+                hosted.rank = member.rank
+                self._answer(hosted.request, member, "")
+            case {"failed": str(why)}:
+                hosted.answered = True
+                self._answer(hosted.request, None, f"{hosted.describe()} failed: {why}")
+
+    def _close_report(self, hosted: Hosted) -> None:
+        if hosted.report >= 0:
+            assert self._selector is not None
+            self._selector.unregister(hosted.report)
+            os.close(hosted.report)
+            hosted.report = -1
+
+    def _ended(self, hosted: Hosted) -> None:
+        if hosted.report >= 0:
+            self._read(hosted)  # what it has said last
+            self._close_report(hosted)
+        assert self._selector is not None
+        self._selector.unregister(hosted.pidfd)
+        os.close(hosted.pidfd)
+        code = hosted.process.wait()
+        self._hosted.remove(hosted)
+        how = _describe_end(code)
+        if not hosted.answered:
+            why = f"{hosted.describe()} ended {how} before it had joined"
+            self._answer(hosted.request, None, why)
+        elif code != 0 and hosted.is_in and self._kill_at is None:
+            _log.error("%s failed: it ended %s", hosted.describe(), how)
+
+
+def _parse(said: bytes) -> object:
+    try:
+        return json.loads(said)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _member(packed: list[Any]) -> Member | None:
+    try:
+        return Member.unpack(packed)
+    except (OrcalikeError, ValueError):
+        return None
+
+
+def _describe_end(code: int) -> str:
+    if code >= 0:
+        return f"with exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"by {signal.Signals(-code).name}"
+    return f"by signal {-code}"
