@@ -64,7 +64,7 @@ def register(declared: Registered) -> Registered:
 
 
 def _register_function(function: Callable[..., object]) -> None:
-    if not isinstance(function, FunctionType) or "." in function.__qualname__:
+    if not isinstance(function, FunctionType) or not function.__qualname__.isidentifier():
         raise DeclarationError(
             f"{function!r} cannot be registered: a function that group.fork starts stands in a module, "
             "so that another process finds it there, and in no class and no other function"

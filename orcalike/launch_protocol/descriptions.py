@@ -27,7 +27,7 @@ class Wait(Record):
     """A call that waits."""
 
     kind: str
-    """"guard", "reply", "view", "room", "message" or "call"."""
+    """"guard", "reply", "view", "room", "message", "end" or "call"."""
     operation: str
     """`JobQueue.get`, or what the group does (`barrier`), or ""."""
     object: str

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.errors import OrcalikeError
 from orcalike.launch_protocol.descriptions import Forked
-from orcalike.runtime import registered
+from orcalike.runtime import registered, waits
 from orcalike.runtime.forks import Forks, Request
 from orcalike.session import forked_child
 from orcalike.session.keys import passed_on
@@ -142,15 +142,20 @@ class HostedProcesses:
 
     def wait(self, attend: Callable[[Waitable, float], bool]) -> None:
         """Wait until all have ended; `attend(waitable, seconds)` waits, and says whether it is done."""
-        while True:
-            over = Waitable()
-            with self._lock:
-                if self._thread is None:
-                    return
-                self._waiters.append(over)
-            while not attend(over, SAY_EVERY):
-                running = listed([each.describe() for each in self._hosted.copy()])
-                _log.warning("leaving the group waits for what it hosts: %s", running or "nothing")
+        waits.enter("end", "", "forked processes")
+        try:
+            while True:
+                over = Waitable()
+                with self._lock:
+                    if self._thread is None:
+                        return
+                    self._waiters.append(over)
+                while not attend(over, SAY_EVERY):
+                    # To wait for its workers may be what a program does all day.
+                    running = listed([each.describe() for each in self._hosted.copy()])
+                    _log.info("leaving the group waits for %s", running or "the end of a process")
+        finally:
+            waits.leave()
 
     async def wait_on_loop(self) -> None:
         """The same, in a coroutine."""

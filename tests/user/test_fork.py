@@ -201,6 +201,8 @@ if __name__ == "__main__":
             forking.HOSTED_MAX = 0
             attempt(work)
             forking.HOSTED_MAX = 1
+            while group._hosted.describe():  # the one before has not ended yet
+                time.sleep(0.01)
             attempt(work)
 """
 )

@@ -17,7 +17,16 @@ from tests.lib.programs import complaints
 ROOT = Path(__file__).parents[2]
 RUN = ("-m", "orcalike", "run", "-q", "--no-prefix", "-n")
 SHORT = (
-    *("averaging", "chat", "knapsack", "lock_service", "pipeline", "test_auction", "web_cache"),
+    *(
+        "averaging",
+        "chat",
+        "collatz",
+        "knapsack",
+        "lock_service",
+        "pipeline",
+        "test_auction",
+        "web_cache",
+    ),
     "word_count",
 )
 
@@ -61,6 +70,15 @@ def best_load() -> int:
 def test_search_with_a_shared_bound() -> None:
     printed = output(*RUN, "3", "examples/knapsack.py")
     assert printed == f"the best load is worth {best_load()}\n"
+
+
+@pytest.mark.parametrize("launcher", [(), (*RUN, "2")], ids=["python", "run"])
+def test_workers_that_a_program_starts(
+    launcher: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    printed = output(*launcher, "examples/collatz.py")
+    assert printed == "77031 takes 351 steps\n"
 
 
 def test_a_cache_under_two_web_workers() -> None:
