@@ -1,4 +1,4 @@
-"""`orcalike run`: start a program on several processes of this machine."""
+"""`orcalike run`: start a program on several processes, of this machine or of several."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal, did_you_mean, duration
+from orcalike.cli.run_hosts import HOST_OPTIONS, show_commands, with_hosts
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.job import Options
 from orcalike.launcher.local_host import cores
@@ -122,12 +123,13 @@ _OPTIONS = [
         "-C",
         "--chdir",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Run in this directory.",
+        help="Run in this directory, on each host.",
     ),
     click.option(
         "--seed", type=click.IntRange(min=0), envvar="ORCALIKE_SEED", help="The run's seed."
     ),
     click.option("-q", "--quiet", is_flag=True, help="No startup line, no closing line."),
+    *HOST_OPTIONS,
 ]
 
 
@@ -148,7 +150,7 @@ def run_options(command: F) -> F:
 @click.argument("program", metavar="PROG")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) -> None:
-    """Run PROG on several processes of this machine that form one group.
+    """Run PROG on several processes, of this machine or of several, that form one group.
 
     Each line of output is marked with the rank that printed it. If a rank fails, its traceback
     is shown, the others are stopped, and its exit code is the command's. With --keep-going the
@@ -160,13 +162,15 @@ def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) 
     orcalike run -n 4 -m package.module
     orcalike run -n 8 --tcp --timeout 10m prog.py
     orcalike run -n 5 --keep-going --restart 3 prog.py
+    orcalike run -H alpha:4,beta:4 prog.py
     orcalike run -n 4 --stack PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix prog.py
 
     \b
     Exit codes: the first failing rank's own (128 + S for signal S), 2 usage,
-    124 time limit, 130 Ctrl-C, 143 SIGTERM, 70 internal error, 74 more members
-    lost than the resilience degree covers. With --keep-going: 0 if any rank
-    ended with 0, else the first failing rank's own.
+    124 time limit, 130 Ctrl-C, 143 SIGTERM, 69 a host cannot be reached or is
+    lost, 70 internal error, 74 more members lost than the resilience degree
+    covers. With --keep-going: 0 if any rank ended with 0, else the first
+    failing rank's own.
     """
     if click.get_current_context().get_parameter_source("nprocs") is ParameterSource.DEFAULT:
         _note_number_of_processes(program, arguments)
@@ -194,6 +198,10 @@ def start(
     env: Sequence[str],
     chdir: Path | None,
     stack: str | None,
+    hosts: str | None,
+    hostfile: Path | None,
+    advertise: Sequence[str],
+    dry_run: bool,
     **options: Any,
 ) -> None:
     """Start the launcher with the options of `run_options`, and exit with its code."""
@@ -213,8 +221,12 @@ def start(
         directory=chdir,
         **options,
     )
+    asked = with_hosts(asked, hosts, hostfile, advertise)
     if stack is not None or asked.layers:
         asked = _with_stack(asked, stack)
+    if dry_run:
+        show_commands(asked)
+        return
     try:
         code = launch(asked)
     except LaunchError as error:

@@ -21,6 +21,7 @@ from orcalike.launch_protocol.control_lines import (
     Described,
     Died,
     Ended,
+    Gone,
     Heal,
     Joining,
     Lacks,
@@ -39,6 +40,7 @@ _died: set[int] = set()
 _cut: frozenset[Role] = frozenset()
 _on_ended: list[Callable[[set[int]], None]] = []
 _on_died: list[Callable[[int], None]] = []
+_on_gone: list[Callable[[int], None]] = []
 _on_cut: list[Callable[[frozenset[Role]], None]] = []
 _on_describe: list[Callable[[Describe], None]] = []
 _sent: dict[str, ToLauncher] = {}
@@ -66,12 +68,22 @@ def listen(listener: Callable[[set[int]], None]) -> None:
 
 
 def listen_died(listener: Callable[[int], None]) -> None:
-    """Call `listener` with the incarnation of each member whose process was seen to end (H13)."""
+    """Call `listener` with the incarnation of each member of this host whose process was seen to end (H13)."""
     with _lock:
         _on_died.append(listener)
         _start_reading()
         for incarnation in _died:
             listener(incarnation)
+
+
+def listen_gone(listener: Callable[[int], None]) -> None:
+    """Call `listener` with the incarnation of each member of another host that is said to be gone.
+
+    The word may be wrong, so it counts once: what was said before is not repeated.
+    """
+    with _lock:
+        _on_gone.append(listener)
+        _start_reading()
 
 
 def listen_cut(listener: Callable[[frozenset[Role]], None]) -> None:
@@ -97,11 +109,11 @@ def listen_describe(listener: Callable[[Describe], None]) -> None:
 
 
 def forget(listener: Callable[..., None]) -> None:
-    """The end of `listen`, `listen_died`, `listen_cut` or `listen_describe`.
+    """The end of `listen`, `listen_died`, `listen_gone`, `listen_cut` or `listen_describe`.
 
     It takes no lock: a forked child calls it, in which no thread would let the lock go.
     """
-    for listeners in (_on_ended, _on_died, _on_cut, _on_describe):
+    for listeners in (_on_ended, _on_died, _on_gone, _on_cut, _on_describe):
         if listener in listeners:
             listeners.remove(listener)
 
@@ -123,6 +135,9 @@ def _take(line: str) -> bool:
             _died.add(incarnation)
             for on_died in _on_died.copy():
                 on_died(incarnation)
+        case Gone(incarnation):
+            for on_gone in _on_gone.copy():
+                on_gone(incarnation)
         case Cut(others):
             _cut = others
             _call_on_cut()
@@ -204,6 +219,11 @@ def _send(report: ToLauncher) -> None:
 
 
 # The line itself.
+
+
+def is_open() -> bool:
+    """Whether this process has a line to a launcher."""
+    return _descriptor() is not None
 
 
 def _descriptor() -> int | None:

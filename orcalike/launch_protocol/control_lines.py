@@ -5,7 +5,8 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | to the process | |
 | --- | --- |
 | `ended RANK` | `Ended`: this rank has ended, and is not started again |
-| `died INCARNATION` | `Died`: the process of this member was seen to end (H13) |
+| `died INCARNATION` | `Died`: the process of this member, on the receiver's own host, was seen to end (H13) |
+| `gone INCARNATION` | `Gone`: the process of this member, on another host, is gone as far as is known |
 | `cut RANK,RANK,w` | `Cut`: nothing may come from these ranks and the witness, nor go there |
 | `heal` | `Heal`: the end of that |
 | `describe NUMBER`, `describe NUMBER objects` | `Describe`: report each group as it stands, with this number; with its objects |
@@ -46,7 +47,13 @@ class Ended(Record):
 
 
 class Died(Record):
-    """The process of this member was seen to end."""
+    """The process of this member, on the receiver's own host, was seen to end."""
+
+    incarnation: int
+
+
+class Gone(Record):
+    """The process of this member, on another host, has ended, or its host is lost: never certain there."""
 
     incarnation: int
 
@@ -118,7 +125,7 @@ class Described(Record):
     description: Description
 
 
-ToProcess: TypeAlias = Ended | Died | Cut | Heal | Describe | Quit
+ToProcess: TypeAlias = Ended | Died | Gone | Cut | Heal | Describe | Quit
 ToLauncher: TypeAlias = Joining | Unblocked | Sequencer | Blocked | Lacks | Described
 
 
@@ -129,6 +136,8 @@ def encode(report: ToProcess | ToLauncher) -> str:
             return f"ended {rank}"
         case Died(incarnation):
             return f"died {incarnation}"
+        case Gone(incarnation):
+            return f"gone {incarnation}"
         case Cut(others):
             return f"cut {','.join(map(_role, sorted(others, key=_by_rank)))}"
         case Heal():
@@ -159,6 +168,8 @@ def parse_for_process(line: str) -> ToProcess | None:
             return Ended(int(rank))
         case ["died", incarnation] if incarnation.isdigit():
             return Died(int(incarnation))
+        case ["gone", incarnation] if incarnation.isdigit():
+            return Gone(int(incarnation))
         case ["cut", others] if all(map(_is_role, others.split(","))):
             return Cut(frozenset(map(_parse_role, others.split(","))))
         case ["heal"]:

@@ -77,6 +77,10 @@ class RunEnvironment:
     """The layers of the witness, and of each rank that asks for no other stack; "" for the default."""
     layers: tuple[str, ...] = ()
     """Layers of the program's own, as `module:Class`."""
+    node: int = 0
+    """The number of this process's host."""
+    local_size: int = 0
+    """How many ranks are on it; 0 for all."""
 
     def to_environ(self) -> dict[str, str]:
         """The variables, as a process finds them."""
@@ -86,8 +90,8 @@ class RunEnvironment:
             "ORCALIKE_JOB_ID": self.job,
             "ORCALIKE_LAYERS": ",".join(self.layers),
             "ORCALIKE_LAUNCHER": str(self.launcher),
-            "ORCALIKE_LOCAL_WORLD_SIZE": size,
-            "ORCALIKE_NODE_RANK": "0",
+            "ORCALIKE_LOCAL_WORLD_SIZE": str(self.local_size or self.size),
+            "ORCALIKE_NODE_RANK": str(self.node),
             "ORCALIKE_RESTART_COUNT": str(self.restarts),
             "ORCALIKE_RUNTIME_DIR": self.directory,
             "ORCALIKE_SEED": str(self.seed),
@@ -113,16 +117,19 @@ class RankEnvironment(RunEnvironment):
     """Where this rank listens for the program's own group, started again or not."""
     listen_fd: int | None = None
     """A socket that listens there, which the launcher made for this rank."""
+    local_rank: int | None = None
+    """Its place among the ranks of its host; None if all are on one."""
 
     def to_environ(self) -> dict[str, str]:
         """The variables; those without a prefix are torchrun's, which other libraries look for."""
         number, size = str(self.rank), str(self.size)
+        local = number if self.local_rank is None else str(self.local_rank)
         environ = RunEnvironment.to_environ(self) | {
             "ORCALIKE_LISTEN": self.listen,
-            "ORCALIKE_LOCAL_RANK": number,
+            "ORCALIKE_LOCAL_RANK": local,
             "ORCALIKE_RANK": number,
-            "LOCAL_RANK": number,
-            "LOCAL_WORLD_SIZE": size,
+            "LOCAL_RANK": local,
+            "LOCAL_WORLD_SIZE": str(self.local_size or self.size),
             "RANK": number,
             "WORLD_SIZE": size,
         }
@@ -152,6 +159,9 @@ class RankEnvironment(RunEnvironment):
             key_fd=int(key_fd) if key_fd.isdigit() else None,
             stack=find_stack(environ),
             layers=find_layers(environ),
+            node=int(environ.get("ORCALIKE_NODE_RANK") or 0),
+            local_size=int(environ.get("ORCALIKE_LOCAL_WORLD_SIZE") or 0),
+            local_rank=int(environ.get("ORCALIKE_LOCAL_RANK") or environ["ORCALIKE_RANK"]),
         )
 
     def listen_at(self, name: str) -> str:

@@ -7,8 +7,8 @@ reports, a `RemoteChild`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeAlias
 
 from orcalike.launch_protocol.control_lines import Role, ToProcess
 
@@ -126,6 +126,12 @@ class Start:
     restarts: int = 0
     #: The groups that were made before, which it must join and not make.
     formed: tuple[str, ...] = ()
+
+    @classmethod
+    def of_json(cls, values: dict[str, Any]) -> Start:
+        """What `dataclasses.asdict` and JSON have made of one; raises TypeError for what is none."""
+        start = cls(**values)
+        return replace(start, seeds=tuple(start.seeds), formed=tuple(start.formed))
 
 
 class Host(Protocol):

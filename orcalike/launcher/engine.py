@@ -26,7 +26,10 @@ from orcalike.launcher import orphans, outcome
 from orcalike.launcher.chaos import Chaos
 from orcalike.launcher.child import Child, Exit, Stream
 from orcalike.launcher.control_socket import Answer, ControlSocket
+from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.group_status import Loss
+from orcalike.launcher.hosts import Hosts
+from orcalike.launcher.input_relay import InputRelay
 from orcalike.launcher.job import Job, Options, check_number, check_tcp
 from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.outcome import Outcome, RankExit, Report
@@ -34,6 +37,8 @@ from orcalike.launcher.output_relay import OutputRelay
 from orcalike.launcher.placement import Place, Placement
 from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.reaper import Reaper
+from orcalike.launcher.remote_child import RemoteChild
+from orcalike.launcher.remote_host import LEASE, RemoteHost
 from orcalike.launcher.run_plan import draw_key
 from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
@@ -50,6 +55,11 @@ ASK_SECONDS = 1.0
 BLOCKED_SECONDS = 3.0
 #: How long a process waits before it is started again, the first time and the next times.
 PAUSES = (0.0, 0.5, 1.0, 2.0)
+
+#: A rank of a lost host is started elsewhere when the host has certainly ended it: after the lease.
+LEASE_OVER_SECONDS = LEASE + 2.0
+#: How long a run over hosts may be stopped by Ctrl-Z.
+PAUSE_SECONDS = 3600.0
 
 _STOP = (signal.SIGTERM, signal.SIGKILL)
 _INTERRUPT = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -95,7 +105,8 @@ class _Observer:
             self._launcher.rank_ended(self._role, end)
 
     def failed_to_start(self, error: OSError) -> None:
-        self._launcher.cannot_start(error)
+        self._launcher.table.remove(self._role)
+        self._launcher.cannot_start(error, self._child.host)
 
 
 class _Launcher:
@@ -108,7 +119,10 @@ class _Launcher:
         self.selector = selectors.DefaultSelector()
         self.relay = OutputRelay(self.selector, prefix=job.options.prefix, color=job.options.color)
         self.timers = Timers()
-        self.table = ProcessTable(job, self._place())
+        self.table = ProcessTable(job)
+        self.hosts: Hosts | None = None
+        """Of a run over several."""
+        self.input = InputRelay(self.selector, self.timers)
         self.chaos = Chaos(self.table, self.timers, self.relay.notice)
         self.status = Status(self.table, self.timers)
         self.outcome: Outcome | None = None
@@ -120,23 +134,42 @@ class _Launcher:
         #: The processes that are about to be started again.
         self.restarting: set[Role] = set()
 
-    def _place(self) -> Placement:
-        """All processes are on this host."""
-        options = self.options
+    def _prepare(self) -> LocalHost:
+        """What this host has for the run; `self.hosts` are all of them, if there are others."""
+        options, plan = self.options, self.job.plan()
         key = b""
-        if options.scheme == "tcp":
-            check_tcp()
+        if plan.scheme == "tcp":
+            check_tcp("--tcp" if options.is_local else "-H")
             key = draw_key()
-        plan = self.job.plan()
         name = socket.gethostname()
-        host = LocalHost(name, plan, self.directory, self.reaper, self.selector, key)
-        roles: list[Role] = [None] if options.sequencer == "witness" else []
-        roles += range(options.nprocs)
+        local = LocalHost(name, plan, self.directory, self.reaper, self.selector, key)
+        if not options.is_local:
+            self.hosts = Hosts(
+                plan,
+                options.hosts,
+                local,
+                key,
+                interface=options.interface,
+                remote_python=options.remote_python,
+                selector=self.selector,
+                timers=self.timers,
+                reaper=self.reaper,
+                notice=self.relay.notice,
+            )
+            self.hosts.on_ready = self._start_all
+            self.hosts.on_failed = self._not_connected
+            self.hosts.on_lost = self._host_lost
+        return local
+
+    def _all_here(self, local: LocalHost) -> Placement:
+        """All processes are on this host."""
+        roles: list[Role] = [None] if self.options.sequencer == "witness" else []
+        roles += range(self.options.nprocs)
         places = {
             role: Place(0, role or 0, address)
-            for role, address in zip(roles, host.reserve(roles), strict=True)
+            for role, address in zip(roles, local.reserve(roles), strict=True)
         }
-        return Placement([host], places)
+        return Placement([local], places)
 
     # The course of a run
 
@@ -144,23 +177,44 @@ class _Launcher:
         """From the start to the last line of output."""
         watch_signals(self.selector, self._signalled)
         orphans.adopt_orphans()
-        self._start()
-        while self.table.ranks or self.restarting - {None}:
+        self._begin()
+        while self._connecting or self.table.ranks or self.restarting - {None}:
             self._turn()
         self._wind_up()
         while self.table.witness or self.relay.reading:
             self._turn()
+        self._part()
         self._say_goodbye()
         while self.relay.writing:
             self._turn()
         return self.outcome.code if self.outcome else 0
 
-    def _start(self) -> None:
+    @property
+    def _connecting(self) -> bool:
+        """Whether the hosts of the run are not there yet."""
+        return self.hosts is not None and self.hosts.connecting
+
+    def _begin(self) -> None:
         if not self.options.quiet:
             self.relay.notice(self.job.describe())
             self.relay.write()
+        local = self._prepare()
+        if self.options.timeout is not None:
+            self.timers.at("timeout", self.options.timeout, self._time_is_up)
         try:
             ControlSocket(self.directory, self.selector, self.timers, self._answer)
+            if self.hosts is not None:
+                self.hosts.connect()
+            else:
+                self._start_all(self._all_here(local))
+        except OSError as error:
+            self.cannot_start(error)
+
+    def _start_all(self, placement: Placement) -> None:
+        """Start the witness and all ranks, each at its place."""
+        self.table.placement = placement
+        accept_sigusr1(False)
+        try:
             if self.options.sequencer == "witness":
                 self._attend(None, self.table.start(None))
             for rank in range(self.options.nprocs):
@@ -168,8 +222,21 @@ class _Launcher:
         except OSError as error:
             self.cannot_start(error)
         accept_sigusr1(True)
-        if self.options.timeout is not None:
-            self.timers.at("timeout", self.options.timeout, self._time_is_up)
+
+    def _not_connected(self, error: LaunchError) -> None:
+        """The hosts of the run cannot be had."""
+        self._decide(Outcome(error.code, f"orcalike: {error}"))
+
+    def _host_lost(self, host: RemoteHost, why: str) -> None:
+        """Its processes have been reported as lost."""
+        self.table.placement.lose(host)
+
+    def _part(self) -> None:
+        """Leave the other hosts, on which nothing is left."""
+        if self.hosts is not None:
+            self.hosts.close()
+            while not self.hosts.closed:
+                self._turn()
 
     def _answer(self, question: object, reply: Callable[[Answer], None]) -> None:
         """A question on the control socket."""
@@ -182,10 +249,12 @@ class _Launcher:
         """Take what a process prints and reports from now on, and notice its end."""
         child.observe(_Observer(self, role, child))
         self.relay.attend(child, "witness" if role is None else str(role))
+        if role == 0 and isinstance(child, RemoteChild):
+            self.input.attend(child)
 
-    def cannot_start(self, error: OSError) -> None:
+    def cannot_start(self, error: OSError, host: str = "") -> None:
         """A host has no room for a process: the run ends."""
-        self._decide(outcome.cannot_start(error, self.options.nprocs))
+        self._decide(outcome.cannot_start(error, self.options.nprocs, host))
         self._stop(_STOP)
 
     def _wind_up(self) -> None:
@@ -234,14 +303,23 @@ class _Launcher:
     def rank_ended(self, rank: int, end: Exit) -> None:
         """A rank has ended: the run does with it, goes on, or starts it again."""
         after = time.monotonic() - self.began
-        child = self.table.remove(rank)
+        child = self.table.remove(rank, seen=not end.lost)
         self.table.exits[rank] = child, end
-        report = Report.parse(end.report)
-        rank_exit = RankExit(rank, child.pid, end.returncode, after, report, child.restarts)
+        rank_exit = RankExit(
+            rank,
+            child.pid,
+            end.returncode,
+            after,
+            Report.parse(end.report),
+            child.restarts,
+            child.host if self.hosts is not None else "",
+            end.lost,
+        )
         self.well += not rank_exit.failed
         if rank_exit.failed and self.outcome is None and self._may_restart(rank_exit):
             self._show_report(rank_exit)
-            self._start_soon(rank, outcome.describe_failure(rank_exit), child.restarts)
+            pause = LEASE_OVER_SECONDS if end.lost else None
+            self._start_soon(rank, outcome.describe_failure(rank_exit), child.restarts, pause)
         else:
             self.table.give_up(rank)
             if rank_exit.failed and self.outcome is None:
@@ -276,17 +354,17 @@ class _Launcher:
 
     def witness_ended(self, end: Exit) -> None:
         """The witness has ended: it was asked to, the ranks go on without it, or the run ends."""
-        witness, returncode = self.table.remove(None), end.returncode
+        witness = self.table.remove(None, seen=not end.lost)
         self.table.exits[None] = witness, end
         if self.outcome is not None or not (self.table.ranks or self.restarting):
             return
-        what = outcome.describe_witness(witness.pid, returncode)
-        if witness.restarts < self.options.restart:
+        what = outcome.describe_witness(witness.pid, end)
+        if witness.restarts < self.options.restart and not end.lost:
             self._start_soon(None, what, witness.restarts)
         elif self.options.outlives_failures:
             self.relay.notice(f"orcalike: {what}; the ranks go on, and one of them orders")
         else:
-            self._decide(outcome.witness_lost(witness.pid, returncode))
+            self._decide(outcome.witness_lost(witness.pid, end))
             self._stop(_STOP)
         self._look_for_loss()
 
@@ -298,6 +376,8 @@ class _Launcher:
         for role in self.restarting:
             self.timers.cancel(f"start {role}")
         self.restarting.clear()
+        if self._connecting and self.hosts is not None:
+            self.hosts.close()
         return True
 
     # What the processes report of their groups
@@ -327,11 +407,14 @@ class _Launcher:
     # Starting again
 
     def _may_restart(self, rank_exit: RankExit) -> bool:
-        return rank_exit.restarts < self.options.restart and not rank_exit.hopeless
+        if rank_exit.restarts >= self.options.restart or rank_exit.hopeless:
+            return False
+        return not rank_exit.lost or self.table.placement.move(rank_exit.rank)
 
-    def _start_soon(self, role: Role, what: str, restarts: int) -> None:
+    def _start_soon(self, role: Role, what: str, restarts: int, pause: float | None = None) -> None:
         """Start a rank or the witness again, after a pause that grows; `what` is how it ended."""
-        pause = PAUSES[min(restarts, len(PAUSES) - 1)]
+        if pause is None:
+            pause = PAUSES[min(restarts, len(PAUSES) - 1)]
         self.relay.notice(outcome.started_again(what, restarts, self.options.restart, pause))
         self.restarting.add(role)
         start = partial(self._start_again, role, restarts + 1)
@@ -400,7 +483,11 @@ class _Launcher:
         children = self.table.children()
         for _, child in children:
             child.signal(signal.SIGSTOP)
+        if self.hosts is not None:
+            self.hosts.extend_leases(PAUSE_SECONDS)
         os.kill(os.getpid(), signal.SIGSTOP)
+        if self.hosts is not None:
+            self.hosts.resume()
         for _, child in children:
             child.signal(signal.SIGCONT)
 

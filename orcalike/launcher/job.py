@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.host_list import ListedHost, fill
 from orcalike.launcher.local_host import cores, threads_per_rank
-from orcalike.launcher.run_plan import RunPlan, program_folder
+from orcalike.launcher.remote_command import is_this_host
+from orcalike.launcher.run_plan import RunPlan, program_folder, variables_for_all
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.wording import counted
 
@@ -50,6 +52,17 @@ class Options:
     keep_going: bool = False
     #: How often each rank, and the witness, is started again when it fails.
     restart: int = 0
+    #: The hosts of the ranks; none for this one.
+    hosts: tuple[ListedHost, ...] = ()
+    #: The interpreter on other hosts; "" for this one's path.
+    remote_python: str = ""
+    #: The interface, or the network, at whose address others reach each host; "" to find it out.
+    interface: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all ranks run on this host."""
+        return all(is_this_host(host.name) for host in self.hosts)
 
     @property
     def program_folder(self) -> Path:
@@ -72,7 +85,7 @@ def check_number(options: Options) -> None:
             code=2,
         )
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if ranks * FILES_OF_RANK + FILES_OF_LAUNCHER > limit:
+    if options.is_local and ranks * FILES_OF_RANK + FILES_OF_LAUNCHER > limit:
         raise LaunchError(
             f"cannot start {counted(ranks, 'rank')}: the launcher has {FILES_OF_RANK} open files for each, and "
             f"may have {limit}; raise the limit (ulimit -n) or lower -n"
@@ -102,21 +115,27 @@ class Job:
             program=options.program,
             module=options.module,
             arguments=options.arguments,
-            directory=options.directory,
+            directory=self._directory(),
             nprocs=options.nprocs,
-            scheme=options.scheme,
+            scheme=options.scheme if options.is_local else "tcp",
             sequencer=options.sequencer,
             stack=options.stack,
             layers=options.layers,
             environment=options.environment,
+            variables={} if options.is_local else variables_for_all(os.environ),
             kills_rest=options.restart > 0,
         )
+
+    def _directory(self) -> Path | None:
+        """Other hosts are given a whole path."""
+        directory = self.options.directory
+        return directory if self.options.is_local else (directory or Path.cwd()).absolute()
 
     def describe(self) -> str:
         """The startup line."""
         count = self.options.nprocs
         parts = [
-            f"{counted(count, 'member')} on 1 host (local)",
+            f"{counted(count, 'member')} on {self._where()}",
             f"sequencer: {'witness' if self.options.sequencer == 'witness' else 'rank 0'}",
             f"seed {self.seed}",
         ]
@@ -124,24 +143,32 @@ class Job:
             parts.append("keep going")
         if self.options.restart:
             parts.append(f"restart {self.options.restart}")
-        if "OMP_NUM_THREADS" not in {*os.environ, *self.options.environment}:
+        named = {*os.environ, *self.options.environment}
+        if "OMP_NUM_THREADS" not in named and self.options.is_local:
             parts.append(f"OMP_NUM_THREADS {threads_per_rank(count)}")
-        if count > MANY * cores():
+        if count > MANY * cores() and self.options.is_local:
             parts.append(f"{cores()} cores: with so many members joining takes long")
         return f"[orcalike] {' · '.join(parts)}"
 
+    def _where(self) -> str:
+        if self.options.is_local:
+            return "1 host (local)"
+        used = sum(count > 0 for count in fill(list(self.options.hosts), self.options.nprocs))
+        return f"{counted(used, 'host')} (ssh)"
 
-def check_tcp() -> None:
+
+def check_tcp(asked_by: str) -> None:
     """Raise LaunchError if nothing can be sent over the loopback interface, or nothing encrypted."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("127.0.0.1", 9))  # a route is looked up, and nothing is sent
         except OSError as error:
             raise LaunchError(
-                f"--tcp needs the loopback interface: {error.strerror}; "
-                "bring it up (ip link set lo up), or leave --tcp out"
+                f"{asked_by} needs the loopback interface: {error.strerror}; "
+                f"bring it up (ip link set lo up), or leave {asked_by} out"
             ) from None
     if importlib.util.find_spec("cryptography") is None:
         raise LaunchError(
-            "--tcp needs the package cryptography: pip install 'orcalike[net]', or leave --tcp out"
+            f"{asked_by} needs the package cryptography: pip install 'orcalike[net]', or leave "
+            f"{asked_by} out"
         )

@@ -21,17 +21,29 @@ def listen(address: str, backlog: int) -> socket.socket:
         os.fchmod(listener.fileno(), 0o600)  # the file that bind makes gets this mode
         listener.bind(place)
     else:
-        listener = bind_tcp(int(place.rpartition(":")[2]))
+        host, _, port = place.rpartition(":")
+        listener = bind_tcp(host.strip("[]"), int(port))
     listener.listen(backlog)
     return listener
 
 
-def bind_tcp(port: int) -> socket.socket:
-    """A socket bound to a port of the loopback interface, any with 0; it does not listen yet.
+def bind_tcp(host: str, port: int) -> socket.socket:
+    """A socket bound to a port of this host, any with 0; it does not listen yet.
 
     While none of them listens several can be bound to the same port: so one keeps it for another.
+    Raises OSError if `host`, a number, is none of this host's addresses.
     """
-    bound = socket.socket(socket.AF_INET)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    bound.bind(("127.0.0.1", port))
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
     return bound
+
+
+def tcp_address(bound: socket.socket) -> str:
+    """Where that socket is bound."""
+    host, port, *_ = bound.getsockname()
+    return f"tcp:[{host}]:{port}" if ":" in host else f"tcp:{host}:{port}"

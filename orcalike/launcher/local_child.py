@@ -30,8 +30,12 @@ class ControlLine:
 
     def send(self, report: ToProcess) -> None:
         """Send a line; nothing happens if it cannot be taken."""
+        self.send_line(encode(report).encode())
+
+    def send_line(self, line: bytes) -> None:
+        """Send a line that is encoded already."""
         with contextlib.suppress(OSError):
-            self.socket.send(encode(report).encode() + b"\n")
+            self.socket.send(line + b"\n")
 
     def receive(self) -> list[str] | None:
         """The whole lines that the process has sent since; None when no more can come."""
@@ -106,6 +110,10 @@ class LocalChild:
     def send(self, report: ToProcess) -> None:
         """Say it to the process."""
         self._line.send(report)
+
+    def send_line(self, line: bytes) -> None:
+        """The same, encoded already."""
+        self._line.send_line(line)
 
     def signal(self, number: int) -> None:
         """Send a signal to the process's group, while its number is its own."""

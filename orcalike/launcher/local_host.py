@@ -19,7 +19,7 @@ from orcalike.launch_protocol.control_lines import Role
 from orcalike.launch_protocol.environment import OF_ONE_PROCESS, RankEnvironment, RunEnvironment
 from orcalike.launcher import bootstrap
 from orcalike.launcher.child import Start
-from orcalike.launcher.listeners import bind_tcp, listen
+from orcalike.launcher.listeners import bind_tcp, listen, tcp_address
 from orcalike.launcher.local_child import ControlLine, LocalChild
 from orcalike.launcher.orphans import kill_orphans
 from orcalike.launcher.reaper import Reaper
@@ -42,6 +42,8 @@ class LocalHost:
         self.name, self.plan, self.directory = name, plan, directory
         self.running: dict[int, LocalChild] = {}
         """By process number."""
+        self.own = "127.0.0.1"
+        """The address at which others reach this host by TCP."""
         self.spared: set[int] = {reaper.pid}
         """Other children of this process, which are left alone by `kill_rest`."""
         self._reaper, self._selector = reaper, selector
@@ -57,12 +59,12 @@ class LocalHost:
         if self.plan.scheme == "unix":
             names = ["witness" if role is None else f"r{role}" for role in roles]
             return [f"unix:{self.directory / name}" for name in names]
-        ports = [bind_tcp(0) for _ in roles]
+        ports = [bind_tcp(self.own, 0) for _ in roles]
         self._ports += ports
-        return [f"tcp:127.0.0.1:{port.getsockname()[1]}" for port in ports]
+        return [tcp_address(port) for port in ports]
 
-    def start(self, start: Start) -> LocalChild:
-        """Start a process. Rank 0 has this process's standard input, the others none.
+    def start(self, start: Start, stdin: int | None = None) -> LocalChild:
+        """Start a process. Rank 0 has the input `stdin`, or that of this process; the others have none.
 
         Raises OSError if the system has no room for it.
         """
@@ -77,7 +79,7 @@ class LocalHost:
                 assert listener is not None
                 child = self._start_witness(start, listener)
             else:
-                child = self._start_rank(start, start.role, listener)
+                child = self._start_rank(start, start.role, listener, stdin)
         finally:
             if listener is not None:  # it is the member's now, so that its death is noticed
                 listener.close()
@@ -101,7 +103,9 @@ class LocalHost:
 
     # Processes
 
-    def _start_rank(self, start: Start, rank: int, listener: socket.socket | None) -> LocalChild:
+    def _start_rank(
+        self, start: Start, rank: int, listener: socket.socket | None, stdin: int | None
+    ) -> LocalChild:
         plan = self.plan
         environment = self.rank_environment(start, rank, listener)
         reader, writer = os.pipe()
@@ -113,7 +117,7 @@ class LocalHost:
                 start,
                 environment,
                 [writer, *([listener.fileno()] if listener else [])],
-                stdin=None if rank == 0 and _may_read_stdin() else subprocess.DEVNULL,
+                stdin=stdin if rank == 0 and may_read_stdin() else subprocess.DEVNULL,
                 report=os.fdopen(reader, "rb", buffering=0),
                 directory=plan.directory,
             )
@@ -121,7 +125,9 @@ class LocalHost:
     def _start_witness(self, start: Start, listener: socket.socket) -> LocalChild:
         """Start the member without replicas that orders."""
         plan = self.plan
-        environment = self._inherited() | RunEnvironment(**self._of_the_run(start)).to_environ()
+        environment = (
+            self._inherited(start) | RunEnvironment(**self._of_the_run(start)).to_environ()
+        )
         command = [
             *(sys.executable, "-P", "-m", "orcalike.launcher.witness"),
             *("--listen-fd", str(listener.fileno()), "--address", start.listen),
@@ -182,15 +188,16 @@ class LocalHost:
             rank=rank,
             listen=start.listen,
             listen_fd=listener.fileno() if listener else None,
+            local_rank=start.slot,
         )
-        return self._inherited() | ours.to_environ() | dict(self.plan.environment)
+        return self._inherited(start) | ours.to_environ() | dict(self.plan.environment)
 
-    def _inherited(self) -> dict[str, str]:
+    def _inherited(self, start: Start) -> dict[str, str]:
         """What comes from this process's own environment, and what Python and libraries look for."""
         environment = {
             name: value for name, value in os.environ.items() if name not in OF_ONE_PROCESS
-        }
-        environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(self.plan.nprocs)))
+        } | dict(self.plan.variables)
+        environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(start.slots)))
         if environment.get("PYTHONHASHSEED", "random") == "random":
             environment["PYTHONHASHSEED"] = str(self.plan.seed % 2**32)
         return environment | {"PYTHONUNBUFFERED": "1"}
@@ -212,10 +219,12 @@ class LocalHost:
             "key_fd": self._key_fd if self._key_fd >= 0 else None,
             "stack": plan.stack,
             "layers": plan.layers,
+            "node": start.node,
+            "local_size": start.slots,
         }
 
 
-def _may_read_stdin() -> bool:
+def may_read_stdin() -> bool:
     """A shell's background job may not take what is typed for the shell."""
     try:
         return os.tcgetpgrp(0) == os.getpgrp()

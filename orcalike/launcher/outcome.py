@@ -9,6 +9,7 @@ import signal
 from dataclasses import dataclass
 from typing import Literal
 
+from orcalike.launcher.child import Exit
 from orcalike.launcher.group_status import DEFAULT_NAME, Loss, names_of
 from orcalike.transport.wording import counted
 
@@ -52,6 +53,10 @@ class RankExit:
     report: Report | None = None
     #: How often it had been started again before.
     restarts: int = 0
+    #: The name of its host, in a run over several.
+    host: str = ""
+    #: Why nothing is known of it any more, if its host is lost.
+    lost: str = ""
 
     @property
     def code(self) -> int:
@@ -102,11 +107,21 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def place_of(host: str, pid: int) -> str:
+    """`pid 4711`, or `host b, pid 4711`."""
+    return f"host {host}, pid {pid}" if host else f"pid {pid}"
+
+
 def describe_failure(rank_exit: RankExit, how: str = "") -> str:
     """`rank 2 (pid 4711) failed with exit code 1 after 0.42 s`; `how` stands after the verb."""
+    if rank_exit.lost:
+        return (
+            f"rank {rank_exit.rank} ({place_of(rank_exit.host, rank_exit.pid)}) was lost{how} "
+            f"after {rank_exit.after:.2f} s: {rank_exit.lost}"
+        )
     verb = "failed" if rank_exit.returncode > 0 else "was killed"
     return (
-        f"rank {rank_exit.rank} (pid {rank_exit.pid}) {verb}{how} "
+        f"rank {rank_exit.rank} ({place_of(rank_exit.host, rank_exit.pid)}) {verb}{how} "
         f"{describe_end(rank_exit.returncode)} after {rank_exit.after:.2f} s"
     )
 
@@ -163,26 +178,29 @@ def blocked_for_good(loss: Loss) -> Outcome:
     )
 
 
-def cannot_start(error: OSError, nprocs: int) -> Outcome:
-    """The outcome of a run for which the system had no room."""
+def cannot_start(error: OSError, nprocs: int, host: str = "") -> Outcome:
+    """The outcome of a run for which the system, on that host, had no room."""
+    where = f" on host {host}" if host else ""
     return Outcome(
         INTERNAL,
-        f"orcalike: cannot start {counted(nprocs, 'rank')}: {error.strerror}; "
+        f"orcalike: cannot start {counted(nprocs, 'rank')}{where}: {error.strerror}; "
         "raise the limits (ulimit -n, ulimit -u) or lower -n",
     )
 
 
-def describe_witness(pid: int, returncode: int) -> str:
+def describe_witness(pid: int, end: Exit) -> str:
     """`the witness (pid 4711) ended by SIGKILL (exit code 137)`."""
-    return f"the witness (pid {pid}) ended {describe_end(returncode)}"
+    if end.lost:
+        return f"the witness was lost: {end.lost}"
+    return f"the witness (pid {pid}) ended {describe_end(end.returncode)}"
 
 
-def witness_lost(pid: int, returncode: int) -> Outcome:
+def witness_lost(pid: int, end: Exit) -> Outcome:
     """The outcome of a run whose sequencer ended while ranks still needed it."""
+    how = f"was lost: {end.lost}" if end.lost else f"ended {describe_end(end.returncode)}"
     return Outcome(
         INTERNAL,
-        f"orcalike: the witness (pid {pid}), which orders the writes, ended "
-        f"{describe_end(returncode)}; the ranks were stopped",
+        f"orcalike: the witness (pid {pid}), which orders the writes, {how}; the ranks were stopped",
     )
 
 

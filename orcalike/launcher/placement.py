@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orcalike.launch_protocol.control_lines import Role
@@ -24,13 +24,35 @@ class Place:
 class Placement:
     """The places of the ranks, and of the witness (None) if there is one."""
 
-    def __init__(self, hosts: Sequence[Host], places: dict[Role, Place]) -> None:
+    def __init__(
+        self,
+        hosts: Sequence[Host] = (),
+        places: Mapping[Role, Place] | None = None,
+        spare: Mapping[int, list[Place]] | None = None,
+    ) -> None:
+        """`spare` are places, by host, that no rank has yet."""
         self.hosts = hosts
-        self._places = places
+        self._places = dict(places or {})
+        self._spare = dict(spare or {})
 
     def host(self, role: Role) -> Host:
         """The host of a process."""
         return self.hosts[self._places[role].node]
+
+    def move(self, rank: int) -> bool:
+        """Give a rank, whose host is lost, a place on another one; whether there was a spare one."""
+        self._spare.pop(self._places[rank].node, None)
+        for spare in self._spare.values():
+            if spare:
+                self._places[rank] = spare.pop(0)
+                return True
+        return False
+
+    def lose(self, host: Host) -> None:
+        """A host is lost: no process is started there any more."""
+        for node, each in enumerate(self.hosts):
+            if each is host:
+                self._spare.pop(node, None)
 
     def start(self, role: Role, restarts: int = 0, formed: Sequence[str] = ()) -> Start:
         """What its host must know to start it; `formed` are the groups that were made before."""
@@ -41,7 +63,7 @@ class Placement:
         return Start(
             role=role,
             slot=place.slot,
-            slots=beside,
+            slots=max(1, beside),
             node=place.node,
             listen=place.address,
             seeds=tuple(self._places[each].address for each in (*first, *ranks)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from orcalike.launch_protocol.control_lines import Cut, Died, Ended, Heal, Role, ToProcess
+from orcalike.launch_protocol.control_lines import Cut, Died, Ended, Gone, Heal, Role, ToProcess
 from orcalike.launcher.child import Child, Exit
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.job import Job
@@ -14,9 +14,9 @@ from orcalike.launcher.placement import Placement
 class ProcessTable:
     """The ranks and the witness that run now, by `Role`: a rank, or None for the witness."""
 
-    def __init__(self, job: Job, placement: Placement) -> None:
+    def __init__(self, job: Job) -> None:
         self.job = job
-        self.placement = placement
+        self.placement = Placement()
         self.ranks: dict[int, Child] = {}
         self.witness: Child | None = None
         self.groups = Groups()
@@ -25,6 +25,8 @@ class ProcessTable:
         self.exits: dict[Role, tuple[Child, Exit]] = {}
         """The process that ended last of each, and how it did."""
         self._cuts: dict[Role, Cut] = {}
+        self._died_at: dict[int, str] = {}
+        """The host of each member whose process was seen to end."""
 
     def children(self) -> list[tuple[Role, Child]]:
         """All that run now, the witness last."""
@@ -49,14 +51,19 @@ class ProcessTable:
             self.ranks[role] = child
         for rank in self.ended:
             child.send(Ended(rank))
-        for incarnation in sorted(self.groups.died):
-            child.send(Died(incarnation))
+        for incarnation, host in sorted(self._died_at.items()):
+            if host == child.host:
+                child.send(Died(incarnation))
         if role in self._cuts:
             child.send(self._cuts[role])
         return child
 
-    def remove(self, role: Role) -> Child:
-        """Take out a process that has ended, and report to the others whose end that is (H13)."""
+    def remove(self, role: Role, *, seen: bool = True) -> Child:
+        """Take out a process that has ended, and report to the others whose end that is (H13).
+
+        It is certain for processes on the same host, and if the end was `seen` there; for others the member
+        is gone as far as is known.
+        """
         child = self.find(role)
         assert child is not None
         if role is None:
@@ -64,7 +71,11 @@ class ProcessTable:
         else:
             del self.ranks[role]
         for incarnation in sorted(self.groups.end(role)):
-            self._send_all(Died(incarnation))
+            if seen:
+                self._died_at[incarnation] = child.host
+            for _, other in self.children():
+                certain = seen and other.host == child.host
+                other.send(Died(incarnation) if certain else Gone(incarnation))
         return child
 
     def give_up(self, rank: int) -> None:

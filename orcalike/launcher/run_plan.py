@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from orcalike.launch_protocol.environment import OF_ONE_PROCESS
 from orcalike.transport.drivers.key_ring import KEY_SIZE
+
+#: How long a member on another host may be silent.
+DETECTION_OVER_HOSTS = "2s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,8 @@ class RunPlan:
     layers: tuple[str, ...] = ()
     #: What the user sets for the ranks.
     environment: Mapping[str, str] = field(default_factory=dict)
+    #: What the launcher's own environment has for all hosts.
+    variables: Mapping[str, str] = field(default_factory=dict)
     #: Whether what a rank has started ends with it when it fails.
     kills_rest: bool = False
 
@@ -46,6 +52,22 @@ def program_folder(program: str, directory: Path | None, *, module: bool) -> Pat
     """Where a program or module that is run in a directory finds its own modules."""
     directory = directory or Path.cwd()
     return directory if module else (directory / program).resolve().parent
+
+
+def variables_for_all(environ: Mapping[str, str]) -> dict[str, str]:
+    """What of the launcher's environment processes on other hosts get: orcalike's own, and no key.
+
+    Hosts are not as quick as one to notice silence.
+    """
+    taken = {
+        name: value
+        for name, value in environ.items()
+        if name.startswith("ORCALIKE_") and name not in OF_ONE_PROCESS and "KEY" not in name
+    }
+    for name in ("PYTHONHASHSEED", "TRACEPARENT", "OMP_NUM_THREADS"):
+        if name in environ:
+            taken[name] = environ[name]
+    return {"ORCALIKE_DETECTION": DETECTION_OVER_HOSTS} | taken
 
 
 def draw_key() -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orcalike.launcher.group_status import Loss
+from orcalike.launcher.child import Exit
 from orcalike.launcher.outcome import (
     RankExit,
     Report,
@@ -43,7 +44,7 @@ def test_usage_error_found_by_a_rank() -> None:
 
 
 def test_witness_that_ends_too_early() -> None:
-    outcome = witness_lost(5, -9)
+    outcome = witness_lost(5, Exit(-9))
     assert outcome.code == 70
     assert "witness (pid 5)" in outcome.message
     assert "SIGKILL" in outcome.message

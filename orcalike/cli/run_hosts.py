@@ -1,0 +1,119 @@
+"""The options of `orcalike run` for several hosts, and what they mean together."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from orcalike.cli.common import Refusal
+from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.host_list import ListedHost, fill, parse_hosts, read_hostfile
+from orcalike.launcher.job import Options
+from orcalike.launcher.remote_command import is_this_host, ssh_command
+
+HOST_OPTIONS = [
+    click.option(
+        "-H",
+        "--hosts",
+        metavar="HOST:N,...",
+        help="Run on these hosts, N ranks each at the most (1 if no number is given).",
+    ),
+    click.option(
+        "--hostfile",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The same, from a file with lines such as `a slots=4` or `a:4`.",
+    ),
+    click.option(
+        "--remote-python",
+        metavar="PATH",
+        default="",
+        help="The interpreter on other hosts; without it, the path of this one.",
+    ),
+    click.option(
+        "--interface",
+        metavar="NAME|NETWORK",
+        default="",
+        help="The interface, or network as 10.0.0.0/8, by which hosts reach each other.",
+    ),
+    click.option(
+        "--advertise",
+        multiple=True,
+        metavar="HOST=ADDRESS",
+        help="The address at which others reach a host.",
+    ),
+    click.option(
+        "--dry-run", is_flag=True, help="Show the commands and places of ranks; start none."
+    ),
+]
+
+
+def with_hosts(
+    options: Options,
+    hosts: str | None,
+    hostfile: Path | None,
+    advertise: Sequence[str],
+) -> Options:
+    """The options with the hosts that were named, and as many ranks as they have slots if -n says nothing.
+
+    Raises Refusal for what contradicts itself.
+    """
+    if hosts is not None and hostfile is not None:
+        raise Refusal("-H and --hostfile both name the hosts: give one of them")
+    if hosts is None and hostfile is None:
+        if options.interface or options.remote_python or advertise:
+            raise Refusal(
+                "--interface, --remote-python and --advertise are for several hosts: give -H too"
+            )
+        return options
+    context = click.get_current_context()
+    try:
+        listed = parse_hosts(hosts) if hosts is not None else read_hostfile(hostfile or Path())
+        listed = _advertised(listed, advertise)
+        if context.get_parameter_source("nprocs") is ParameterSource.DEFAULT:
+            options = replace(options, nprocs=sum(host.slots for host in listed))
+        fill(listed, options.nprocs)
+    except LaunchError as error:
+        raise Refusal(str(error), error.code) from None
+    options = replace(options, hosts=tuple(listed))
+    chosen = context.get_parameter_source("scheme")
+    if not options.is_local and options.scheme == "unix" and chosen is not ParameterSource.DEFAULT:
+        raise Refusal("--unix is for one host: leave it out with -H")
+    return options
+
+
+def _advertised(listed: list[ListedHost], advertise: Sequence[str]) -> list[ListedHost]:
+    """The hosts with the addresses that `--advertise` gives them; raises Refusal."""
+    by_name = {host.name: host for host in listed}
+    for text in advertise:
+        name, equals, address = text.partition("=")
+        if not equals or not address or name not in by_name:
+            raise Refusal(f"--advertise {text}: write HOST=ADDRESS, of one of {', '.join(by_name)}")
+        by_name[name] = replace(by_name[name], advertise=address)
+    return list(by_name.values())
+
+
+def show_commands(options: Options) -> None:
+    """Print what would be started where."""
+    counts = [options.nprocs]
+    listed = list(options.hosts)
+    if listed:
+        counts = fill(listed, options.nprocs)
+    else:
+        listed = [ListedHost("localhost", options.nprocs)]
+    first = 0
+    for host, count in zip(listed, counts, strict=True):
+        ranks = " ".join(map(str, range(first, first + count))) or "none"
+        first += count
+        here = is_this_host(host.name)
+        command = (
+            "started here" if here else shlex.join(ssh_command(host.name, options.remote_python))
+        )
+        click.echo(f"{command}   # {host.name}: ranks {ranks}")
+    if not options.is_local:
+        click.echo("# the run's key, program and variables follow on standard input")

@@ -1,0 +1,90 @@
+"""What is wrong with a host, in words that say what to do."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+
+from orcalike._version import __version__
+from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.greeting import HostReport
+from orcalike.launcher.host_report import program_digest
+from orcalike.launcher.run_plan import RunPlan
+
+UNREACHABLE, USAGE = 69, 2
+_SSH_FAILED, _NO_COMMAND, _NOT_EXECUTABLE = 255, 127, 126
+
+#: What ssh says when sshd has dropped a connection among too many: worth another try.
+_DROPPED = ("kex_exchange_identification", "Connection reset by", "Connection closed by")
+
+
+def explain(host: str, command: Sequence[str], returncode: int, said: str) -> tuple[str, bool]:
+    """(why a host's agent has not answered, whether another try may do)."""
+    python = command[-4] if len(command) > 4 else "python"
+    said = said or "it said nothing"
+    if returncode in (_NO_COMMAND, _NOT_EXECUTABLE):
+        text = (
+            f"host {host} has no interpreter {python} ({said}): "
+            "say where it is with --remote-python PATH"
+        )
+        return text, False
+    if returncode == _SSH_FAILED:
+        again = any(each in said for each in _DROPPED)
+        return f"cannot reach host {host}: {said}{_hint(host, said)}", again
+    if "No module named" in said:
+        text = (
+            f"host {host} has no orcalike for {python} ({said}): install it there, or say which "
+            "interpreter has it with --remote-python PATH"
+        )
+        return text, False
+    if returncode < 0:
+        return f"host {host} does not answer as an agent: {said}", False
+    return f"host {host}: the agent ended with exit code {returncode}: {said}", False
+
+
+def _hint(host: str, said: str) -> str:
+    if "Host key verification failed" in said:
+        return f"; accept its key once: ssh {host} true"
+    if "Permission denied" in said:
+        return "; ssh must let you in without a password: ssh-copy-id, or an agent with your key"
+    if "resolve hostname" in said:
+        return "; check its name, in -H, the hostfile and ~/.ssh/config"
+    return f"; try: ssh {host} true"
+
+
+def compare(plan: RunPlan, reports: Mapping[str, HostReport]) -> None:
+    """Raise LaunchError if a host cannot take part in the run, or has another program."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    program = program_digest(plan)
+    for name, report in reports.items():
+        if report.version != __version__:
+            raise LaunchError(
+                f"host {name} has orcalike {report.version}, and this one {__version__}: "
+                "install the same version on all hosts",
+                UNREACHABLE,
+            )
+        if report.python != python:
+            raise LaunchError(
+                f"host {name} has Python {report.python}, and this one {python}: say which "
+                "interpreter is the same with --remote-python PATH",
+                UNREACHABLE,
+            )
+        if report.trouble:
+            raise LaunchError(f"host {name}: {report.trouble}", UNREACHABLE)
+        if not report.directory:
+            raise LaunchError(
+                f"host {name} has no directory {plan.directory}: name one that each host has with -C",
+                USAGE,
+            )
+        if report.program is None and not plan.module:
+            raise LaunchError(
+                f"host {name} has no program {plan.program} in {plan.directory}: copy it there "
+                "(rsync, a shared file system), or say where it is with -C",
+                USAGE,
+            )
+        if report.program != program:
+            raise LaunchError(
+                f"the program {plan.program} is another one on host {name} than on this host: copy it "
+                "there (rsync, a shared file system)",
+                USAGE,
+            )

@@ -1,0 +1,125 @@
+"""The hosts that a user names: `-H a:4,b:2`, or a file with one on each line (`a slots=4`, or `a:4`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from orcalike.launcher.errors import LaunchError
+
+USAGE = 2
+SLOTS_MAX = 4096
+#: The longest hostfile.
+FILE_MAX = 1 << 20
+
+#: What ssh takes for a host: a name or a number, with a user before it or not. It begins as no option does.
+_NAME = re.compile(r"(?:[A-Za-z0-9_][\w.+-]*@)?(?:[A-Za-z0-9_][\w.-]*|\[[0-9A-Fa-f:.%\w]+\])")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedHost:
+    """A host as the user has named it."""
+
+    name: str
+    slots: int = 1
+    advertise: str = ""
+    """The address at which others reach it; "" to find it out."""
+
+
+def parse_hosts(text: str) -> list[ListedHost]:
+    """The hosts of `-H a:4,b`; raises LaunchError."""
+    return _without_duplicates(
+        (f"-H {text}", _parse_host(item.strip(), f"-H {text}")) for item in text.split(",")
+    )
+
+
+def read_hostfile(path: Path) -> list[ListedHost]:
+    """The hosts of a file; raises LaunchError, which names file and line."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_MAX + 1)
+    except OSError as error:
+        raise LaunchError(f"--hostfile {path}: {error.strerror}", USAGE) from None
+    if len(data) > FILE_MAX:
+        raise LaunchError(f"--hostfile {path}: more than {FILE_MAX} bytes", USAGE)
+    lines = data.decode(errors="replace").splitlines()
+    listed = []
+    for number, line in enumerate(lines, 1):
+        words = line.partition("#")[0].split()
+        if words:
+            where = f"{path}, line {number}"
+            listed.append((where, _parse_line(words, where)))
+    if not listed:
+        raise LaunchError(
+            f"--hostfile {path}: it names no host; write lines such as: a slots=4", USAGE
+        )
+    return _without_duplicates(listed)
+
+
+def _parse_line(words: list[str], where: str) -> ListedHost:
+    """`a slots=4 advertise=10.0.0.5`, or `a:4`."""
+    found = _parse_host(words[0], where)
+    slots, advertise = found.slots, ""
+    for word in words[1:]:
+        key, equals, value = word.partition("=")
+        if key == "slots" and equals:
+            slots = _slots(value, where)
+        elif key == "advertise" and equals and value:
+            advertise = value
+        else:
+            raise LaunchError(
+                f"{where}: {word!r} is not understood: write `a slots=4`, `a:4`, or "
+                "`a slots=4 advertise=ADDRESS`",
+                USAGE,
+            )
+    return ListedHost(found.name, slots, advertise)
+
+
+def _parse_host(item: str, where: str) -> ListedHost:
+    name, colon, slots = item, "", ""
+    if not item.endswith("]"):  # an IPv6 number without slots
+        name, colon, slots = item.rpartition(":") if ":" in item else (item, "", "")
+    if not _NAME.fullmatch(name):
+        raise LaunchError(
+            f"{where}: {item!r} is no host: write a, a:4, user@a:4 or [fd00::5]:4", USAGE
+        )
+    return ListedHost(name, _slots(slots, where) if colon else 1)
+
+
+def _slots(text: str, where: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= SLOTS_MAX:
+        raise LaunchError(
+            f"{where}: {text!r} is not how many ranks the host may have: 1 to {SLOTS_MAX}", USAGE
+        )
+    return int(text)
+
+
+def _without_duplicates(listed: Iterable[tuple[str, ListedHost]]) -> list[ListedHost]:
+    found: dict[str, ListedHost] = {}
+    for where, host in listed:
+        if host.name in found:
+            raise LaunchError(
+                f"{where}: the host {host.name} is named twice: name it once, with all of its slots "
+                f"({host.name}:{host.slots + found[host.name].slots})",
+                USAGE,
+            )
+        found[host.name] = host
+    return list(found.values())
+
+
+def fill(hosts: list[ListedHost], ranks: int) -> list[int]:
+    """How many ranks each host gets: the first ones are filled first; raises LaunchError."""
+    slots = sum(host.slots for host in hosts)
+    if ranks > slots:
+        raise LaunchError(
+            f"-n {ranks} is more than the {slots} slots of {', '.join(f'{h.name}:{h.slots}' for h in hosts)}: "
+            "lower -n, or name more hosts or slots (a:8)",
+            USAGE,
+        )
+    counts = []
+    for host in hosts:
+        counts.append(min(host.slots, ranks))
+        ranks -= counts[-1]
+    return counts

@@ -1,0 +1,63 @@
+"""What a host finds out of itself, for the launcher to compare."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import socket
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from orcalike._version import __version__
+from orcalike.launcher.greeting import HostReport
+from orcalike.launcher.local_host import cores
+from orcalike.launcher.run_plan import RunPlan
+
+
+def report_of(
+    plan: RunPlan,
+    host: str = "",
+    door: str = "",
+    addresses: tuple[str, ...] = (),
+    trouble: str = "",
+) -> HostReport:
+    """This host's report for a run; the last four are what it keeps for it, or why it keeps nothing."""
+    return HostReport(
+        version=__version__,
+        python=".".join(platform.python_version_tuple()[:2]),
+        hostname=socket.gethostname(),
+        pid=os.getpid(),
+        cores=cores(),
+        program=program_digest(plan),
+        directory=plan.directory is None or plan.directory.is_dir(),
+        host=host,
+        door=door,
+        addresses=addresses,
+        trouble=trouble,
+    )
+
+
+def program_digest(plan: RunPlan) -> str | None:
+    """The SHA-256 of the file that the ranks run; None if it cannot be read."""
+    directory = plan.directory or Path.cwd()
+    path = module_file(plan.program, directory) if plan.module else directory / plan.program
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path else None
+    except OSError:
+        return None
+
+
+def module_file(name: str, directory: Path) -> Path | None:
+    """The file of a module, as `python -m` finds it in that directory; nothing is imported."""
+    search: list[str] | None = [str(directory), *sys.path]
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:count]), search)
+        if spec is None:
+            return None
+        search = list(spec.submodule_search_locations or ())
+    if search:
+        spec = PathFinder.find_spec(f"{name}.__main__", search)
+    return Path(spec.origin) if spec is not None and spec.origin else None

@@ -1,0 +1,273 @@
+"""The hosts of a run over several: connected, compared, and then where each process is.
+
+First each host's agent is started, some at a time. Then what the hosts report is compared with what is
+here: orcalike's version, Python's, the program's file. Then each host tries to reach the others. Only then processes start.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Callable, Sequence
+
+from orcalike._version import __version__
+from orcalike.launch_protocol.control_lines import Role
+from orcalike.launcher.child import Host
+from orcalike.launcher.errors import LaunchError
+from orcalike.launcher.greeting import Assignment, HostReport
+from orcalike.launcher.host_checks import compare, explain
+from orcalike.launcher.host_list import ListedHost, fill
+from orcalike.launcher.local_host import LocalHost
+from orcalike.launcher.placement import Place, Placement
+from orcalike.launcher.probes import Door
+from orcalike.launcher.reaper import Reaper
+from orcalike.launcher.remote_command import is_this_host, ssh_command
+from orcalike.launcher.remote_host import LEASE, RemoteHost
+from orcalike.launcher.run_plan import RunPlan
+from orcalike.launcher.timers import Timers
+from orcalike.session.host_address import own_host
+
+#: How many connections are made at a time: sshd drops more at random (MaxStartups).
+STARTS_MAX = 8
+#: How often a connection is tried that sshd has dropped.
+TRIES_MAX = 3
+UNREACHABLE = 69
+
+
+class Hosts:
+    """All of them, until the run is over."""
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        listed: Sequence[ListedHost],
+        local: LocalHost,
+        key: bytes,
+        *,
+        interface: str,
+        remote_python: str,
+        selector: selectors.BaseSelector,
+        timers: Timers,
+        reaper: Reaper,
+        notice: Callable[[str], None],
+    ) -> None:
+        """`local` is the launcher's own host, whether it is listed or not."""
+        self.plan, self.listed, self.local = plan, list(listed), local
+        self.on_ready: Callable[[Placement], None] = lambda placement: None
+        self.on_failed: Callable[[LaunchError], None] = lambda error: None
+        self.on_lost: Callable[[RemoteHost, str], None] = lambda host, why: None
+        self._selector, self._notice = selector, notice
+        self._interface = interface
+        self._counts = fill(self.listed, plan.nprocs)
+        self._remotes: dict[int, RemoteHost] = {}
+        for node, host in enumerate(self.listed):
+            if not is_this_host(host.name):
+                assignment = Assignment(
+                    version=__version__,
+                    plan=plan,
+                    name=host.name,
+                    node=node,
+                    slots=host.slots,
+                    key=key,
+                    lease=LEASE,
+                    advertise=host.advertise,
+                    interface=interface,
+                )
+                command = ssh_command(host.name, remote_python)
+                self._remotes[node] = RemoteHost(
+                    host.name,
+                    command,
+                    assignment,
+                    self,
+                    selector=selector,
+                    timers=timers,
+                    reaper=reaper,
+                )
+        self._waiting = list(self._remotes.values())
+        self._unprobed: set[RemoteHost] = set()
+        self._doors: list[Door] = []
+        self._addresses: dict[int, tuple[str, ...]] = {}
+        self._witness_address = ""
+        self._reaches_witness = True
+        """Whether all hosts reach the launcher's own."""
+        self.connecting = True
+
+    @property
+    def closed(self) -> bool:
+        """Whether no connection is left."""
+        return not any(host.connected for host in self._remotes.values())
+
+    def connect(self) -> None:
+        """Begin; `on_ready` or `on_failed` is called once."""
+        self._connect_some()
+
+    def close(self) -> None:
+        """Have all agents end."""
+        self.connecting = False
+        self._waiting.clear()
+        for host in self._remotes.values():
+            if host.connected:
+                host.close()
+
+    def extend_leases(self, seconds: float) -> None:
+        """Let the agents go on for so long with nothing received."""
+        for host in self._remotes.values():
+            host.extend_lease(seconds)
+
+    def resume(self) -> None:
+        """The launcher was stopped, and goes on."""
+        for host in self._remotes.values():
+            host.resume()
+
+    # Connections
+
+    def _connect_some(self) -> None:
+        under_way = sum(h.connected and h.report is None for h in self._remotes.values())
+        while self._waiting and under_way < STARTS_MAX and self.connecting:
+            host = self._waiting.pop(0)
+            try:
+                host.connect()
+            except OSError as error:
+                self._fail(
+                    f"cannot reach host {host.name}: {host.command[0]}: {error.strerror}; install "
+                    "OpenSSH's client, or name another command in ORCALIKE_SSH"
+                )
+                return
+            self._local_children_changed()
+            under_way += 1
+
+    def _local_children_changed(self) -> None:
+        """What connects is no orphan."""
+        self.local.spared |= {host.pid for host in self._remotes.values() if host.connected}
+
+    def ready(self, host: RemoteHost) -> None:
+        """A host's agent has answered."""
+        self._connect_some()
+        if self.connecting and all(each.report for each in self._remotes.values()):
+            self._compare()
+
+    def failed(self, host: RemoteHost, returncode: int, said: str) -> None:
+        """No agent has answered."""
+        if not self.connecting:
+            return
+        trouble, again = explain(host.name, host.command, returncode, said)
+        if again and host.tries < TRIES_MAX:
+            self._waiting.append(host)
+            self._connect_some()
+        else:
+            self._fail(trouble)
+
+    def lost(self, host: RemoteHost, why: str) -> None:
+        """Nothing more comes of a host."""
+        if self.connecting:
+            self._fail(f"host {host.name} is lost: {why}")
+        else:
+            self.on_lost(host, why)
+
+    def said(self, host: RemoteHost, line: str) -> None:
+        """An agent has printed something."""
+        self._notice(f"[{host.name}] {line}")
+
+    def _fail(self, text: str, code: int = UNREACHABLE) -> None:
+        if self.connecting:
+            self.connecting = False
+            self.on_failed(LaunchError(text, code))
+
+    # Comparison
+
+    def _compare(self) -> None:
+        try:
+            compare(self.plan, {host.name: _report(host) for host in self._remotes.values()})
+        except LaunchError as error:
+            self._fail(str(error), error.code)
+            return
+        for node, host in self._remotes.items():
+            self._addresses[node] = _report(host).addresses
+        try:
+            self._open_here()
+        except (OSError, ValueError) as error:
+            self._fail(f"this host has no address for the others: {error}; give --interface")
+            return
+        self._probe()
+
+    def _open_here(self) -> None:
+        """Choose this host's address towards the others, and keep addresses there."""
+        towards = [_report(host).host for host in self._remotes.values()]
+        self.local.own = own_host(interface=self._interface or None, towards=towards)
+        for node, listed in enumerate(self.listed):
+            if node not in self._remotes:
+                self._addresses[node] = tuple(self.local.reserve(range(listed.slots)))
+        self._witness_address = self.local.reserve([None])[0]
+        self._doors.append(Door(self._selector, self.local.own))
+
+    def _probe(self) -> None:
+        """Have each host try to reach all others, this one included."""
+        doors = [door.address for door in self._doors]
+        doors += [_report(host).door for host in self._remotes.values()]
+        self._unprobed = set(self._remotes.values())
+        for host in self._remotes.values():
+            host.probe(doors)
+
+    def probed(self, host: RemoteHost, troubles: list[str]) -> None:
+        """A host has tried to reach the others."""
+        if host not in self._unprobed or len(troubles) != 1 + len(self._remotes):
+            return
+        self._unprobed.discard(host)
+        here, *others = troubles
+        if here:
+            self._reaches_witness = False
+            if len(self._remotes) < len(self.listed):
+                self._unreachable(host.name, "this host", self.local.own, here)
+        for other, trouble in zip(self._remotes.values(), others, strict=True):
+            if trouble:
+                self._unreachable(host.name, f"host {other.name}", _report(other).host, trouble)
+        if not self._unprobed and self.connecting:
+            self._place()
+
+    def _unreachable(self, source: str, target: str, address: str, trouble: str) -> None:
+        ranks = "its ranks"
+        for node, host in self._remotes.items():
+            if target == f"host {host.name}":
+                first = sum(self._counts[:node])
+                last = first + self._counts[node] - 1
+                ranks = f"rank {first}" if first == last else f"ranks {first} to {last}"
+        self._fail(
+            f"host {source} cannot reach {target} at {address} ({ranks}): {trouble}; say at which "
+            "address others reach it: --interface NAME or NETWORK, or --advertise "
+            f"{target.removeprefix('host ')}=ADDRESS"
+        )
+
+    # Places
+
+    def _place(self) -> None:
+        self.connecting = False
+        for door in self._doors:
+            door.close()
+        hosts: list[Host] = [
+            self._remotes.get(node, self.local) for node in range(len(self.listed))
+        ]
+        places: dict[Role, Place] = {}
+        rank = 0
+        for node, count in enumerate(self._counts):
+            for slot in range(count):
+                places[rank] = Place(node, slot, self._addresses[node][slot])
+                rank += 1
+        if self.plan.sequencer == "witness":
+            if self._reaches_witness:
+                places[None] = Place(len(hosts), 0, self._witness_address)
+            else:
+                first = next(iter(self._remotes))
+                places[None] = Place(first, 0, self._addresses[first][-1])
+        hosts.append(self.local)
+        spare = {
+            node: [
+                Place(node, slot, self._addresses[node][slot])
+                for slot in range(count, listed.slots)
+            ]
+            for node, (count, listed) in enumerate(zip(self._counts, self.listed, strict=True))
+        }
+        self.on_ready(Placement(hosts, places, spare))
+
+
+def _report(host: RemoteHost) -> HostReport:
+    assert host.report is not None
+    return host.report

@@ -1,0 +1,340 @@
+"""Another host of a run: the connection with its agent, from the first try to the end."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import BinaryIO, Protocol
+
+from orcalike.launcher.child import Start, Usage
+from orcalike.launcher.frame_stream import FrameStream
+from orcalike.launcher.frames import NUMBER, Frame, FrameError, Kind
+from orcalike.launcher.greeting import (
+    ASSIGNMENT_MAX,
+    NOISE_MAX,
+    Assignment,
+    GreetingError,
+    HostReport,
+    answer,
+    draw_nonce,
+)
+from orcalike.launcher.reaper import Reaper
+from orcalike.launcher.remote_child import RemoteChild
+from orcalike.launcher.timers import Timers
+
+#: Without a word of the launcher for so long an agent ends all that it started; a host that says
+#: nothing for so long is lost.
+LEASE = 10.0
+PING_SECONDS = 2.0
+#: How long an agent may take to answer.
+ANSWER_SECONDS = 30.0
+#: How long an agent may take to end.
+QUIT_SECONDS = 5.0
+#: What is kept of what ssh, or a host's shell, says.
+SAID_MAX = 4096
+
+
+class HostObserver(Protocol):
+    """What is called with what becomes of a host."""
+
+    def ready(self, host: RemoteHost) -> None:
+        """Its agent has answered: `report` is there."""
+
+    def failed(self, host: RemoteHost, returncode: int, said: str) -> None:
+        """No agent has answered: how the command ended (0 if it was given up), and what it said."""
+
+    def probed(self, host: RemoteHost, troubles: list[str]) -> None:
+        """Which of the addresses it can reach."""
+
+    def lost(self, host: RemoteHost, why: str) -> None:
+        """It is lost; its processes have been reported as lost."""
+
+    def said(self, host: RemoteHost, line: str) -> None:
+        """Its agent, or ssh, has printed a line on stderr."""
+
+
+class RemoteHost:
+    """See `Host`. It is connected by a command whose standard input and output reach the agent."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        assignment: Assignment,
+        observer: HostObserver,
+        *,
+        selector: selectors.BaseSelector,
+        timers: Timers,
+        reaper: Reaper,
+    ) -> None:
+        self.name, self.command, self.assignment = name, command, assignment
+        self.report: HostReport | None = None
+        self.tries = 0
+        self.lost = False
+        self._observer = observer
+        self._selector, self._timers, self._reaper = selector, timers, reaper
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pidfd = -1
+        self._stream: FrameStream | None = None
+        self._before = b""
+        """What has come before the agent's answer."""
+        self._said = b""
+        self._children: dict[int, RemoteChild] = {}
+        self._started = 0
+        self._received_at = 0.0
+        self._quitting = False
+
+    @property
+    def pid(self) -> int:
+        """Of its command; 0 if it does not run."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether its command runs."""
+        return self._process is not None
+
+    # The connection
+
+    def connect(self) -> None:
+        """Start the command; raises OSError if it cannot be."""
+        self.tries += 1
+        self._before = self._said = b""
+        self._process = process = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,  # a terminal's Ctrl-C reaches the launcher only
+        )
+        self._reaper.watch(process.pid)
+        self._pidfd = os.pidfd_open(process.pid)
+        stdin, stdout, stderr = self._pipes()
+        for pipe in (stdout, stderr):
+            os.set_blocking(pipe.fileno(), False)
+        self._nonce = draw_nonce()
+        self._selector.register(self._pidfd, selectors.EVENT_READ, self._ended)
+        self._selector.register(stderr, selectors.EVENT_READ, self._read_stderr)
+        self._selector.register(stdout, selectors.EVENT_READ, self._read_answer)
+        with contextlib.suppress(BrokenPipeError):  # its end says more
+            self._write_assignment(stdin)
+        self._timers.at(self._timer("answer"), ANSWER_SECONDS, self._give_up)
+
+    def _pipes(self) -> tuple[BinaryIO, BinaryIO, BinaryIO]:
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        return process.stdin, process.stdout, process.stderr  # type: ignore[return-value]
+
+    def _write_assignment(self, pipe: BinaryIO) -> None:
+        """All at once: the pipe has room for it, whether the command reads or not."""
+        data = self.assignment.encode(self._nonce)
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, ASSIGNMENT_MAX)
+        pipe.write(data)
+
+    def _read_answer(self) -> None:
+        _, stdout, _ = self._pipes()
+        data = stdout.read(NOISE_MAX)
+        if data is None:
+            return
+        self._before += data
+        marker = answer(self._nonce)
+        _, found, after = self._before.partition(marker)
+        if found:
+            self._answered(after)
+        elif not data or len(self._before) > NOISE_MAX + len(marker):
+            self._selector.unregister(stdout)
+            if data:
+                self._give_up()
+
+    def _answered(self, rest: bytes) -> None:
+        stdin, stdout, _ = self._pipes()
+        self._selector.unregister(stdout)
+        self._before = self._said = b""
+        self._received_at = time.monotonic()
+        self._stream = FrameStream(
+            self._selector, stdout.fileno(), stdin.fileno(), self._take, self._lose
+        )
+        self._stream.feed(rest)
+
+    def _read_stderr(self) -> None:
+        _, _, stderr = self._pipes()
+        data = stderr.read(SAID_MAX)
+        if data is None:
+            return
+        if not data:
+            self._selector.unregister(stderr)
+        if self._stream is None:
+            self._said = (self._said + data)[-SAID_MAX:]
+            return
+        *lines, self._said = (self._said + data).split(b"\n")
+        self._said = self._said[-SAID_MAX:]
+        for line in lines:
+            self._observer.said(self, line.decode(errors="replace").rstrip("\r"))
+
+    def _ended(self) -> None:
+        """The command has ended."""
+        process = self._process
+        assert process is not None
+        registered = self._selector.get_map()
+        stdin, stdout, stderr = self._pipes()
+        if stderr.fileno() in registered:
+            self._read_stderr()
+        answered = self._stream is not None
+        if not answered and stdout.fileno() in registered:
+            self._read_answer()
+        if self._stream is not None:
+            while self._stream.open and self._stream.read():
+                pass
+            self._stream.close()
+        for pipe in (stdout, stderr):
+            if pipe.fileno() in self._selector.get_map():
+                self._selector.unregister(pipe)
+        self._selector.unregister(self._pidfd)
+        os.close(self._pidfd)
+        returncode = process.wait()
+        self._reaper.forget(process.pid)
+        for pipe in (stdin, stdout, stderr):
+            pipe.close()
+        self._process = None
+        self._timers.cancel(self._timer("answer"))
+        if self._stream is None and not self._quitting:
+            self._observer.failed(self, returncode, self._what_it_said())
+        else:
+            self._lose("the connection has ended")
+
+    def _what_it_said(self) -> str:
+        """In one line: what ssh has printed, and what came instead of the answer."""
+        texts = (self._said, self._before)
+        lines = [
+            line.strip() for text in texts for line in text.decode(errors="replace").split("\n")
+        ]
+        return " / ".join(filter(None, lines))[:500]
+
+    def _give_up(self) -> None:
+        """No answer comes, or only noise."""
+        self.kill()
+
+    def kill(self) -> None:
+        """End the command; its end is seen by the loop."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _lose(self, why: str) -> None:
+        """Nothing more comes of this host."""
+        self._timers.cancel(self._timer("ping"))
+        self.kill()
+        if self.lost or self._quitting:
+            return
+        self.lost = True
+        for child in list(self._children.values()):
+            child.lose(f"host {self.name} is lost: {why}")
+        self._children.clear()
+        self._observer.lost(self, why)
+
+    # Frames
+
+    def _take(self, frame: Frame) -> None:
+        self._received_at = time.monotonic()
+        match frame.kind:
+            case Kind.HELLO if self.report is None:
+                try:
+                    self.report = HostReport.decode(frame.data)
+                except GreetingError as error:
+                    raise FrameError(str(error)) from None
+                self._timers.cancel(self._timer("answer"))
+                self._ping()
+                self._observer.ready(self)
+            case Kind.PROBED:
+                self._observer.probed(self, [str(each) for each in _json_list(frame.data)])
+            case Kind.PONG:
+                self._take_usage(frame.data)
+            case _ if (child := self._children.get(frame.process)) is not None:
+                child.take(frame)
+                if child.over:
+                    self._children.pop(frame.process, None)
+            case _:
+                raise FrameError(f"{frame.kind.name} that was not asked for")
+
+    def _take_usage(self, data: bytes) -> None:
+        try:
+            for number, (cpu, memory) in json.loads(data).items():
+                if (child := self._children.get(int(number))) is not None and cpu is not None:
+                    child.usage = Usage(float(cpu), int(memory))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise FrameError("PONG that cannot be understood") from None
+
+    def send(self, frame: Frame) -> None:
+        """Send a frame to the agent."""
+        if self._stream is not None:
+            self._stream.send(frame)
+
+    def _ping(self) -> None:
+        if time.monotonic() - self._received_at > LEASE:
+            self._lose(f"nothing has come from it for {LEASE:g} s")
+            return
+        self.extend_lease(LEASE)
+        self._timers.at(self._timer("ping"), PING_SECONDS, self._ping)
+
+    def extend_lease(self, seconds: float) -> None:
+        """Let the agent go on for so long with nothing received."""
+        self.send(Frame(Kind.PING, 0, NUMBER.pack(int(seconds))))
+
+    def resume(self) -> None:
+        """This process was stopped, and goes on: nothing could be received meanwhile."""
+        self._received_at = time.monotonic()
+        self.extend_lease(LEASE)
+
+    # What the run wants of it
+
+    def probe(self, addresses: Sequence[str]) -> None:
+        """Have it try to reach these addresses."""
+        self.send(Frame(Kind.PROBE, 0, json.dumps(addresses).encode()))
+
+    def start(self, start: Start) -> RemoteChild:
+        """Have a process started."""
+        if self.lost:
+            raise OSError(errno.EHOSTDOWN, f"host {self.name} is lost")
+        self._started += 1
+        number = self._started
+        child = self._children[number] = RemoteChild(number, self.name, start, self.send)
+        return child
+
+    def kill_rest(self) -> None:
+        """Have killed what the ranks have left behind there."""
+        self.send(Frame(Kind.KILL_REST))
+
+    def close(self) -> None:
+        """Have the agent end, and end the connection."""
+        self._quitting = True
+        self._timers.cancel(self._timer("ping"))
+        self._timers.at(self._timer("quit"), QUIT_SECONDS, self.kill)
+        if self._stream is not None:
+            self.send(Frame(Kind.QUIT))
+        else:
+            self.kill()
+
+    def _timer(self, what: str) -> str:
+        return f"{what} {self.assignment.node}"
+
+
+def _json_list(data: bytes) -> list[object]:
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, list):
+        raise FrameError("a list that cannot be understood")
+    return values
