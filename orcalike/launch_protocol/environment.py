@@ -78,7 +78,7 @@ class RunEnvironment:
     layers: tuple[str, ...] = ()
     """Layers of the program's own, as `module:Class`."""
     node: int = 0
-    """The number of this process's host."""
+    """The number of this process's host; this and the next are for the program, and are not read here."""
     local_size: int = 0
     """How many ranks are on it; 0 for all."""
 
@@ -159,9 +159,6 @@ class RankEnvironment(RunEnvironment):
             key_fd=int(key_fd) if key_fd.isdigit() else None,
             stack=find_stack(environ),
             layers=find_layers(environ),
-            node=int(environ.get("ORCALIKE_NODE_RANK") or 0),
-            local_size=int(environ.get("ORCALIKE_LOCAL_WORLD_SIZE") or 0),
-            local_rank=int(environ.get("ORCALIKE_LOCAL_RANK") or environ["ORCALIKE_RANK"]),
         )
 
     def listen_at(self, name: str) -> str:
@@ -267,6 +264,11 @@ def _seeds_of(name: str, seeds: tuple[str, ...], directory: str, size: int) -> t
 def _beside(directory: str, name: str, rank: int) -> str:
     digest = blake2b(name.encode(), digest_size=8).hexdigest()
     return f"unix:{directory}/{digest}.{rank}"
+
+
+def find_ssh(environ: Mapping[str, str] = os.environ) -> str:
+    """The command that reaches other hosts, words as in a shell."""
+    return environ.get("ORCALIKE_SSH") or "ssh"
 
 
 def find_layers(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:

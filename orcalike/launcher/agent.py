@@ -157,7 +157,7 @@ class Agent:
         usage = {}
         for number, child in self.children.items():
             used = child.local.usage
-            usage[number] = (used.cpu, used.memory)
+            usage[number] = (used.cpu, used.memory, used.age)
         self.stream.send(Frame(Kind.PONG, 0, json.dumps(usage).encode()))
 
     def _start(self, number: int, values: dict[str, object]) -> None:

@@ -26,7 +26,7 @@ big-endian, and so many bytes. The launcher numbers the processes of a host by t
 | `LINE` | a line of the process |
 | `CREDIT` | 0 (1 byte), and how many bytes of its input the process has taken (4 bytes) |
 | `ENDED` | the exit status (4 bytes, signed, negative for a signal), and the report of an exception |
-| `PONG` | JSON, what each process has used, by number: seconds of processor time, and bytes of memory |
+| `PONG` | JSON, what each process has used, by number: seconds of processor time, bytes of memory, its age in seconds |
 
 Each side takes only its own kinds; what is longer than `FRAME_MAX` or no kind at all ends the connection.
 """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import socket
 import sys
-from collections.abc import Mapping
+
+from orcalike.launch_protocol.environment import find_ssh
 
 MODULE = "orcalike.launcher.agent"
 CONNECT_SECONDS = 10
@@ -17,12 +17,11 @@ def agent_command(python: str) -> list[str]:
     return ["exec", python, "-P", "-m", MODULE]
 
 
-def ssh_command(host: str, python: str = "", environ: Mapping[str, str] = os.environ) -> list[str]:
+def ssh_command(host: str, python: str = "") -> list[str]:
     """Starts the agent on a host by ssh, or by what ORCALIKE_SSH says, words as in a shell."""
-    ssh = shlex.split(environ.get("ORCALIKE_SSH", "")) or ["ssh"]
     words = agent_command(python or sys.executable)
     return [
-        *ssh,
+        *shlex.split(find_ssh()),
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}"),
         *("-o", "ServerAliveInterval=5", host.replace("[", "").replace("]", ""), "--"),
         *map(shlex.quote, words),

@@ -270,9 +270,9 @@ class RemoteHost:
 
     def _take_usage(self, data: bytes) -> None:
         try:
-            for number, (cpu, memory) in json.loads(data).items():
+            for number, (cpu, memory, age) in json.loads(data).items():
                 if (child := self._children.get(int(number))) is not None and cpu is not None:
-                    child.usage = Usage(float(cpu), int(memory))
+                    child.usage = Usage(float(cpu), int(memory), float(age))
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise FrameError("PONG that cannot be understood") from None
 

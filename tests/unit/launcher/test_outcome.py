@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orcalike.launcher.group_status import Loss
 from orcalike.launcher.child import Exit
+from orcalike.launcher.group_status import Loss
 from orcalike.launcher.outcome import (
     RankExit,
     Report,

@@ -1,0 +1,193 @@
+"""Hosts on a network of their own, each with a real sshd: for `orcalike run -H`.
+
+The first host is the user's: the launcher runs there, and has an ssh that knows the others by the names
+b, c, ... Nothing is installed: sshd comes from its package, unpacked, and has a mount namespace with the
+user that it wants. It takes root, `ip`, `unshare`, `dpkg-deb`, an ssh client, and a package registry to
+have sshd from; elsewhere a test is skipped, and says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.lib.network import Host, hosts
+from tests.lib.processes import DEADLINE, until
+
+PACKAGES = ("openssh-server", "libwrap0")
+PROGRAMS = ("ssh", "ssh-keygen", "unshare", "mount", "dpkg-deb", "apt-get")
+NAMES = "abcdefgh"
+
+_SSHD = """
+mount -t tmpfs none /run && mkdir /run/sshd && mount --bind {passwd} /etc/passwd || exit 1
+LD_LIBRARY_PATH={libraries} exec {sshd} -D -e -f /dev/null -h {key} -o UsePAM=no -o StrictModes=no \\
+    -o PermitRootLogin=yes -o AuthorizedKeysFile={public} -o PidFile=none \\
+    -o SetEnv="XDG_RUNTIME_DIR={folders} HOST_NAME={name}"
+"""
+_SSH = """
+Host *
+    IdentityFile {key}
+    IdentitiesOnly yes
+    StrictHostKeyChecking no
+    UserKnownHostsFile {known}
+    LogLevel ERROR
+"""
+
+
+def unpack_sshd(directory: Path) -> Path:
+    """The folder with sshd and its libraries; skips the test if they cannot be had."""
+    missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"a real sshd needs {', '.join(missing)}")
+    root = directory / "root"
+    if not (root / "usr/sbin/sshd").exists():
+        got = subprocess.run(
+            ["apt-get", "download", *PACKAGES],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=DEADLINE,
+        )
+        packages = sorted(directory.glob("*.deb"))
+        if got.returncode or len(packages) < len(PACKAGES):
+            pytest.skip(f"the package of sshd cannot be had: {got.stderr.strip()[-200:]}")
+        for package in packages:
+            subprocess.run(["dpkg-deb", "-x", package, root], check=True, timeout=DEADLINE)
+    return root
+
+
+class SshHosts:
+    """The hosts; the first one is the user's own."""
+
+    def __init__(self, network: Sequence[Host], root: Path, directory: Path) -> None:
+        self.hosts = dict(zip(NAMES, network, strict=False))
+        self.directory = directory
+        self.folders = directory / "runs"
+        self.folders.mkdir(mode=0o700)
+        self._root = root
+        self._sshds: dict[str, subprocess.Popen[bytes]] = {}
+        passwd = Path("/etc/passwd").read_text()
+        (directory / "passwd").write_text(
+            f"{passwd}\nsshd:x:109:65534::/run/sshd:/usr/sbin/nologin\n"
+        )
+        for name in ("host_key", "key"):
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", directory / name], check=True
+            )
+        config = _SSH.format(key=directory / "key", known=directory / "known")
+        for name, host in self.hosts.items():
+            config += f"Host {name}\n    HostName {host.address}\n"
+        (directory / "config").write_text(config)
+        for name in list(self.hosts)[1:]:
+            self.start_sshd(name)
+
+    def start_sshd(self, name: str) -> None:
+        """Have an sshd on a host."""
+        architecture = f"{os.uname().machine}-linux-gnu"
+        libraries = f"{self._root}/lib/{architecture}:{self._root}/usr/lib/{architecture}"
+        script = _SSHD.format(
+            passwd=self.directory / "passwd",
+            libraries=libraries,
+            sshd=self._root / "usr/sbin/sshd",
+            key=self.directory / "host_key",
+            public=self.directory / "key.pub",
+            folders=self.folders,
+            name=name,
+        )
+        log = (self.directory / f"sshd-{name}.log").open("wb")
+        with log:
+            self._sshds[name] = subprocess.Popen(
+                self.hosts[name].command("unshare", "-m", "sh", "-c", script),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        until(lambda: b"listening" in (self.directory / f"sshd-{name}.log").read_bytes(), "sshd")
+
+    def command(self, *arguments: str) -> list[str]:
+        """`orcalike ARGUMENTS` on the user's host."""
+        environment = [
+            f"ORCALIKE_SSH=ssh -F {self.directory / 'config'}",
+            f"XDG_RUNTIME_DIR={self.folders}",
+            f"PATH={os.environ['PATH']}",
+        ]
+        python = [sys.executable, "-m", "orcalike", *arguments]
+        return self.hosts["a"].command("env", *environment, *python)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`orcalike run ARGUMENTS` to the end."""
+        return subprocess.run(
+            self.command("run", *arguments),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=DEADLINE,
+        )
+
+    @contextlib.contextmanager
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """`orcalike run ARGUMENTS` under way; killed at the end if it still goes on."""
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            self.command("run", *arguments), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def sessions(self, name: str) -> list[int]:
+        """The processes on a host, but for its sshd that listens."""
+        sshd = self._sshds.get(name)
+        return [pid for pid in self.hosts[name].processes() if sshd is None or pid != sshd.pid]
+
+    def rest(self) -> list[str]:
+        """What runs have left: processes on other hosts or this one, and folders.
+
+        A session of sshd itself, whose other end says nothing, stays for as long as its administrator wants.
+        """
+        commands = [(name, command_of(pid)) for name in self.hosts for pid in self.sessions(name)]
+        left = [f"{name}: {command}" for name, command in commands if " sshd: " not in command]
+        runs = self.folders / "orcalike"
+        return left + (os.listdir(runs) if runs.exists() else [])
+
+    def close(self) -> None:
+        """End each sshd, and its sessions."""
+        for name in self._sshds:
+            for pid in self.sessions(name):
+                if " sshd: " in command_of(pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+        for process in self._sshds.values():
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def command_of(pid: int) -> str:
+    """The command line of a process."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return "?"
+    return f"{pid} {b' '.join(words).decode(errors='replace').strip()}"
+
+
+@contextlib.contextmanager
+def ssh_hosts(count: int, root: Path, directory: Path) -> Iterator[SshHosts]:
+    """So many hosts, of which all but the first have an sshd. Fails if a process is left on one."""
+    with hosts(count) as network:
+        made = SshHosts(network, root, directory)
+        try:
+            yield made
+        finally:
+            made.close()
