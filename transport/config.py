@@ -20,3 +20,5 @@ class StackConfig:
     """D, ns: a member that is not heard for so long is suspected."""
     slow: int = 60_000_000_000
     """`slow_timeout`, ns: a member that beats and stays behind for so long is expelled."""
+    unanimous: int = 0
+    """How many ranks must be there, and in no view, before rank 0 makes the group; 0: it is made otherwise."""

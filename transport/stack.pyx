@@ -167,6 +167,17 @@ cdef class Stack(Core):
         self.top.join(address)
         self.settle()
 
+    def make_or_join(self, tuple addresses, int64_t now):
+        """Rank 0 of a job: make the group if all its ranks are in none, or join it.
+
+        The ranks are asked at these addresses. A view comes up, or `up_join_failed`: then call it again.
+        """
+        self.enter(now)
+        if self.members is None:
+            raise StackError("no layer of this stack makes groups")
+        self.members.make_or_join(addresses)
+        self.settle()
+
     def cast(self, Message message not None, int64_t now):
         """Multicast to the view."""
         self.enter(now)

@@ -39,6 +39,7 @@ OF_ONE_PROCESS = frozenset(
         "ORCALIKE_RANK",
         "ORCALIKE_RANK_PID",
         "ORCALIKE_REPORT_FD",
+        "ORCALIKE_UNANIMOUS",
     }
 )
 """What a run never inherits from one around it.
@@ -119,6 +120,11 @@ class RankEnvironment(RunEnvironment):
     """A socket that listens there, which the launcher made for this rank."""
     local_rank: int | None = None
     """Its place among the ranks of its host; None if all are on one."""
+    unanimous: bool = False
+    """No launcher knows whether the group was made before: rank 0 makes it, and only if all ranks are in none.
+
+    `seeds` are then where they may be; at some of these addresses no process may be, or a foreign one.
+    """
 
     def to_environ(self) -> dict[str, str]:
         """The variables; those without a prefix are torchrun's, which other libraries look for."""
@@ -135,6 +141,8 @@ class RankEnvironment(RunEnvironment):
         }
         if self.listen_fd is not None:
             environ["ORCALIKE_LISTEN_FD"] = str(self.listen_fd)
+        if self.unanimous:
+            environ["ORCALIKE_UNANIMOUS"] = "1"
         return environ
 
     @classmethod
@@ -150,6 +158,7 @@ class RankEnvironment(RunEnvironment):
             directory=environ["ORCALIKE_RUNTIME_DIR"],
             listen=environ["ORCALIKE_LISTEN"],
             listen_fd=int(listen_fd) if listen_fd else None,
+            unanimous=environ.get("ORCALIKE_UNANIMOUS") == "1",
             seeds=tuple(environ["ORCALIKE_SEEDS"].split(",")),
             formed=find_formed(environ),
             job=environ.get("ORCALIKE_JOB_ID", ""),
@@ -160,6 +169,10 @@ class RankEnvironment(RunEnvironment):
             stack=find_stack(environ),
             layers=find_layers(environ),
         )
+
+    def wire_name(self, name: str) -> str:
+        """How connections name the group of that name: an engine may run two jobs at the same addresses."""
+        return f"{name} of job {self.job}" if self.unanimous and self.job else name
 
     def listen_at(self, name: str) -> str:
         """Where this rank listens for the group of that name: each group has its own address."""
@@ -177,7 +190,16 @@ class RankEnvironment(RunEnvironment):
 
     def makes_group(self, name: str) -> bool:
         """Whether this rank makes the group; the others join it, and so does a rank that was started again."""
-        return self.sequencer == "rank" and self.rank == 0 and name not in self.formed
+        return self._is_maker and not self.unanimous and name not in self.formed
+
+    @property
+    def may_make_group(self) -> bool:
+        """Whether this rank makes each group, or joins it if it is there, by the word of all ranks."""
+        return self._is_maker and self.unanimous
+
+    @property
+    def _is_maker(self) -> bool:
+        return self.sequencer == "rank" and self.rank == 0
 
 
 def find_rank_environment(environ: Mapping[str, str] = os.environ) -> RankEnvironment | None:

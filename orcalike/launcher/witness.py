@@ -144,6 +144,9 @@ class Witness:
         control_channel.listen_died(
             lambda dead: self.pump.later(lambda: self.pump.report_death(dead))
         )
+        control_channel.listen_gone(
+            lambda gone: self.pump.later(lambda: self.pump.report_gone(gone))
+        )
         self.pump.receives_deaths = True
         control_channel.listen_cut(self._cut_off_from)
         control_channel.listen_describe(

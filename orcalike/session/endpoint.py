@@ -39,6 +39,8 @@ class Endpoint:
         """The number of this membership; a process that joins again has another one."""
         self.address = ""
         """Where others reach this process; "" if it does not listen."""
+        self.was_in = False
+        """It has been in the group: it makes none any more, and lets no other be made."""
         self._listener: socket.socket | None = None
 
     def open(self) -> None:
@@ -51,6 +53,19 @@ class Endpoint:
         launch = self._options.launch
         makes = launch is not None and launch.makes_group(self._options.name)
         return makes or self._options.how in ("alone", "listen")
+
+    @property
+    def may_make_group(self) -> bool:
+        """Whether it makes the group if all ranks are in none, and else joins it."""
+        launch = self._options.launch
+        return launch is not None and launch.may_make_group and not self.was_in
+
+    def ask(self, stack: Stack, addresses: tuple[str, ...], now: int) -> None:
+        """Ask the endpoints at these addresses to be let in: one, or all if it may make the group."""
+        if self.may_make_group:
+            stack.make_or_join(addresses, now)
+        else:
+            stack.join(addresses[0], now)
 
     def renew(self) -> None:
         """The next stack is that of another incarnation."""
@@ -72,14 +87,21 @@ class Endpoint:
             self._check_medium()
         if settings is None:
             # All ranks of a program ask for the same; elsewhere a joiner takes what there is.
-            asks = self.makes_group or options.launch is not None or options.resilience != 0
+            makes = self.makes_group or self.may_make_group
+            asks = makes or options.launch is not None or options.resilience != 0
             resilience = options.resilience if asks else None
-            says_degree = self.makes_group or options.degree == "available"
+            says_degree = makes or options.degree == "available"
             degree = options.degree if says_degree else None
             layers = name_layers(self._layers)
             settings = {"resilience": resilience, "degree": degree, "stack": layers}
+        launch = options.launch
         config = StackConfig(
-            options.name, settings, time.time_ns() - clock(), options.detection, options.slow
+            options.name if launch is None else launch.wire_name(options.name),
+            settings,
+            time.time_ns() - clock(),
+            options.detection,
+            options.slow,
+            launch.size if launch is not None and launch.unanimous and not self.was_in else 0,
         )
         me = Member(self.address, self.incarnation, rank)
         return Stack(self._layers, config, me, self.incarnation)

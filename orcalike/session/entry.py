@@ -22,7 +22,8 @@ UNPROVED_MAX = 8
 class Entry:
     """The attempts of one process to get in; `targets()` are the addresses at which it may ask.
 
-    `own()` is its own address.
+    `own()` is its own address. `is_unanimous`: the group is made by the word of all ranks, which may
+    take as long as one is missing.
     """
 
     def __init__(
@@ -30,10 +31,14 @@ class Entry:
         targets: Callable[[], tuple[str, ...]],
         own: Callable[[], str],
         place: MeetingPlace | None,
+        *,
+        is_unanimous: bool = False,
     ) -> None:
         self._targets = targets
         self._own = own
         self._place = place
+        self._is_unanimous = is_unanimous
+        self._asks_all = False
         self.under_way = False
         """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
         self.denied: str | None = None
@@ -52,16 +57,17 @@ class Entry:
         self._attempts = self._unproved = 0
         self.turned_out = None
 
-    def look_up(self, done: Callable[[], None]) -> str | None:
-        """Where to ask now; None if that has a name, which is looked up: `done()` is called then."""
+    def look_up(self, done: Callable[[], None], *, of_all: bool = False) -> tuple[str, ...] | None:
+        """Where to ask now, at one address or at all; None if names are looked up: `done()` is called then."""
         targets = self._targets()
-        address = targets[self._attempts % len(targets)]
-        if not has_name(address):
-            return address
-        self._lookup = Lookup(lambda: numeric(address), done)
+        self._asks_all = of_all
+        asked = targets if of_all else (targets[self._attempts % len(targets)],)
+        if not any(map(has_name, asked)):
+            return asked
+        self._lookup = Lookup(lambda: _numeric(asked), done)
         return None
 
-    def looked_up(self) -> str | None:
+    def looked_up(self) -> tuple[str, ...] | None:
         """Where to ask, if that was looked up; None if not, or with `trouble` if it is not known."""
         if self._lookup is None or not self._lookup.is_over:
             return None
@@ -71,7 +77,9 @@ class Entry:
         except OSError as error:
             self.trouble = str(error)
             return None
-        return found[self._attempts // len(self._targets()) % len(found)]
+        if self._asks_all:
+            return tuple(found)
+        return (found[self._attempts // len(self._targets()) % len(found)],)
 
     def _usable(self, addresses: tuple[str, ...]) -> list[str]:
         """Those that are not this process's own, and of its kind: IPv4 or IPv6."""
@@ -112,7 +120,7 @@ class Entry:
         self._attempts += 1
         self._last_trouble = trouble
         self._count_unproved(trouble)
-        all_asked = self._attempts % len(self._targets()) == 0
+        all_asked = self._asks_all or self._attempts % len(self._targets()) == 0
         return min(RETRY_STEP * self._attempts, RETRY_MAX) if all_asked else 0.0, anew
 
     def _count_unproved(self, trouble: str) -> None:
@@ -125,16 +133,37 @@ class Entry:
                 "keygen --list shows its ids)"
             )
 
+    def why_out(self) -> str | None:
+        """Why it is not in yet, as far as is known."""
+        if self._is_unanimous and self._last_trouble:
+            return f"the group was not made or found yet: {self._last_trouble}"
+        targets = self._targets()
+        return f"no answer from {', '.join(targets)}" if targets else None
+
     def too_late(self, timeout: float | None, view: View | None) -> JoinFailed:
         """The time is over; `view` is the one that this process is in, if it is in one."""
         missing = ""
         if view is not None:
             missing = f"; in it are {listed(view.replicas)}"
-        elif self._targets():
-            missing = f"; no answer from {', '.join(self._targets())}"
-        if self._last_trouble:
+        elif why := self.why_out():
+            missing = f"; {why}"
+        if self._last_trouble and self._last_trouble not in missing:
             missing += (
                 f"; it was tried {counted(self._attempts + 1, 'time')}, the last time: "
                 f"{self._last_trouble}"
             )
         return JoinFailed(f"could not join the group within {timeout} s{missing}")
+
+
+def _numeric(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """The same with their hosts' numbers; raises OSError if none is known."""
+    found: list[str] = []
+    troubles: list[OSError] = []
+    for address in addresses:
+        try:
+            found += numeric(address)
+        except OSError as error:
+            troubles.append(error)
+    if not found:
+        raise troubles[0]
+    return tuple(dict.fromkeys(found))

@@ -44,7 +44,8 @@ class LauncherLink:
         """Take what the launcher reports from now on, and what it has reported before."""
         control_channel.listen(self._ranks_ended)
         control_channel.listen_died(self._member_died)
-        self._pump.receives_deaths = True
+        control_channel.listen_gone(self._member_gone)
+        self._pump.receives_deaths = control_channel.is_open()
         control_channel.listen_cut(self._network_cut)
         control_channel.listen_describe(self._asked)
 
@@ -52,6 +53,7 @@ class LauncherLink:
         """Take no more reports; a forked child may call it."""
         control_channel.forget(self._ranks_ended)
         control_channel.forget(self._member_died)
+        control_channel.forget(self._member_gone)
         control_channel.forget(self._network_cut)
         control_channel.forget(self._asked)
 
@@ -65,6 +67,9 @@ class LauncherLink:
     def _member_died(self, incarnation: int) -> None:
         self._died.add(incarnation)
         self._pump.later(lambda: self._pump.report_death(incarnation))
+
+    def _member_gone(self, incarnation: int) -> None:
+        self._pump.later(lambda: self._pump.report_gone(incarnation))
 
     def _network_cut(self, others: frozenset[int | None]) -> None:
         self._cut = others

@@ -124,6 +124,11 @@ class JoinOptions:
         return replace(self, listen=listen, advertise=advertise)
 
     @property
+    def is_unanimous(self) -> bool:
+        """Whether all ranks make the group."""
+        return self.launch is not None and self.launch.unanimous
+
+    @property
     def rank(self) -> int | None:
         """The rank that is asked for."""
         return self.launch.rank if self.launch else self.own_rank

@@ -98,7 +98,9 @@ class Session:
         self._is_in = False
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
-        self._entry = Entry(self._targets, lambda: self.address, options.place)
+        self._entry = Entry(
+            self._targets, lambda: self.address, options.place, is_unanimous=options.is_unanimous
+        )
         self._shortage = Shortage(options.name, lambda: self.upper.too_few())
         self._reset_refused: str | None = None
         self._waiting = Waiting(
@@ -131,7 +133,9 @@ class Session:
         pump = Pump(_log.log)
         pump.add(self.stack)
         pump.keys = self.options.keys
-        pump.stack_for = lambda group, address: self.stack if group == self.options.name else None
+        pump.stack_for = lambda group, address: (
+            self.stack if group == self.stack.config.group else None
+        )
         pump.on_failure = lambda error: self.failed(
             OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
         )
@@ -238,12 +242,13 @@ class Session:
         self._look_up()
 
     def _look_up(self) -> None:
-        """Ask the next address, as soon as it is known as a number."""
-        self._ask_at(self._entry.look_up(self._waiting.notify))
+        """Ask the next address, or all, as soon as it is known as a number."""
+        of_all = self._endpoint.may_make_group
+        self._ask_at(self._entry.look_up(self._waiting.notify, of_all=of_all))
 
-    def _ask_at(self, address: str | None) -> None:
-        if address is not None and not self._is_in and not self.pump.stopped:
-            self.pump.call(self.stack.join, address)
+    def _ask_at(self, addresses: tuple[str, ...] | None) -> None:
+        if addresses is not None and not self._is_in and not self.pump.stopped:
+            self.pump.call(self._endpoint.ask, self.stack, addresses)
 
     def _too_late(self, timeout: float | None) -> JoinFailed:
         return self._entry.too_late(timeout, self.view if self._is_in else None)
@@ -259,13 +264,14 @@ class Session:
                 why = f"{'rank' if len(late) == 1 else 'ranks'} {listed(late)} did not join yet"
             elif self.options.size is not None and len(self.view.replicas) < self.options.size:
                 why = f"{len(self.view.replicas)} of {self.options.size} members are in"
-        if why is None and not self._is_in and self._targets():
-            why = f"no answer from {', '.join(self._targets())}"
+        if why is None and not self._is_in:
+            why = self._entry.why_out()
         _log.warning("%s waits: %s", what, why or "the others did not answer yet")
 
     def _arrive(self, now: int) -> None:
         """It has joined: from here on an expulsion is for the program to know."""
         self._entry.under_way = False
+        self._endpoint.was_in = True
         if self._entry.turned_out is not None:  # in the same moment
             self.exited(self._entry.turned_out)
 

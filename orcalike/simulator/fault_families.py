@@ -108,8 +108,11 @@ def crashes(frame: Frame) -> Iterator[Event]:
 
 
 def crash(frame: Frame, when: int, process: str, keep: int = -1) -> Event:
-    """A process is killed; those of its host see it at once, after what it sent, or not at all."""
-    way = frame.rng.choice(["", "", "soon", "machine"])
+    """A process is killed; those of its host see it at once, after what it sent, or not at all.
+
+    Or a launcher tells them, and those of other hosts too, which only suspect it for that.
+    """
+    way = frame.rng.choice(["", "", "soon", "word", "machine"])
     return Event("crash", when, process, keep=keep, way=way)
 
 
@@ -154,7 +157,7 @@ def half_sent(frame: Frame) -> Iterator[Event]:
         frame.when if rng.random() < 0.7 else 0,
         rng.choice(["", "sequencer", "next", "C"]),
         keep=rng.randint(0, frame.size),
-        way=rng.choice(["", "soon", "machine"]),
+        way=rng.choice(["", "soon", "word", "machine"]),
         mark=rng.choice(DECISIONS),
         nth=rng.choice([1, 1, 2, 3]),
     )
@@ -176,6 +179,29 @@ def last_words(frame: Frame) -> Iterator[Event]:
         when += frame.span(0.001, 2)
         yield crash(frame, when, process, keep=rng.choice([-1, 0, 1]))
         yield from restart(frame, when, process)
+
+
+def third_parties(frame: Frame) -> Iterator[Event]:
+    """A launcher says that a process is gone, when it is, or when only its own line to it broke.
+
+    Mostly one end of a link breaks too, or the ways to it are cut, and others go on without it.
+    """
+    rng = frame.rng
+    one, other = frame.pair
+    when = frame.when
+    if rng.random() < 0.7:
+        yield Event("half", when, *rng.choice([(one, other), (other, one)]))
+    if rng.random() < 0.5:
+        yield Event(
+            "isolate", when, one, span=frame.span(0.1, 3), way=rng.choice(["in", "out", ""])
+        )
+    when += frame.span(0.001, 2)
+    if rng.random() < 0.5:
+        yield Event("gone", when, one)
+        when += frame.span(0.001, 2)
+    if rng.random() < 0.6:
+        yield Event("crash", when, one, way="word")
+        yield from restart(frame, when, one)
 
 
 def expelled(frame: Frame) -> Iterator[Event]:
@@ -358,6 +384,7 @@ FAMILIES: tuple[Family, ...] = (
     marked,
     half_sent,
     last_words,
+    third_parties,
     expelled,
     leaves,
     resets,

@@ -106,7 +106,16 @@ class Faults:
         if event.mark or event.keep >= 0:
             target.node.doomed = max(event.keep, 0)
         else:
-            self.world.crash(target.node, machine=event.way == "machine", soon=event.way == "soon")
+            self.world.crash(
+                target.node,
+                machine=event.way == "machine",
+                soon=event.way == "soon",
+                by_word=event.way == "word",
+            )
+
+    def do_gone(self, event: Event, target: Application) -> None:
+        """A launcher tells other hosts that it is gone; it may live, or have been started again."""
+        self.world.tell_gone(target.node)
 
     def do_restart(self, event: Event, target: Application) -> None:
         """A process that died, or left, is started again, and asks to be let in."""

@@ -76,11 +76,9 @@ def draw_delays(rng: Random, detection: int) -> Delays:
 
 
 def draw_hosts(rng: Random, size: int) -> tuple[int, ...]:
-    """All on hosts of their own, all on one, or mixed."""
-    kind = rng.choice(["own", "one", "one", "mixed"])
-    if kind == "own":
-        return ()
-    return tuple(0 if kind == "one" else rng.randrange(3) for _ in range(size))
+    """All on hosts of their own, all on one, or on two or three."""
+    hosts = rng.choice([0, 1, 1, 2, 3])
+    return tuple(rng.randrange(hosts) for _ in range(size)) if hosts else ()
 
 
 def draw_stack(rng: Random, packet: int) -> str:

@@ -30,6 +30,7 @@ KINDS = frozenset(
         "cast",
         "leave",
         "crash",
+        "gone",
         "restart",
         "pause",
         "hang",
@@ -75,7 +76,8 @@ class Event:
     """Of a crash: how many frames of the next output get out; -1 dies at once."""
     way: str = ""
     """Of an isolation or a jam: "in", "out" or "" for both. Of a crash: "machine" for all of it,
-    "soon" if the processes of its host know of it before they have read what it sent."""
+    "soon" if the processes of its host know of it before they have read what it sent, "word" if a
+    launcher tells all: those of its host for certain, the others as a suspicion."""
     mark: str = ""
     """A step (docs/internals/failpoints.md): it happens when that is passed, by `node` if that is given ..."""
     nth: int = 1

@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 from orcalike.transport.membership.state import (
+    BOOTSTRAP,
     COORDINATOR,
     PARTICIPANT,
+    BootstrapCause,
+    BootstrapState,
     CoordinatorCause,
     CoordinatorState,
     ParticipantCause,
@@ -49,6 +52,18 @@ follows from each step, as a list of effects, in the scripts of `tests/protocol/
 {coordinator_states}
 
 {coordinator_causes}
+
+## Bootstrap
+
+How a group is made if no launcher knows whether it was made before: by all ranks ([ADR-18](decisions/ADR-18-who-makes-the-group.md)).
+
+```mermaid
+{bootstrap}
+```
+
+{bootstrap_states}
+
+{bootstrap_causes}
 """
 
 
@@ -61,6 +76,9 @@ def page() -> str:
         coordinator=diagram(COORDINATOR),
         coordinator_states=legend("state", CoordinatorState),
         coordinator_causes=legend("cause", CoordinatorCause),
+        bootstrap=diagram(BOOTSTRAP),
+        bootstrap_states=legend("state", BootstrapState),
+        bootstrap_causes=legend("cause", BootstrapCause),
     )
 
 

@@ -1,4 +1,4 @@
-"""The bars that the simulator answers for: G1 to G6, G27, G29, G30."""
+"""The bars that the simulator answers for: G1 to G6, G27, G29, G30, G35."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from orcalike.simulator.scenario import Event, Scenario
 from orcalike.simulator.simulation import Run
 from orcalike.simulator.transcript import Transcript
 from tests.campaign.bars import Bar, Figure, Scale
+from tests.protocol import sim_bootstrap
 
 WORKERS = 2
 HOUR = 3_600 * 10**9
@@ -257,6 +258,31 @@ def measure_pairs(scale: Scale) -> list[Figure]:
     return [Figure("G30", text, not notes, notes)]
 
 
+def orders_of(first: int, orders: int) -> tuple[int, list[str]]:
+    """Every second order of starts, kills and restarts: how many groups were made, and what was broken."""
+    made, broken = 0, []
+    for seed in range(first, first + WORKERS * orders, WORKERS):
+        try:
+            made += sim_bootstrap.run(seed)
+        except Violation as violation:
+            broken.append(f"python -m tests.protocol.sim_bootstrap {seed}: {violation}")
+    return made, broken
+
+
+def measure_bootstrap(scale: Scale) -> list[Figure]:
+    """G35: jobs whose group all ranks make; other ones each time."""
+    orders = scale.of(10_000, 100_000) // WORKERS or 1
+    begin = secrets.randbelow(1 << 32) << 20
+    with ProcessPoolExecutor(WORKERS) as pool:
+        parts = [pool.submit(orders_of, begin + first, orders) for first in range(WORKERS)]
+        made, broken = 0, list[str]()
+        for part in parts:
+            groups, wrong = part.result()
+            made, broken = made + groups, broken + wrong
+    text = f"{orders * WORKERS} orders, {made} groups, {len(broken)} broken"
+    return [Figure("G35", text, not broken, broken)]
+
+
 BARS = [
     Bar(
         ("G1", "G2", "G3", "G29"),
@@ -273,4 +299,5 @@ BARS = [
     Bar(("G6",), {"G6": "1 write, 1 crash, complete in 10 min"}, measure_small_scope),
     Bar(("G27",), {"G27": "<= 15 events in 2 min for 90 %"}, measure_shrinking),
     Bar(("G30",), {"G30": "each kind of message in each state"}, measure_pairs),
+    Bar(("G35",), {"G35": "10,000 orders, never two groups of one job"}, measure_bootstrap),
 ]

@@ -106,11 +106,15 @@ class ManualNetwork:
         options: Mapping[str, object] | None = None,
         group: str = "group",
         epoch: int = 0,
+        unanimous: int = 0,
     ) -> None:
-        """A new endpoint, outside of the group; its wall clock is ahead of the time by `epoch` ns."""
+        """A new endpoint, outside of the group; its wall clock is ahead of the time by `epoch` ns.
+
+        `unanimous` ranks make the group together, if that is not 0.
+        """
         number = len(self.endpoints) + 1
         me = Member(f"sim:{name}", number, rank, witness)
-        config = StackConfig(group, dict(options or {}), epoch=epoch)
+        config = StackConfig(group, dict(options or {}), epoch=epoch, unanimous=unanimous)
         stack = Stack(parse_stack(self.stack), config, me, number)
         stack.above = application = Narrator(stack, self.monitor)
         application.say = lambda line: self._lines.append(f"{name}: {line}")

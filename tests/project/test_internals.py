@@ -115,7 +115,7 @@ def test_each_code_that_is_cited_is_explained() -> None:
     "text",
     [
         "(H99)",
-        "I34, promise 1",
+        "I99, promise 1",
         "(A01, D26)",
         "H98 a",
         "Horus H98",
@@ -137,7 +137,7 @@ def test_a_code_that_is_not_explained_is_found(text: str) -> None:
         "Horus H13",
         "(H12 a)",
         "H02 to H04",
-        "I1 to I33",
+        "I1 to I34",
         "A05, A14",
         "G33: members",
         "(S7)",

@@ -168,6 +168,39 @@ def away_while_the_others_died() -> Scenario:
     )
 
 
+def word_of_a_lost_host() -> Scenario:
+    """H13: the host of 0 is cut off, and the launcher says on 1's that 0 is gone; both live.
+
+    0 is half with the oldest, and goes on. If 1 were certain of its death, so would 1.
+    """
+    return replace(
+        scenario(2, [*cuts(START, "0", "1"), Event("gone", START + MS, "0")]), hosts=(0, 1)
+    )
+
+
+def word_before_last_words() -> Scenario:
+    """H13: 0 loses its link to 1, goes on alone and lets 2 in, and is killed; the word of that is first at 1.
+
+    What 0 had sent to 1, that it is out, is still under way.
+    """
+    joined = START + D // 2
+    return replace(
+        scenario(
+            2,
+            [
+                Event("half", START, "0", "1"),
+                Event("clog", START, "0", "1", span=10 * D),
+                Event("join", START + D // 20, "2"),
+                Event("crash", joined, "0", way="word"),
+                Event("cast", joined + D, "1"),
+                Event("cast", joined + D, "2"),
+            ],
+            more=1,
+        ),
+        hosts=(0, 1, 2),
+    )
+
+
 def dying_while_it_gives() -> Scenario:
     """0 gives its state to 5 in more pieces than it sends at once, and dies before one is acknowledged.
 
@@ -197,6 +230,8 @@ SCHEDULES = (
     two_primaries,
     away_while_the_others_died,
     cut_off_with_all_holders,
+    word_of_a_lost_host,
+    word_before_last_words,
     dying_while_it_gives,
 )
 """Each is what shows a mutant in which the detail is missing (tests/campaign/mutants)."""

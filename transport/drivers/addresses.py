@@ -116,6 +116,16 @@ def is_local(address: str) -> bool:
     return scheme == "unix" or host == "localhost" or (not is_name(host) and is_loopback(host))
 
 
+def share_host(one: str, other: str) -> bool:
+    """Whether processes that listen at these addresses run on one host, as far as the addresses say."""
+    return _host(one) == _host(other)
+
+
+def _host(address: str) -> str:
+    """What all addresses of a host have in common: that they are paths, or the host's own address."""
+    return "unix" if address.startswith("unix:") else address.rpartition(":")[0]
+
+
 def check_open(host: str, *, beyond: bool) -> None:
     """Raise InsecureConfig for a host beyond the loopback interface, unless that may be used."""
     if not beyond and not is_loopback(host):

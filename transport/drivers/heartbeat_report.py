@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from orcalike.transport.drivers.addresses import share_host
 from orcalike.transport.drivers.heartbeat import Heartbeat
 from orcalike.transport.drivers.key_ring import KeyRing
 from orcalike.transport.drivers.peer_processes import PeerProcesses
@@ -38,7 +39,7 @@ class HeartbeatReport:
     ) -> None:
         """Give the heartbeats the present peers of a stack; none at the addresses `severed`.
 
-        `receives_deaths` says that a launcher reports to all members which processes have ended.
+        `receives_deaths` says that a launcher reports to each member which processes of its host have ended.
         """
         version = stack.beats_version
         if stack not in self._given and not version:
@@ -56,7 +57,7 @@ class HeartbeatReport:
                 stack.lease,
                 window_of(detection),
                 [member for member in stack.beats if member.address in severed],
-                () if receives_deaths else unleased(stack.beats),
+                unleased(stack.me.address, stack.beats, receives_deaths),
             )
             if stack.lease == 0:
                 stack.leases_ended(granted, now)
@@ -88,6 +89,14 @@ class HeartbeatReport:
         self._given.clear()
 
 
-def unleased(members: Collection[Member]) -> list[Member]:
-    """The members that never learn of a death for certain: by TCP no process passes a pidfd."""
-    return [member for member in members if not member.address.startswith("unix:")]
+def unleased(own: str, members: Collection[Member], receives_deaths: bool) -> list[Member]:
+    """The members that never learn for certain that the one at the address `own` has ended (H13).
+
+    On another host none does; on the same one by TCP, where no process passes a pidfd, by a launcher's word.
+    """
+    return [
+        member
+        for member in members
+        if not share_host(own, member.address)
+        or not (receives_deaths or member.address.startswith("unix:"))
+    ]

@@ -34,7 +34,7 @@ cdef class Links(Driver):
     cdef object severed             # addresses that this process is cut off from
     cdef readonly object log        # called with (level, text)
     cdef public object stack_for    # group name, address -> Stack or None, for greetings
-    cdef public bint receives_deaths    # a launcher reports to all members which processes have ended
+    cdef public bint receives_deaths    # a launcher reports which processes of this host have ended
 
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
     cdef Channel open(self, object sock, unsigned int events, bint connects)
@@ -64,8 +64,11 @@ cdef class Links(Driver):
     cdef peer_of(self, object entry)
     cdef ended(self, object process)
     cdef died(self, Stack stack, object incarnation)
+    cdef take_gone(self, Stack stack, object incarnation)
     cdef int tell_deaths(self) except -1
-    cdef tell_death(self, Stack stack, object incarnation)
+    cdef tell_death(self, Stack stack, object incarnation, bint is_certain)
+    cdef hear_out(self, Stack stack, object incarnation, str why)
+    cdef bint is_elsewhere(self, Stack stack, object incarnation) except -1
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1
     cdef beat(self)
     cdef int expire(self, Stack stack, int64_t now) except -1

@@ -14,7 +14,7 @@ import logging
 import os
 import socket
 
-from orcalike.transport.drivers import pidfd, sockets
+from orcalike.transport.drivers import addresses, pidfd, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
@@ -472,24 +472,38 @@ cdef class Links(Driver):
 
     cdef died(self, Stack stack, object incarnation):
         """A member is dead: its stack is to know, whichever thread tells it."""
-        self.deaths.append((stack, incarnation))
+        self.deaths.append((stack, incarnation, True))
+        self.tell_deaths()
+
+    cdef take_gone(self, Stack stack, object incarnation):
+        """A launcher says that a member on another host is gone: its links are down, and nothing is certain."""
+        self.deaths.append((stack, incarnation, False))
         self.tell_deaths()
 
     cdef int tell_deaths(self) except -1:
-        """Tell of all that have died."""
+        """Tell of all that have died, or are said to be gone."""
         while self.deaths:
-            stack, incarnation = self.deaths[0]
-            self.tell_death(stack, incarnation)
+            stack, incarnation, is_certain = self.deaths[0]
+            self.tell_death(stack, incarnation, is_certain)
             del self.deaths[0]
         return 0
 
-    cdef tell_death(self, Stack stack, object incarnation):
-        """A member is dead: hand in all that it had sent here, then say so (H13).
+    cdef tell_death(self, Stack stack, object incarnation, bint is_certain):
+        """A member is dead: hand in all that has come from it, then say so if it is certain (H13)."""
+        cdef int64_t seen = monotonic()
+        if not is_certain:
+            self.hear_out(stack, incarnation, "a launcher says that its process is gone")
+            return
+        self.hear_out(stack, incarnation, "its process has ended")
+        lease, leased = self.heartbeat.leased(stack.me.incarnation, incarnation)
+        stack.died(incarnation, self.now, lease, seen - leased)
+
+    cdef hear_out(self, Stack stack, object incarnation, str why):
+        """Hand in what has come from a member so far, and close its links.
 
         What it sent can be in any connection that has not greeted yet, too.
         """
         cdef Channel channel
-        cdef int64_t seen = monotonic()
         for entry in list(self.epoll.slots):
             if isinstance(entry, socket.socket):
                 self.accept(entry, SLOTS_MAX)
@@ -502,9 +516,15 @@ cdef class Links(Driver):
                     break
             peer = self.peer_of(channel)
             if peer is not None and channel.stack is stack and peer.incarnation == incarnation:
-                self.close(channel, "its process has ended")
-        lease, leased = self.heartbeat.leased(stack.me.incarnation, incarnation)
-        stack.died(incarnation, self.now, lease, seen - leased)
+                self.close(channel, why)
+
+    cdef bint is_elsewhere(self, Stack stack, object incarnation) except -1:
+        """Whether a member of the view is on another host, as far as addresses say."""
+        cdef object members = stack.members     # whose view is no downcall, but what is installed
+        view = members.view if members is not None else None
+        cdef int position = view.position(incarnation) if view is not None else -1
+        return position >= 0 and not addresses.share_host(
+            stack.me.address, view.members[position].address)
 
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1:
         """Whether a channel is open, and of that member of that stack as far as is known."""

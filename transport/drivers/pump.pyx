@@ -140,17 +140,33 @@ cdef class Pump(Links):
     # One at a time.
 
     def report_death(self, incarnation):
-        """It is certain that this member's process has ended (H13): notify every stack.
+        """It is certain that this member's process, on this host, has ended (H13): notify every stack.
 
         Not to be called by what runs in a stack; `later` is for that.
         """
         self.call(self.died_everywhere, incarnation)
 
+    def report_gone(self, incarnation):
+        """A launcher says of a member on another host that its process is gone: a suspicion at once (H13).
+
+        Not to be called by what runs in a stack; `later` is for that.
+        """
+        self.call(self.gone_everywhere, incarnation)
+
     def died_everywhere(self, incarnation, now):
+        """An input of each stack; nothing that is said of another host's processes is certain."""
+        cdef Stack stack
+        for stack in self.stacks:
+            if self.is_elsewhere(stack, incarnation):
+                self.take_gone(stack, incarnation)
+            else:
+                self.died(stack, incarnation)
+
+    def gone_everywhere(self, incarnation, now):
         """An input of each stack."""
         cdef Stack stack
         for stack in self.stacks:
-            self.died(stack, incarnation)
+            self.take_gone(stack, incarnation)
 
     def call(self, function, *args):
         """Run one of a stack's inputs: `function(*args, now)`, and send what comes of it."""

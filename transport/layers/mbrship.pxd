@@ -12,7 +12,7 @@ cdef class Mbrship(Layer):
     cdef readonly object view       # None outside of the group
     cdef readonly int position         # this member's position in it
     cdef uint64_t key               # identity of the view, as data headers carry it
-    cdef readonly object request    # to be let in, and the address that it goes through
+    cdef readonly object outside    # what it does while it is in no view
     cdef readonly object reachability   # which members are silent, and whose links are down
     cdef readonly object detector   # its failure detector
     cdef object leader              # whether the one that leads hangs
@@ -34,11 +34,8 @@ cdef class Mbrship(Layer):
     cdef gone(self, Message message)
     cdef control(self, Message message)
     cdef dispatch(self, Message message, object it)
-    cdef asked_to_join(self, Message message, object member, object options)
     cdef decided(self, object view, bytes cut)
     cdef notified_expelled(self, Message message, object view)
-    cdef say_newest(self, Message message, object view)
-    cdef say_gone(self, Message message)
     cpdef step(self, object event)
     cdef carry_out(self, object it)
     cdef freeze(self)

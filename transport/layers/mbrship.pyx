@@ -9,9 +9,9 @@ its sender is asked for what is missing here. Joining goes through any member, a
 until the group has answered.
 
 The modules in `membership/` do the thinking: which members can be reached (`reachability`), whether
-the one that leads hangs (`leader`), what the next view is (`agreement`), and what is sent to
-endpoints of other views (`other_views`). The layers above know what is held (`holdings`). A view names the one
-that it follows, and is installed after that one alone.
+the one that leads hangs (`leader`), what the next view is (`agreement`), how an endpoint gets into
+its first (`outside`), and what is sent to those of others (`other_views`). The layers above know what
+is held (`holdings`). A view names the one that it follows, and is installed after that one alone.
 
 Needs FIFO from below. A link that breaks is a suspicion at once, and leaves a gap that only a new
 view closes; silence is one after the detection time; a death that was seen is no suspicion but a
@@ -23,17 +23,17 @@ import msgpack
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership import effects, events
 from orcalike.transport.membership.agreement import Agreement
-from orcalike.transport.membership.attribution import Speaker, is_believed
+from orcalike.transport.membership.attribution import Speaker, check_sender, is_believed
 from orcalike.transport.membership.early import Early, Entry
 from orcalike.transport.membership.holdings import HeldAbove
-from orcalike.transport.membership.join_request import JoinRequest
 from orcalike.transport.membership.leader import LeaderWatch
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.left_behind import LeftBehind
 from orcalike.transport.membership.messages import (
-    Alive, Behind, Denied, Expelled, Gone, Here, Install, Join, Leave, Reset, ResetFailed, Ship,
-    Slow, Value, Waits, unpack)
+    Alive, Behind, Denied, Expelled, Gone, Here, Inside, Install, Join, Leave, Nowhere, Reset,
+    ResetFailed, Ship, Slow, Taken, Value, Waits, unpack)
 from orcalike.transport.membership.other_views import OtherViews
+from orcalike.transport.membership.outside import Outside
 from orcalike.transport.membership.reachability import Reachability
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.control import shown, unpack as unpack_fields
@@ -70,7 +70,7 @@ cdef class Mbrship(Layer):
         self.slow = config.slow
         self.position = -1
         self.early = Early()
-        self.request = JoinRequest(self, me, config.options)
+        self.outside = Outside(self, me, config.options, config.unanimous, config.detection)
         self.others = OtherViews(self, self.agreement, held.missing_before, me.incarnation)
         self.left_behind = LeftBehind(self, config.detection, self.detector.silence_max)
         self.frozen_at = self.lease_at = NEVER
@@ -89,8 +89,14 @@ cdef class Mbrship(Layer):
         if not address:
             self.install(View.first(self.me), b"")
             return
-        self.request.ask(address, self.core.now)
+        self.outside.request.ask(address, self.core.now)
 
+    def make_or_join(self, addresses):
+        """Rank 0: make the group if all ranks, at some of these addresses, are in none; else join it."""
+        if self.over or self.view is not None:
+            self.join(addresses[0] if addresses else "")
+        else:
+            self.outside.bootstrap.begin(addresses, self.core.now)
 
     cpdef cast(self, Message message):
         store64(message.push(HEADER), self.key)
@@ -104,7 +110,7 @@ cdef class Mbrship(Layer):
         """Ask the leader for a view without this member; a joiner is let in first."""
         self.leaves = True
         if self.view is None:
-            if not self.request.address:
+            if not self.outside.request.address:
                 self.exit("left")
         elif len(self.view.members) == 1:
             self.exit("the last member left")
@@ -173,7 +179,7 @@ cdef class Mbrship(Layer):
             self.core.again(self)
         if self.left_behind.deadline is not None:
             self.left_behind.seek(self.position, now)
-        self.request.expire(now)
+        self.outside.expire(now)
         if self.frozen_at != NEVER and now >= self.frozen_at + self.slow:
             self.frozen_at = now
             self.step(events.Overdue())
@@ -218,7 +224,7 @@ cdef class Mbrship(Layer):
     cpdef plan(self):
         """The deadline: the detector's, the next question, or the end of the change of view that is due."""
         frozen_until = NEVER if self.frozen_at == NEVER else self.frozen_at + self.slow
-        times = (self.request.deadline, self.lease_at, frozen_until, self.detector.deadline,
+        times = (self.outside.deadline, self.lease_at, frozen_until, self.detector.deadline,
                  self.leader.deadline, self.left_behind.deadline)
         self.deadline = min([each for each in times if each is not None])
 
@@ -252,12 +258,12 @@ cdef class Mbrship(Layer):
 
     cdef elsewhere(self, Message message, uint64_t key, bint is_cast):
         """A message of another view: too old is dropped, too new waits."""
-        if key & ~CONTROL <= self.key or (self.view is None and not self.request.address):
+        if key & ~CONTROL <= self.key or (self.view is None and not self.outside.wants_in):
             self.stale += 1
             if self.view is not None and (message.source < 0 or key & CONTROL):
                 self.others.correct(self.peer_of(message), self.core.now)
             elif self.over and key & CONTROL:
-                self.say_gone(message)
+                self.others.say_gone(self.peer_of(message), self.core.now, has_left=self.leaves)
             return
         peer = self.below.focus("COM").peer_at(message.link)
         known = self.others.is_known(peer.incarnation)
@@ -288,8 +294,7 @@ cdef class Mbrship(Layer):
         cdef Peer peer = <Peer?>member    # not None either
         self.early.forget(peer)                 # with the link more of it is lost
         if self.view is None:
-            if self.request.address in (peer.address, peer.reached_at):
-                self.above.up_join_failed(why)
+            self.outside.lost(peer, why, self.core.now)
             return
         if peer.position < 0 or len(self.view.members) <= peer.position:
             self.others.link_broke(peer, stands=peer.link >= 0)
@@ -303,6 +308,7 @@ cdef class Mbrship(Layer):
         """A link stands again."""
         cdef Peer peer = <Peer?>member    # not None either
         if self.view is None:
+            self.outside.linked(peer)
             return
         if self.left_behind.found(peer.address, peer.incarnation, self.position, self.core.now):
             self.others.tell_expelled(peer.address, peer.incarnation)
@@ -317,12 +323,12 @@ cdef class Mbrship(Layer):
     # Control messages.
 
     cdef control(self, Message message):
-        if self.view is None and not self.request.address:
+        if self.view is None and not self.outside.wants_in:
             self.stale += 1                     # out of the group: none of its business
             return
         fields = unpack_fields(message.body, "a control message")
         peer = self.below.focus("COM").peer_at(message.link)
-        speaker = Speaker(message.source, peer.incarnation, peer.address)
+        speaker = Speaker(message.source, peer.incarnation, peer.address, peer.reached_at)
         if is_believed(fields, speaker, self.view, self.others.former, self.others.questioned):
             self.dispatch(message, unpack(fields))
         else:
@@ -332,23 +338,30 @@ cdef class Mbrship(Layer):
         in_view = self.view is not None and message.source >= 0
         match it:
             case Join():
-                self.asked_to_join(message, it.member, it.options)
+                if message.source < 0:          # in its own name; else it is passed on
+                    check_sender(it, self.below.focus("COM").peer_at(message.link))
+                if self.view is None:
+                    self.outside.asked(it)
+                elif not (self.leaves and len(self.view.members) == 1):
+                    self.others.asked_to_join(it, message.source)
+            case Nowhere() | Taken() | Inside():
+                self.outside.answered(it, self.peer_of(message), self.core.now)
             case Denied(joiner=None):
                 if self.view is None and self.leaves:
                     self.exit("left")
                 elif self.view is None:
-                    self.request.answered()
+                    self.outside.request.answered()
                     self.plan()
                     self.above.up_join_denied(shown(it.why))
             case Denied() if message.source >= 0:
                 self.contact_with(it.joiner.address, Denied(it.why))    # that had asked here
             case Install():
                 self.decided(it.view, it.cut)
-                self.say_newest(message, it.view)
+                self.others.told_of(it.view, self.peer_of(message), self.core.now)
             case Expelled():
                 if it.incarnation == self.me.incarnation:   # not one that had this address before
                     self.notified_expelled(message, it.view)
-                self.say_newest(message, it.view)
+                self.others.told_of(it.view, self.peer_of(message), self.core.now)
             case Behind():
                 peer = self.peer_of(message)
                 if self.others.answer(peer, it, self.core.now):
@@ -375,14 +388,15 @@ cdef class Mbrship(Layer):
             case _:
                 raise ProtocolError(f"{it.kind} out of place")
 
-    cdef asked_to_join(self, Message message, object member, object options):
-        """JOIN, from the joiner, in its own name; or passed on by the member that it knew."""
-        cdef Peer peer = self.below.focus("COM").peer_at(message.link)
-        if message.source < 0 and (peer.address, peer.incarnation) != (member.address,
-                                                                       member.incarnation):
-            raise ProtocolError("JOIN for another endpoint")
-        if self.view is not None and not (self.leaves and len(self.view.members) == 1):
-            self.others.asked_to_join(member, options, message.source)
+    def make_group(self, joiners):
+        self.install(View.first(self.me), b"")
+        for each in joiners:
+            self.others.asked_to_join(Join(each.member, each.options), -1)
+
+    def changed(self, change):
+        """A role of this endpoint's is in another state."""
+        if self.on_change is not None:
+            self.on_change(change)
 
     cdef decided(self, object view, bytes cut):
         """INSTALL: the next view of this member, or its first."""
@@ -411,21 +425,9 @@ cdef class Mbrship(Layer):
         if self.view is None:
             self.exit("expelled: the group had let this member in, and went on without it")
         elif view.is_after(self.view):
-            others = [each for each in self.view.members if view.position(each.incarnation) < 0]
-            self.left_behind.say_gone(others, self.me.incarnation)
-            if view.lineage > self.view.lineage:
-                self.left_behind.pass_on(view, self.view, self.me.incarnation)
+            self.left_behind.went_on(view, self.view, self.me.incarnation)
             self.exit(f"expelled: {view} went on without this member")
-            self.say_gone(message)
-
-    cdef say_gone(self, Message message):
-        """A view that the sender speaks of counts on this endpoint, which is out."""
-        self.others.say_gone(self.peer_of(message), self.core.now, has_left=self.leaves)
-
-    cdef say_newest(self, Message message, object view):
-        """A member of an older lineage speaks of its view as the newest: tell it the present one."""
-        if self.view is not None and view.lineage < self.view.lineage:
-            self.others.correct(self.peer_of(message), self.core.now)
+            self.others.say_gone(self.peer_of(message), self.core.now, has_left=self.leaves)
 
     # The agreement: its steps, what follows from them, and what it asks.
 
@@ -468,8 +470,7 @@ cdef class Mbrship(Layer):
             case effects.Continue():
                 self.step(events.Proceed())
             case effects.Changed():
-                if self.on_change is not None:
-                    self.on_change(it)
+                self.changed(it)
             case effects.Refuse():
                 raise it.error
             case _:
@@ -494,9 +495,8 @@ cdef class Mbrship(Layer):
         self.plan()
         self.above.up_flush(None)
 
-    def no_answer(self, address):
-        """The member that was asked to let this one in did not answer; another may be asked, too."""
-        self.above.up_join_failed(f"{address} does not answer")
+    def join_failed(self, why):
+        self.above.up_join_failed(why)
 
     def hangs(self, incarnation):
         """The member that leads did not answer in time."""
@@ -524,7 +524,7 @@ cdef class Mbrship(Layer):
         self.me = view.members[self.position]
         self.reachability.enter(view)
         self.frozen_at = self.lease_at = NEVER
-        self.request.answered()
+        self.outside.entered()
         self.leader.enter(view)
         self.pending = None
         self.others.enter()
@@ -585,7 +585,7 @@ cdef class Mbrship(Layer):
         self.view = None
         self.key = 0
         self.position = -1
-        self.request.end()
+        self.outside.end()
         self.frozen_at = self.lease_at = NEVER
         self.leader.clear()
         self.early.clear()

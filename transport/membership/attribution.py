@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 from enum import Flag, auto
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from orcalike.transport.membership.messages import kind_of
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.membership.messages import Join, Nowhere, kind_of
 from orcalike.transport.view import View
 
 
@@ -36,6 +37,9 @@ class Standing(Flag):
 BELIEVED: dict[str, Standing] = {
     "JOIN": Standing.ANY,
     "BEHIND": Standing.ANY,
+    "NOWHERE": Standing.ASKED,
+    "TAKEN": Standing.ASKED,
+    "INSIDE": Standing.ASKED,
     "DENIED": Standing.POSITION | Standing.ASKED,
     "INSTALL": Standing.POSITION | Standing.MEMBER | Standing.ASKED | Standing.STATED,
     "EXPELLED": (
@@ -68,6 +72,29 @@ class Speaker(NamedTuple):
     """The position in the present view that it speaks from; -1 if it speaks outside of the view."""
     incarnation: int
     address: str
+    reached_at: str = ""
+    """Where it was asked, if it has another address."""
+
+
+class Greeted(Protocol):
+    """The other end of a link, as it has greeted."""
+
+    @property
+    def incarnation(self) -> int | None: ...
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def reached_at(self) -> str:
+        """Where it was asked, if it has another address."""
+
+
+def check_sender(message: Join | Nowhere, sender: Greeted) -> None:
+    """Raise ProtocolError if a message that an endpoint sends for itself names another one."""
+    member = message.member
+    if (sender.address, sender.incarnation) != (member.address, member.incarnation):
+        raise ProtocolError(f"{message.kind} for another endpoint")
 
 
 def is_believed(
@@ -99,7 +126,7 @@ def _standing(
         standing |= Standing.MEMBER
     if speaker.incarnation in former:
         standing |= Standing.FORMER
-    if speaker.address and speaker.address in questioned:
+    if any(each and each in questioned for each in (speaker.address, speaker.reached_at)):
         standing |= Standing.ASKED
     if view is None and fields[0] in ("INSTALL", "EXPELLED"):
         match fields:

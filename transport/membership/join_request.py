@@ -26,7 +26,7 @@ class Port(Protocol):
     def plan(self) -> None:
         """A deadline has changed."""
 
-    def no_answer(self, address: str) -> None:
+    def join_failed(self, why: str) -> None:
         """The member that was asked did not answer in time; another may be asked, too."""
 
 
@@ -54,7 +54,7 @@ class JoinRequest:
         """Ask again, if it is time to."""
         if self.deadline is not None and now >= self.deadline and self.address is not None:
             self.ask(self.address, now)
-            self._port.no_answer(self.address)
+            self._port.join_failed(f"{self.address} does not answer")
 
     def answered(self) -> None:
         """The group has answered: nothing is repeated."""

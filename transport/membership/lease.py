@@ -15,10 +15,14 @@ have accepted or are certainly dead. Else it waits until its leases to the rest 
 clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to
 X when it died, so it had decided nothing that X had not accepted; X vouches for L.
 
-Leases are granted only to members that learn of deaths for certain: others excuse no member.
+Leases are granted only to members that learn of deaths for certain: those of the same host. L has
+ended before X sees its end, so within the span, for both have one clock. The clocks of two hosts
+do not even run equally fast: one that is suspended stands still, and X would vouch by a lease that L has
+waited out. So no death is certain across hosts (docs/internals/decisions, ADR-13 has the proof). A
+report may tell of a death there all the same: X vouches, and X is among those that go on.
 
-Only the rate of clocks matters, not what they show. With the silence limit D, `window + span` is
-1.2 D: a member that stops is excused 0.2 D after it is suspected at the latest.
+With the silence limit D, `window + span` is 1.2 D: a member that stops is excused 0.2 D after it is
+suspected at the latest.
 """
 
 from __future__ import annotations

@@ -94,6 +94,12 @@ class LeftBehind:
         self._members.clear()
         self.seek(-1, 0)
 
+    def went_on(self, view: View, before: View, me: int) -> None:
+        """The group has gone on with `view`, without this member, which was in `before`."""
+        self.say_gone([each for each in before.members if view.position(each.incarnation) < 0], me)
+        if view.lineage > before.lineage:
+            self.pass_on(view, before, me)
+
     def pass_on(self, view: View, before: View, me: int) -> None:
         """A group was reset without this member, and may not know others of this one's last view."""
         for position, member in enumerate(before.members):

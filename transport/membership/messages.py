@@ -65,10 +65,13 @@ class Join(ControlMessage):
     member: Member
     options: dict[str, Any]
     """Those of the group's options that it asks for."""
+    round: int = 0
+    """Of a bootstrap (`bootstrap`): it would make the group, if the receiver is in none; 0: it would not."""
 
     def fields(self) -> list[Any]:
         """What follows the kind on the wire."""
-        return [self.member.pack(), self.options]
+        asked = [self.member.pack(), self.options]
+        return [*asked, self.round] if self.round else asked
 
     @classmethod
     def read(cls, fields: list[Any]) -> Join | None:
@@ -76,6 +79,8 @@ class Join(ControlMessage):
         match fields:
             case [[*member], dict(options)]:
                 return cls(Member.unpack(member), options_of(options))
+            case [[*member], dict(options), int(round_)] if round_ > 0:
+                return cls(Member.unpack(member), options_of(options), round_)
         return None
 
 
@@ -99,6 +104,61 @@ class Denied(ControlMessage):
             case [str(why), [*joiner]]:
                 return cls(why, Member.unpack(joiner))
         return None
+
+
+class Nowhere(ControlMessage):
+    """The answer to JOIN of a process that is in no view; in a round, its promise to the rank 0 that asks."""
+
+    kind = "NOWHERE"
+    round: int
+    """Of the JOIN that this answers; 0 for one that is of no round, and gets no promise."""
+    size: int
+    """How many processes the sender's job has."""
+    member: Member
+    """The sender, which is to be let in when the group is made."""
+    options: dict[str, Any]
+    """Those of the group's options that it asks for."""
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.round, self.size, self.member.pack(), self.options]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Nowhere | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [int(round_), int(size), [*member], dict(options)]:
+                return cls(round_, size, Member.unpack(member), options_of(options))
+        return None
+
+
+class Taken(ControlMessage):
+    """The answer to the JOIN of a round: the sender is in no view, and another rank 0 has its promise."""
+
+    kind = "TAKEN"
+    round: int
+    holder: Member
+    """That rank 0."""
+
+    def fields(self) -> list[Any]:
+        """What follows the kind on the wire."""
+        return [self.round, self.holder.pack()]
+
+    @classmethod
+    def read(cls, fields: list[Any]) -> Taken | None:
+        """From what `fields` made; None if these cannot be fields of this kind."""
+        match fields:
+            case [int(round_), [*holder]]:
+                return cls(round_, Member.unpack(holder))
+        return None
+
+
+class Inside(ControlMessage):
+    """The answer to the JOIN of a round: the sender is in a view, so the group is made."""
+
+    kind = "INSIDE"
+    types = (int,)
+    round: int
 
 
 class Leave(ControlMessage):
@@ -386,7 +446,7 @@ class Gone(ControlMessage):
 KINDS: dict[str, type[ControlMessage]] = {
     each.kind: each
     for each in (
-        *(Join, Denied, Leave),
+        *(Join, Denied, Nowhere, Taken, Inside, Leave),
         *(Flush, Ship, FlushOk, Promised, Propose, Accept, Install, Blocked, Lost),
         *(Reset, ResetFailed),
         *(Waits, Alive, Slow, Here, Behind, Expelled, Gone),

@@ -12,7 +12,7 @@ The clock is the caller's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from orcalike.transport.membership import events
 from orcalike.transport.membership.agreement import Agreement
@@ -21,12 +21,13 @@ from orcalike.transport.membership.messages import (
     ControlMessage,
     Expelled,
     Gone,
+    Inside,
     Install,
     Join,
     Ship,
     Value,
 )
-from orcalike.transport.view import Member, View
+from orcalike.transport.view import View
 
 ANSWER_AGAIN = 10_000_000
 """After so many ns an endpoint of another view is notified again."""
@@ -157,6 +158,11 @@ class OtherViews:
         elif last is not None:
             self._port.contact_with(peer.address, Install(view, last.cut))
 
+    def told_of(self, view: View, peer: Endpoint | None, now: int) -> None:
+        """It speaks of a view as the newest: if that is of an older lineage, tell it the present one."""
+        if self._agreement.view is not None and view.lineage < self._agreement.view.lineage:
+            self.correct(peer, now)
+
     def answer(self, peer: Endpoint | None, question: Behind, now: int) -> bool:
         """It asks for what brings it into the present view; whether it is a member that lacks that."""
         view, last = self._agreement.view, self._agreement.known.last
@@ -233,10 +239,13 @@ class OtherViews:
                 self._port.ask_what_is_missing(member.address)
                 return
 
-    def asked_to_join(self, member: Member, options: dict[str, Any], source: int) -> None:
+    def asked_to_join(self, join: Join, source: int) -> None:
         """An endpoint asks to be let in; `source` is the position of the member that has passed it on, or -1."""
         agreement, view = self._agreement, self._agreement.view
+        member, options = join.member, join.options
         assert view is not None
+        if join.round and source < 0:
+            self._port.contact_with(member.address, Inside(join.round))
         if view.position(member.incarnation) >= 0:
             assert agreement.known.last is not None
             self._port.contact_with(member.address, Install(*agreement.known.last))

@@ -56,6 +56,28 @@ class CoordinatorCause(Enum):
     EXITED = "this member is out of the group"
 
 
+class BootstrapState(Enum):
+    """What a process does of whose job no process is known to be in a view (`bootstrap`)."""
+
+    FREE = "in no view, and no rank 0 has its promise"
+    PROMISED = "in no view, and a rank 0 has its promise"
+    ASKING = "it is rank 0, and a round is under way"
+    INSIDE = "it is in a view, or was"
+
+
+class BootstrapCause(Enum):
+    """What changes that."""
+
+    ASKED = "a rank 0 asks for its promise"
+    RELEASED = "the rank 0 that has its promise is gone, or gives it back"
+    BEGUN = "it is to make the group"
+    OVER = "the round is over, and a rank has not answered"
+    YIELDED = "another rank 0 comes first"
+    FOUND = "a member of a view has answered"
+    UNANIMOUS = "all other ranks have answered that they are in no view"
+    INSTALLED = "a view is installed"
+
+
 _P, _PC = ParticipantState, ParticipantCause
 _C, _CC = CoordinatorState, CoordinatorCause
 
@@ -125,6 +147,30 @@ COORDINATOR: Mapping[CoordinatorState, Mapping[CoordinatorCause, CoordinatorStat
     _C.DECIDED: {_CC.INSTALLED: _C.IDLE, _CC.EXITED: _C.IDLE},
 }
 """By state and cause: the next state of a coordinator."""
+
+_B, _BC = BootstrapState, BootstrapCause
+
+BOOTSTRAP: Mapping[BootstrapState, Mapping[BootstrapCause, BootstrapState]] = {
+    _B.FREE: {
+        _BC.ASKED: _B.PROMISED,
+        _BC.BEGUN: _B.ASKING,
+        _BC.INSTALLED: _B.INSIDE,
+    },
+    _B.PROMISED: {
+        _BC.RELEASED: _B.FREE,
+        _BC.INSTALLED: _B.INSIDE,
+    },
+    _B.ASKING: {
+        _BC.BEGUN: _B.ASKING,
+        _BC.OVER: _B.FREE,
+        _BC.YIELDED: _B.PROMISED,
+        _BC.FOUND: _B.FREE,
+        _BC.UNANIMOUS: _B.INSIDE,
+        _BC.INSTALLED: _B.INSIDE,
+    },
+    _B.INSIDE: {_BC.INSTALLED: _B.INSIDE},
+}
+"""By state and cause: the next state of a process whose job makes its group by a unanimous bootstrap."""
 
 S = TypeVar("S", bound=Enum)
 C = TypeVar("C", bound=Enum)

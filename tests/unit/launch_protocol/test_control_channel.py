@@ -37,7 +37,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     """The launcher's end of this process's line; all is forgotten at the end."""
     for name, value in {"_ended": set(), "_died": set(), "_cut": NOTHING, "_sent": {}}.items():
         monkeypatch.setattr(control_channel, name, value)
-    for name in ("_on_ended", "_on_died", "_on_cut", "_on_describe"):
+    for name in ("_on_ended", "_on_died", "_on_gone", "_on_cut", "_on_describe"):
         monkeypatch.setattr(control_channel, name, [])
     monkeypatch.setattr(control_channel, "_own_descriptor", None)
     monkeypatch.setattr(control_channel, "_reading", False)
@@ -61,11 +61,13 @@ def test_what_the_launcher_says(line: socket.socket) -> None:
     assert received.get(timeout=30) == ("ended", {2})
     control_channel.listen_died(lambda incarnation: received.put(("died", incarnation)))
     assert received.get(timeout=30) == ("died", 77)
+    control_channel.listen_gone(lambda incarnation: received.put(("gone", incarnation)))
     control_channel.listen_cut(lambda others: received.put(("cut", others)))
     for sent, expected in (
         (b"end", None),
         (b"ed 1\n", ("ended", {1, 2})),
         (b"died 18446744073709551615\n", ("died", 2**64 - 1)),
+        (b"gone 78\n", ("gone", 78)),
         (b"cut 2,w\n", ("cut", {2, None})),
         (b"ended x\nnonsense\n\xff\n\nheal\n", ("cut", NOTHING)),
     ):
@@ -83,6 +85,9 @@ def test_a_late_listener_gets_what_was_sent_before(line: socket.socket) -> None:
     control_channel.listen_died(received.append)
     control_channel.listen_cut(received.append)
     assert received == [{1}, 5, {3, None}]
+    assert control_channel.receive("gone 6")
+    control_channel.listen_gone(received.append)
+    assert received == [{1}, 5, {3, None}], "it may be wrong, and is not repeated"
     control_channel.forget(received.append)
     assert control_channel.receive("ended 2")
     assert len(received) == 3

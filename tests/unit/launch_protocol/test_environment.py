@@ -13,6 +13,7 @@ from orcalike.launch_protocol.control_lines import (
     Cut,
     Died,
     Ended,
+    Gone,
     Heal,
     Joining,
     Lacks,
@@ -107,6 +108,21 @@ def test_ranks_that_make_a_group() -> None:
     assert launch.makes_group("other")
 
 
+def test_a_rank_that_makes_a_group_by_the_word_of_all() -> None:
+    """Rank 0, if no launcher knows which groups were made."""
+    for rank, witness, may_make in ((0, False, True), (1, False, False), (0, True, False)):
+        launch = find_rank_environment(environment(rank, witness=witness, ORCALIKE_UNANIMOUS="1"))
+        assert launch is not None
+        assert launch.may_make_group == may_make
+        assert not launch.makes_group("default")
+    launch = find_rank_environment(environment(0, ORCALIKE_UNANIMOUS="1", ORCALIKE_JOB_ID="7"))
+    assert launch is not None
+    assert launch.wire_name("default") == "default of job 7"
+    launch = find_rank_environment(environment(0, ORCALIKE_JOB_ID="7"))
+    assert launch is not None
+    assert (launch.wire_name("default"), launch.may_make_group) == ("default", False)
+
+
 def test_what_was_formed() -> None:
     assert find_formed({}) == frozenset()
     assert find_formed({"ORCALIKE_FORMED": "a%2Cb,c"}) == {"a,b", "c"}
@@ -152,7 +168,13 @@ RUN = {
 
 @pytest.mark.parametrize("listen_fd", [None, 7])
 def test_what_the_launcher_writes_is_what_a_rank_reads(listen_fd: int | None) -> None:
-    given = RankEnvironment(**RUN, rank=1, listen=ADDRESSES[1], listen_fd=listen_fd)  # type: ignore[arg-type]
+    given = RankEnvironment(
+        **RUN,  # type: ignore[arg-type]
+        rank=1,
+        listen=ADDRESSES[1],
+        listen_fd=listen_fd,
+        unanimous=listen_fd is None,
+    )
     environ = given.to_environ()
     assert RankEnvironment.from_environ(environ) == given
     assert find_rank_environment(environ) == given
@@ -185,6 +207,7 @@ def test_every_variable_of_a_launched_process_is_named_in_one_module() -> None:
 LINES = [
     Ended(3),
     Died(2**64 - 1),
+    Gone(2**64 - 1),
     Cut(frozenset({0, 2, None})),
     Heal(),
     Quit(),
@@ -210,7 +233,18 @@ def test_a_line_of_the_control_channel_is_read_as_it_was_written(
 @pytest.mark.parametrize(
     "line",
     [
-        *("", "ended", "ended x", "died -1", "cut", "cut 1,x", "heal 1", "nonsense", "joining g x"),
+        *(
+            "",
+            "ended",
+            "ended x",
+            "died -1",
+            "gone x",
+            "cut",
+            "cut 1,x",
+            "heal 1",
+            "nonsense",
+            "joining g x",
+        ),
         *("blocked g 5:x", "blocked g 5 rule", "lacks g x rule", "unblocked", "unblocked a b"),
     ],
 )

@@ -42,6 +42,9 @@ class NodeWorld(Protocol):
     def disconnect(self, node: Node, link: int, why: str) -> None:
         """Take a link down at both ends."""
 
+    def share_host(self, node: Node, other: Node) -> bool:
+        """Whether two processes run on one host: only there a death is certain (H13)."""
+
     def lives(self, node: Node, incarnation: int) -> bool:
         """Whether a process lives and is not stopped, by the word of the kernel that `node` asks."""
 
@@ -242,7 +245,7 @@ class Node:
         self.drain()
         dead = end.peer.node
         linked = any(each.open and each.peer.node is dead for each in self.links)
-        if word.dead and dead.host == self.host and self.alive and not linked:
+        if word.dead and self.world.share_host(self, dead) and self.alive and not linked:
             self.give(self._died, dead.incarnation)
 
     def take_news(self, dead: Node) -> None:
@@ -257,6 +260,20 @@ class Node:
             end.close(Down("its process has ended", dead=True))
         if not ends and self.alive:
             self._died(dead.incarnation)
+
+    def take_word(self, gone: Node) -> None:
+        """A launcher says that a process is gone: certain on this host, else no more than its links are (H13).
+
+        What is under way from there is lost with them.
+        """
+        certain = self.world.share_host(self, gone)
+        self.known.pop(gone.incarnation, None)
+        ends = [end for end in self.links if end.open and end.peer.node is gone]
+        for end in ends:
+            end.peer.send(Down("closed"))
+            end.close(Down("a launcher says that its process is gone", dead=certain))
+        if certain and not ends and self.alive:
+            self._died(gone.incarnation)
 
     def _died(self, incarnation: int) -> None:
         now = self.world.now

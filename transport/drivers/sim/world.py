@@ -13,6 +13,9 @@ from orcalike.transport.drivers.sim.streams import Stream
 from orcalike.transport.membership.lease import window_of
 from orcalike.transport.stack import Stack
 
+LAUNCHER = "launcher"
+"""Where the ways begin by which its word comes."""
+
 
 class World:
     """The virtual clock, all processes, all paths, and the trace of all that arrived."""
@@ -110,8 +113,22 @@ class World:
         self.nodes[address] = self.members[node.incarnation] = node
         return node
 
-    def stop(self, node: Node, why: str = "the process ended", *, soon: bool = False) -> None:
-        """End a process: its links go down, what it sent before still arrives."""
+    def share_host(self, node: Node, other: Node) -> bool:
+        """Whether two processes run on one host: only there a death is certain, and leases count (H13)."""
+        return node.host == other.host
+
+    def stop(
+        self,
+        node: Node,
+        why: str = "the process ended",
+        *,
+        soon: bool = False,
+        by_word: bool = False,
+    ) -> None:
+        """End a process: its links go down, what it sent before still arrives.
+
+        Its host's processes see its end, or have a launcher's word for that alone (`by_word`).
+        """
         if node.alive:
             node.die()
             node.silent.begin(self.now)
@@ -120,8 +137,22 @@ class World:
             for end in node.links:
                 if end.open:
                     end.open = False
-                    end.peer.send(Down(why, dead=True))
-            self._tell(node, soon=soon)
+                    end.peer.send(Down(why, dead=not by_word))
+            if by_word:
+                self.tell_gone(node)
+            else:
+                self._tell(node, soon=soon)
+
+    def tell_gone(self, gone: Node) -> None:
+        """A launcher tells all others that a process is gone, each by a way of its own.
+
+        On the process's own host it is told only of an end that was seen; elsewhere it may be wrong.
+        """
+        for node in self.nodes.values():
+            if node is gone or not node.alive or (gone.alive and node.host == gone.host):
+                continue
+            when = self.now + self.path(LAUNCHER, node.name).delay()
+            self.push(when, node.tie(), node.give, node.take_word, gone)
 
     def _tell(self, dead: Node, *, soon: bool) -> None:
         """Processes of the same host see the end of one that they know (H13).
@@ -130,7 +161,7 @@ class World:
         those whose links broke before learn of it too.
         """
         for node in self.nodes.values():
-            if node.host != dead.host or node is dead or not node.alive:
+            if not self.share_host(node, dead) or node is dead or not node.alive:
                 continue
             linked = any(end.open and end.peer.node is dead for end in node.links)
             if dead.incarnation in node.known and (soon or not linked):
@@ -138,14 +169,20 @@ class World:
                 self.push(self.now + wait, node.tie(), node.give, node.take_news, dead)
 
     def crash(
-        self, node: Node, keep: int | None = None, *, machine: bool = False, soon: bool = False
+        self,
+        node: Node,
+        keep: int | None = None,
+        *,
+        machine: bool = False,
+        soon: bool = False,
+        by_word: bool = False,
     ) -> None:
         """Kill a process; with `keep`, at its next output, of which so many frames get out.
 
         What it sent before still arrives, then the word that its links are gone. Where the whole
         `machine` dies there is no such word, until a process is started there again. With `soon`
         the processes of its host learn of it before what is under way would have come; they take
-        that first.
+        that first. `by_word` they have a launcher's word, and lose what is under way if that is first.
         """
         if keep is not None:
             node.doomed = keep
@@ -156,7 +193,7 @@ class World:
                 end.peer.node.known.pop(node.incarnation, None)
             self.stop(node)
         else:
-            self.stop(node, soon=soon)
+            self.stop(node, soon=soon, by_word=by_word)
 
     def pause(self, node: Node, until: int | None = None) -> None:
         """Stop a process as SIGSTOP does, until a time or until `resume`."""
@@ -172,7 +209,7 @@ class World:
         That kernel knows the processes of its own host, and a cut stands for a network between two.
         """
         other = node.known.get(incarnation)
-        if other is None or other.host != node.host or not other.alive or other.paused:
+        if other is None or not self.share_host(node, other) or not other.alive or other.paused:
             return False
         return not (self.path(node.name, other.name).cut or self.path(other.name, node.name).cut)
 
@@ -204,7 +241,11 @@ class World:
         `when` is the time of the beat of `node` that it answers.
         """
         other = self.members.get(incarnation)
-        if other is None or other.host != node.host or node.incarnation not in other.beating:
+        if (
+            other is None
+            or not self.share_host(node, other)
+            or node.incarnation not in other.beating
+        ):
             return 0, 0
         _, beating = other.beating[node.incarnation]
         drawn = self._drawn(node, other, rng)
@@ -219,7 +260,11 @@ class World:
     def granted(self, node: Node, incarnation: int) -> int:
         """When `node` granted a lease to another process last, at the latest."""
         other = self.members.get(incarnation)
-        if other is None or other.host != node.host or node.incarnation not in other.beating:
+        if (
+            other is None
+            or not self.share_host(node, other)
+            or node.incarnation not in other.beating
+        ):
             return 0  # there deaths are never certain, so no member counts on a lease
         _, beating = other.beating[node.incarnation]
         window = window_of(node.stack.config.detection)
@@ -286,7 +331,7 @@ class World:
         else:
             here, far = End(node, len(node.links), back), End(peer, len(peer.links), there)
             here.peer, far.peer = far, here
-            if node.host == peer.host:
+            if self.share_host(node, peer):
                 node.known[peer.incarnation], peer.known[node.incarnation] = peer, node
             node.links.append(here)
             if peer is node:

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from orcalike.transport.drivers import pidfd
+from orcalike.transport.drivers import addresses, pidfd
 from orcalike.transport.drivers.driver import clock
+from orcalike.transport.drivers.heartbeat_report import unleased
 from orcalike.transport.drivers.pidfd import Process
 from orcalike.transport.stack import Stack
+from orcalike.transport.view import Member
 from orcalike.transport.wire.message import Message
 from tests.lib.member_process import (
     CASTS,
@@ -146,6 +148,50 @@ def test_a_member_that_is_reported_dead_is_heard_to_the_end_first(end: End, send
     # Its own deadline may follow.
     assert end.events_of("cast", "link_down", "died")[-1] == ("died", sender.incarnation)
     assert end.events_of("link_down") == [("link_down", sender.incarnation)]
+
+
+def test_a_member_of_another_host_that_is_said_to_be_gone_is_suspected_at_once(
+    end: End, sender: Sender
+) -> None:
+    """What has come from it is handed in first; the word is never certain."""
+    sender.tell("kill")
+    os.waitid(os.P_PID, sender.pid, os.WEXITED | os.WNOWAIT)
+    end.pump.report_gone(sender.incarnation)
+    assert [body for _, body in end.events_of("cast")] == CASTS
+    assert end.events_of("link_down", "died") == [("link_down", sender.incarnation)]
+
+
+def test_one_that_is_said_to_be_gone_may_live(end: End, sender: Sender) -> None:
+    end.until(lambda: peer_is_linked(end, sender.incarnation))
+    stop(sender)
+    end.pump.report_gone(sender.incarnation)
+    assert end.events_of("link_down", "died") == [("link_down", sender.incarnation)]
+    assert end.events_of("problem") == [("problem", "a launcher says that its process is gone")]
+
+
+def test_no_death_is_certain_on_another_host(
+    end: End, sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the launcher says so there."""
+    monkeypatch.setattr(addresses, "share_host", lambda one, other: False)
+    end.pump.report_death(sender.incarnation)
+    assert end.events_of("link_down") == [("link_down", sender.incarnation)]
+    assert end.events_of("died") == []
+
+
+def test_leases_are_granted_to_members_that_can_be_certain() -> None:
+    """On this host, by Unix sockets or by a launcher's word."""
+
+    def leased(own: str, *addresses: str, receives_deaths: bool) -> list[str]:
+        members = [Member(address, number) for number, address in enumerate(addresses)]
+        without = unleased(own, members, receives_deaths)
+        return [member.address for member in members if member not in without]
+
+    assert leased("unix:/a", "unix:/b", "tcp:127.0.0.1:2", receives_deaths=False) == ["unix:/b"]
+    here, there = "tcp:10.0.0.1:2", "tcp:10.0.0.2:2"
+    assert leased("tcp:10.0.0.1:1", here, there, receives_deaths=False) == []
+    assert leased("tcp:10.0.0.1:1", here, there, receives_deaths=True) == [here]
+    assert leased("tcp:[fd00::1]:1", "tcp:[fd00::1]:2", receives_deaths=True) == ["tcp:[fd00::1]:2"]
 
 
 def test_many_late_processes_are_not_kept(end: End, tmp_path: Path) -> None:

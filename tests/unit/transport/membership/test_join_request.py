@@ -25,8 +25,8 @@ class Port:
     def plan(self) -> None:
         pass
 
-    def no_answer(self, address: str) -> None:
-        self.unanswered.append(address)
+    def join_failed(self, why: str) -> None:
+        self.unanswered.append(why)
 
 
 def test_it_is_repeated_until_the_group_has_answered() -> None:
@@ -40,7 +40,7 @@ def test_it_is_repeated_until_the_group_has_answered() -> None:
     request.expire(4 + ASK_AGAIN)
     assert (port.sent, port.unanswered) == ([join], [])
     request.expire(5 + ASK_AGAIN)
-    assert (port.sent, port.unanswered) == ([join, join], ["sim:a"])
+    assert (port.sent, port.unanswered) == ([join, join], ["sim:a does not answer"])
     request.answered()
     request.expire(10 * ASK_AGAIN)
     assert port.sent == [join, join]

@@ -12,6 +12,7 @@ from orcalike.transport.membership.messages import (
     ControlMessage,
     Expelled,
     Gone,
+    Inside,
     Install,
     Join,
     Ship,
@@ -149,17 +150,23 @@ def test_a_joiner_is_passed_on_and_the_leader_asked_about_the_second_time(
 ) -> None:
     these = others(port)
     for turn in range(2):
-        these.asked_to_join(D, {}, -1)
+        these.asked_to_join(Join(D, {}), -1)
         assert (port.sent, port.asks_leader) == ([(0, Join(D, {}))] * (turn + 1), turn)
-    these.asked_to_join(C, {}, -1)  # it is in already
+    these.asked_to_join(Join(C, {}), -1)  # it is in already
     assert port.sent[-1] == (C.address, Install(PRESENT, b""))
     these.leave_view(View(1, 1, 0, (A, D)))
-    these.asked_to_join(D, {}, -1)  # an incarnation is a member once
+    these.asked_to_join(Join(D, {}), -1)  # an incarnation is a member once
     assert port.sent[-1] == (D.address, Expelled(PRESENT, D.incarnation))
 
 
+def test_in_a_bootstrap_a_member_says_at_once_that_it_is_in_a_view(port: Port) -> None:
+    others(port, A).asked_to_join(Join(D, {}, 7), -1)
+    assert port.sent == [(D.address, Inside(7))]
+    assert port.steps == [events.JoinAsked(D, {}, -1)]
+
+
 def test_the_leader_takes_a_request_itself(port: Port) -> None:
-    others(port, A).asked_to_join(D, {"size": 4}, 2)
+    others(port, A).asked_to_join(Join(D, {"size": 4}), 2)
     assert (port.sent, port.steps) == ([], [events.JoinAsked(D, {"size": 4}, 2)])
 
 

@@ -10,8 +10,11 @@ import pytest
 from orcalike.simulator.state_diagrams import page
 from orcalike.transport.membership.effects import Changed, Effect
 from orcalike.transport.membership.state import (
+    BOOTSTRAP,
     COORDINATOR,
     PARTICIPANT,
+    BootstrapCause,
+    BootstrapState,
     CoordinatorCause,
     CoordinatorState,
     Machine,
@@ -33,8 +36,9 @@ def test_the_page_is_as_the_tables_are() -> None:
     [
         (PARTICIPANT, ParticipantState, ParticipantCause),
         (COORDINATOR, CoordinatorState, CoordinatorCause),
+        (BOOTSTRAP, BootstrapState, BootstrapCause),
     ],
-    ids=["participant", "coordinator"],
+    ids=["participant", "coordinator", "bootstrap"],
 )
 def test_each_state_can_be_reached_and_left_and_each_cause_counts(
     table: dict[Enum, dict[Enum, Enum]], states: type[Enum], causes: type[Enum]
