@@ -96,6 +96,7 @@ class Bootstrap:
         self.deadline: int | None = None
         """When the round under way is over, ns."""
         self.round = 0
+        """Of the last round that was begun here; 0 if none was."""
         self._asked: dict[str, bool] = {}
         """The addresses of this round; whether an answer is still awaited."""
         self._answers: dict[int, Nowhere] = {}
@@ -130,41 +131,47 @@ class Bootstrap:
         if self.deadline is not None and now >= self.deadline:
             self._look(now)
 
-    def answered(self, message: Nowhere | Taken | Inside, address: str, now: int) -> None:
-        """The process at an address has answered.
+    def answered(
+        self, message: Nowhere | Taken | Inside, addresses: tuple[str, ...], now: int
+    ) -> None:
+        """The process at these addresses, its own first, has answered.
 
         A promise of an older round, or one that is late, does not count. That a group is made does.
         """
         if self.deadline is None:
             return
+        who = addresses[0]
         match message:
             case Inside():
                 self._end(BootstrapCause.FOUND)
-                self._join_through(address, now)
+                self._join_through(who, now)
             case _ if message.round != self.round or now >= self.deadline:
                 return
-            case Taken() if message.holder.incarnation < self._me.incarnation:
+            case Taken() if self._comes_first(message.holder):
                 self._yield(message.holder)
             case Taken():
                 where = message.holder.address
-                self._note(address, f"{address} waits for another rank 0, at {where}")
+                self._note(addresses, f"{who} waits for another rank 0, at {where}")
             case Nowhere() if message.size != self.size:
                 job = f"a job of {counted(message.size, 'process', 'processes')}"
-                self._note(address, f"{address} is of {job}, not of {self.size}")
+                self._note(addresses, f"{who} is of {job}, not of {self.size}")
             case Nowhere():
                 rank = message.member.rank
-                if (
-                    rank is not None and 0 < rank < self.size
-                ):  # a rank 0 that gave way is let in later, or denied
+                if rank is not None and 0 < rank < self.size:  # else a rank 0 that has given way
                     self._answers[rank] = message
-                self._note(address, "")
+                self._note(addresses, "")
         self._look(now)
 
-    def _note(self, address: str, trouble: str) -> None:
-        """No other answer of an address is awaited in this round."""
-        if address in self._asked:
-            self._asked[address] = False
-            self._troubles[address] = trouble
+    def _comes_first(self, other: Member) -> bool:
+        """Whether another rank 0 does; not one that was at this one's address, and so is gone."""
+        return other.incarnation < self._me.incarnation and other.address != self._me.address
+
+    def _note(self, addresses: tuple[str, ...], trouble: str) -> None:
+        """No other answer of a process at these addresses is awaited in this round."""
+        for address in addresses:
+            if address in self._asked:
+                self._asked[address] = False
+                self._troubles[address] = trouble
 
     def _look(self, now: int) -> None:
         """Make the group, or give the round up, if all have answered or the time is over."""
@@ -210,8 +217,9 @@ class Bootstrap:
 
     def asked(self, member: Member, round_: int) -> None:
         """A process asks to be let in, or, in a round, for a promise; this one is in no view."""
-        if not self.size:
+        if not self.size or member.incarnation == self._me.incarnation:
             return
+        self.linked(member.address, member.incarnation)
         if not round_:
             if self.holder is not None and member.incarnation == self.holder.incarnation:
                 self._release()
@@ -229,30 +237,28 @@ class Bootstrap:
         answer = Nowhere(round_, self.size, self._me, self._options)
         self._port.contact_with(member.address, answer)
 
-    def lost(self, address: str, incarnation: int | None, why: str, now: int) -> None:
-        """A link to a process broke, or could not be made, and there is no other."""
+    def lost(self, addresses: tuple[str, ...], incarnation: int | None, why: str, now: int) -> None:
+        """A link to the process at these addresses broke, or could not be made, and there is no other."""
         holder = self.holder
-        if (
-            holder is not None
-            and address == holder.address
-            and incarnation in (None, holder.incarnation)
-        ):
-            if self._in_doubt:
+        if holder is not None and holder.address in addresses:
+            if incarnation not in (None, holder.incarnation):
+                pass  # it was to another process, which had the address before or has it now
+            elif self._in_doubt:
                 self._release()
             else:  # perhaps only the link is gone
                 self._in_doubt = True
-                self._port.contact_with(address, self._join(0))
+                self._port.contact_with(holder.address, self._join(0))
         if self.deadline is not None:
             self._answers = {
                 rank: answer
                 for rank, answer in self._answers.items()
-                if answer.member.address != address
+                if answer.member.address not in addresses
             }
-            self._note(address, f"{address}: {why}")
+            self._note(addresses, f"{addresses[0]}: {why}")
             self._look(now)
 
     def linked(self, address: str, incarnation: int | None) -> None:
-        """A link to a process stands."""
+        """A link to a process stands, or it was heard."""
         if self.holder is None or address != self.holder.address:
             return
         if incarnation == self.holder.incarnation:
@@ -273,6 +279,10 @@ class Bootstrap:
         self.holder, self._in_doubt, self.deadline = None, False, None
         if self.size:
             self._change(BootstrapCause.INSTALLED)
+
+    def end(self) -> None:
+        """This process is out of the group for good."""
+        self.deadline, self.round = None, 0
 
     def _join(self, round_: int) -> Join:
         return Join(self._me, self._options, round_)

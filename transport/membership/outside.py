@@ -64,8 +64,8 @@ class Outside:
 
     @property
     def wants_in(self) -> bool:
-        """Whether it is to be in a view."""
-        return bool(self.request.address) or self.bootstrap.asks
+        """Whether it is to be in a view: it has asked to be let in, perhaps in a round that is over."""
+        return bool(self.request.address) or self.bootstrap.round > 0
 
     def expire(self, now: int) -> None:
         """The deadline may have come."""
@@ -77,6 +77,11 @@ class Outside:
         self.request.answered()
         self.bootstrap.entered()
 
+    def end(self) -> None:
+        """It is out for good."""
+        self.request.end()
+        self.bootstrap.end()
+
     def asked(self, join: Join) -> None:
         """A process asks this one to be let in."""
         self.bootstrap.asked(join.member, join.round)
@@ -85,8 +90,9 @@ class Outside:
         """A process has answered a JOIN; raises ProtocolError if it speaks for another one."""
         if isinstance(message, Nowhere):
             check_sender(message, peer)
+        self.linked(peer)
         if message.round:
-            self.bootstrap.answered(message, peer.reached_at or peer.address, now)
+            self.bootstrap.answered(message, (peer.address, peer.reached_at), now)
         elif self._was_asked(peer) and self.request.deadline is not None:
             self.request.answered()
             self._port.plan()
@@ -95,7 +101,7 @@ class Outside:
     def lost(self, peer: Peer, why: str, now: int) -> None:
         """A link broke, or could not be made."""
         if peer.link < 0:
-            self.bootstrap.lost(peer.address, peer.incarnation, why, now)
+            self.bootstrap.lost((peer.address, peer.reached_at), peer.incarnation, why, now)
         if self._was_asked(peer):
             self._port.join_failed(why)
 
@@ -104,5 +110,6 @@ class Outside:
         return self.request.address in (peer.address, peer.reached_at)
 
     def linked(self, peer: Peer) -> None:
-        """A link stands."""
-        self.bootstrap.linked(peer.address, peer.incarnation)
+        """A link stands, or its peer was heard."""
+        for address in (peer.address, peer.reached_at):
+            self.bootstrap.linked(address, peer.incarnation)

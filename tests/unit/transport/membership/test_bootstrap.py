@@ -68,10 +68,10 @@ def test_the_group_is_made_when_all_have_promised() -> None:
     port = asking()
     join = Join(ZERO, {"stack": "S"}, 1)
     assert port.sent == [(address, join) for address in ADDRESSES]
-    port.bootstrap.answered(nowhere(TWO), "sim:two", 1)
-    port.bootstrap.answered(nowhere(ONE), "sim:one", 1)
+    port.bootstrap.answered(nowhere(TWO), ("sim:two", ""), 1)
+    port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
     assert port.made == [], "at one address a member may be that has not answered yet"
-    port.bootstrap.lost("sim:nobody", None, "refused", 2)
+    port.bootstrap.lost(("sim:nobody", ""), None, "refused", 2)
     assert port.made == [[ONE, TWO]]
     assert port.failed == []
     port.bootstrap.expire(10 * D)
@@ -80,8 +80,8 @@ def test_the_group_is_made_when_all_have_promised() -> None:
 
 def test_an_address_that_does_not_answer_has_the_detection_time() -> None:
     port = asking()
-    port.bootstrap.answered(nowhere(ONE), "sim:one", 1)
-    port.bootstrap.answered(nowhere(TWO), "sim:two", 1)
+    port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
+    port.bootstrap.answered(nowhere(TWO), ("sim:two", ""), 1)
     port.bootstrap.expire(D - 1)
     assert port.made == []
     port.bootstrap.expire(D)
@@ -96,7 +96,7 @@ def test_one_alone_makes_the_group_at_once() -> None:
 
 def test_who_is_missing_is_named() -> None:
     port = asking(4)
-    port.bootstrap.answered(nowhere(TWO, size=4), "sim:two", 1)
+    port.bootstrap.answered(nowhere(TWO, size=4), ("sim:two", ""), 1)
     port.bootstrap.expire(D)
     assert port.failed == ["ranks 1 and 3 of 4 did not answer that the group is to be made"]
     assert port.made == []
@@ -104,8 +104,8 @@ def test_who_is_missing_is_named() -> None:
 
 def test_one_that_answers_twice_is_one() -> None:
     port = asking()
-    port.bootstrap.answered(nowhere(ONE), "sim:one", 1)
-    port.bootstrap.answered(nowhere(Member("sim:two", 9, 1)), "sim:two", 1)
+    port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
+    port.bootstrap.answered(nowhere(Member("sim:two", 9, 1)), ("sim:two", ""), 1)
     port.bootstrap.expire(D)
     assert port.made == []
     assert port.failed[0].startswith("rank 2 of 3 did not answer")
@@ -113,13 +113,13 @@ def test_one_that_answers_twice_is_one() -> None:
 
 def test_only_answers_of_this_round_count_and_only_in_time() -> None:
     port = asking()
-    port.bootstrap.answered(nowhere(ONE), "sim:one", 1)
+    port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
     port.bootstrap.expire(D)
     port.bootstrap.begin(ADDRESSES, D)
     assert port.bootstrap.round == 2
-    port.bootstrap.answered(nowhere(ONE, 1), "sim:one", D + 1)
-    port.bootstrap.answered(nowhere(TWO, 2), "sim:two", D + 1)
-    port.bootstrap.answered(nowhere(ONE, 2), "sim:one", 2 * D)
+    port.bootstrap.answered(nowhere(ONE, 1), ("sim:one", ""), D + 1)
+    port.bootstrap.answered(nowhere(TWO, 2), ("sim:two", ""), D + 1)
+    port.bootstrap.answered(nowhere(ONE, 2), ("sim:one", ""), 2 * D)
     port.bootstrap.expire(2 * D)
     assert port.made == []
     assert len(port.failed) == 2
@@ -127,20 +127,20 @@ def test_only_answers_of_this_round_count_and_only_in_time() -> None:
 
 def test_a_link_that_breaks_takes_the_answer_with_it() -> None:
     port = asking()
-    port.bootstrap.answered(nowhere(ONE), "sim:one", 1)
-    port.bootstrap.lost("sim:one", ONE.incarnation, "reset", 2)
-    port.bootstrap.lost("sim:nobody", None, "refused", 2)
-    port.bootstrap.answered(nowhere(TWO), "sim:two", 3)
+    port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
+    port.bootstrap.lost(("sim:one", ""), ONE.incarnation, "reset", 2)
+    port.bootstrap.lost(("sim:nobody", ""), None, "refused", 2)
+    port.bootstrap.answered(nowhere(TWO), ("sim:two", ""), 3)
     assert port.made == []
     assert port.failed[0].startswith("rank 1 of 3 did not answer")
 
 
 def test_one_answer_of_a_member_makes_it_a_joiner() -> None:
     port = asking()
-    port.bootstrap.answered(nowhere(ONE), "sim:one", 1)
-    port.bootstrap.answered(Inside(1), "sim:two", 1)
+    port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
+    port.bootstrap.answered(Inside(1), ("sim:two", ""), 1)
     assert port.joined == ["sim:two"]
-    port.bootstrap.lost("sim:nobody", None, "refused", 2)
+    port.bootstrap.lost(("sim:nobody", ""), None, "refused", 2)
     port.bootstrap.expire(D)
     assert (port.made, port.failed) == ([], [])
     assert not port.bootstrap.asks
@@ -150,13 +150,13 @@ def test_that_a_group_is_there_counts_from_any_round() -> None:
     port = asking()
     port.bootstrap.expire(D)
     port.bootstrap.begin(ADDRESSES, D)
-    port.bootstrap.answered(Inside(1), "sim:two", D + 1)
+    port.bootstrap.answered(Inside(1), ("sim:two", ""), D + 1)
     assert port.joined == ["sim:two"]
 
 
 def test_a_process_of_a_job_of_another_size_does_not_count_and_is_named() -> None:
     port = asking()
-    port.bootstrap.answered(nowhere(ONE, size=8), "sim:one", 1)
+    port.bootstrap.answered(nowhere(ONE, size=8), ("sim:one", ""), 1)
     port.bootstrap.expire(D)
     assert port.failed[0].endswith("; sim:one is of a job of 8 processes, not of 3")
 
@@ -165,9 +165,9 @@ def test_a_wrong_key_is_told_only_if_no_process_has_the_right_one() -> None:
     """At some of the addresses another job's processes may be."""
     for others, told in ((f"closed; {NOT_PROVED}", True), ("refused", False)):
         port = asking()
-        port.bootstrap.lost("sim:one", None, f"closed; {NOT_PROVED}", 1)
-        port.bootstrap.lost("sim:two", None, others, 1)
-        port.bootstrap.lost("sim:nobody", None, others, 1)
+        port.bootstrap.lost(("sim:one", ""), None, f"closed; {NOT_PROVED}", 1)
+        port.bootstrap.lost(("sim:two", ""), None, others, 1)
+        port.bootstrap.lost(("sim:nobody", ""), None, others, 1)
         assert (NOT_PROVED in port.failed[0]) == told
 
 
@@ -205,13 +205,13 @@ def test_a_broken_link_ends_no_promise_before_it_is_known_that_its_rank_0_is_gon
     port = Port(ONE)
     port.bootstrap.asked(ZERO, 1)
     port.take()
-    port.bootstrap.lost("sim:zero", ZERO.incarnation, "reset", 1)
+    port.bootstrap.lost(("sim:zero", ""), ZERO.incarnation, "reset", 1)
     assert port.take() == [("sim:zero", Join(ONE, {"stack": "S"}))]
     assert port.bootstrap.holder == ZERO
     port.bootstrap.linked("sim:zero", ZERO.incarnation)
-    port.bootstrap.lost("sim:zero", ZERO.incarnation, "reset", 2)
+    port.bootstrap.lost(("sim:zero", ""), ZERO.incarnation, "reset", 2)
     assert port.bootstrap.holder == ZERO, "it is doubted anew"
-    port.bootstrap.lost("sim:zero", None, "refused", 3)
+    port.bootstrap.lost(("sim:zero", ""), None, "refused", 3)
     assert port.bootstrap.holder is None
 
 
@@ -220,6 +220,21 @@ def test_another_process_at_the_address_of_a_rank_0_ends_the_promise() -> None:
     port.bootstrap.asked(ZERO, 1)
     port.bootstrap.linked("sim:zero", 51)
     assert port.bootstrap.holder is None
+
+
+def test_a_question_of_another_process_at_that_address_ends_it_too() -> None:
+    """What the one before had sent may have come after the greeting of this one."""
+    port = Port(ONE)
+    port.bootstrap.asked(ZERO, 1)
+    port.bootstrap.asked(Member(ZERO.address, 51, 0), 1)
+    assert isinstance(port.sent[-1][1], Nowhere)
+
+
+def test_none_gives_way_to_one_that_was_at_its_own_address() -> None:
+    port = Port(Member(ZERO.address, 51, 0))
+    port.bootstrap.begin(ADDRESSES, 0)
+    port.bootstrap.answered(Taken(1, ZERO), ("sim:one", ""), 1)
+    assert port.bootstrap.asks
 
 
 def test_a_group_that_is_made_otherwise_has_no_part_in_this() -> None:
@@ -248,19 +263,19 @@ def test_the_lower_incarnation_comes_first() -> None:
 def test_one_that_gives_way_asks_the_other_to_be_let_in() -> None:
     port = Port(OTHER_ZERO)
     port.bootstrap.begin(ADDRESSES, 0)
-    port.bootstrap.answered(Taken(1, ZERO), "sim:one", 1)
+    port.bootstrap.answered(Taken(1, ZERO), ("sim:one", ""), 1)
     assert not port.bootstrap.asks
     port.bootstrap.begin(ADDRESSES, D)
     assert port.joined == ["sim:zero"]
-    port.bootstrap.lost("sim:zero", None, "refused", D)
-    port.bootstrap.lost("sim:zero", None, "refused", D)
+    port.bootstrap.lost(("sim:zero", ""), None, "refused", D)
+    port.bootstrap.lost(("sim:zero", ""), None, "refused", D)
     port.bootstrap.begin(ADDRESSES, 2 * D)
     assert port.bootstrap.machine.state is BootstrapState.ASKING
 
 
 def test_a_promise_to_one_that_comes_later_is_waited_for() -> None:
     port = asking()
-    port.bootstrap.answered(Taken(1, OTHER_ZERO), "sim:one", 1)
+    port.bootstrap.answered(Taken(1, OTHER_ZERO), ("sim:one", ""), 1)
     assert port.bootstrap.asks
     port.bootstrap.expire(D)
     assert "sim:one waits for another rank 0, at sim:other" in port.failed[0]
