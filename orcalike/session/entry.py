@@ -31,8 +31,7 @@ class Entry:
         targets: Callable[[], tuple[str, ...]],
         own: Callable[[], str],
         place: MeetingPlace | None,
-        *,
-        is_unanimous: bool = False,
+        is_unanimous: bool,
     ) -> None:
         self._targets = targets
         self._own = own

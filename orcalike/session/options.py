@@ -123,6 +123,10 @@ class JoinOptions:
         )
         return replace(self, listen=listen, advertise=advertise)
 
+    def missing(self, there: set[int | None]) -> list[int]:
+        """The ranks of the program that are not there; none if it was not launched."""
+        return sorted(set(range(self.launch.size)) - there) if self.launch else []
+
     @property
     def is_unanimous(self) -> bool:
         """Whether all ranks make the group."""

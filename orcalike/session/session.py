@@ -98,9 +98,8 @@ class Session:
         self._is_in = False
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
-        self._entry = Entry(
-            self._targets, lambda: self.address, options.place, is_unanimous=options.is_unanimous
-        )
+        unanimous = options.is_unanimous
+        self._entry = Entry(self._targets, lambda: self.address, options.place, unanimous)
         self._shortage = Shortage(options.name, lambda: self.upper.too_few())
         self._reset_refused: str | None = None
         self._waiting = Waiting(
@@ -133,9 +132,7 @@ class Session:
         pump = Pump(_log.log)
         pump.add(self.stack)
         pump.keys = self.options.keys
-        pump.stack_for = lambda group, address: (
-            self.stack if group == self.stack.config.group else None
-        )
+        pump.stack_for = lambda group, _: self.stack if group == self.stack.config.group else None
         pump.on_failure = lambda error: self.failed(
             OrcalikeError(f"orcalike itself failed, and this member with it: {error!r}")
         )
@@ -258,9 +255,7 @@ class Session:
         why = self.why_stuck()
         if why is None and self._is_in and self.view is not None:
             there = {member.rank for member in self.view.replicas} | self._ended()
-            launch = self.options.launch
-            late = sorted(set(range(launch.size)) - there) if launch is not None else []
-            if late:
+            if late := self.options.missing(there):
                 why = f"{'rank' if len(late) == 1 else 'ranks'} {listed(late)} did not join yet"
             elif self.options.size is not None and len(self.view.replicas) < self.options.size:
                 why = f"{len(self.view.replicas)} of {self.options.size} members are in"
@@ -282,8 +277,7 @@ class Session:
 
     def _is_complete(self, view: View) -> bool:
         ranks = {member.rank for member in view.replicas}
-        launch = self.options.launch
-        if launch is not None and not set(range(launch.size)) <= ranks | self._ended():
+        if self.options.missing(ranks | self._ended()):
             return False
         return self.options.size is None or len(ranks) >= self.options.size
 

@@ -86,10 +86,10 @@ cdef class Mbrship(Layer):
             if address and self.agreement.missed():
                 self.ask_what_is_missing(address)
             return
-        if not address:
+        if address:
+            self.outside.request.ask(address, self.core.now)
+        else:
             self.install(View.first(self.me), b"")
-            return
-        self.outside.request.ask(address, self.core.now)
 
     def make_or_join(self, addresses):
         """Rank 0: make the group if all ranks, at some of these addresses, are in none; else join it."""
@@ -394,7 +394,6 @@ cdef class Mbrship(Layer):
             self.others.asked_to_join(Join(each.member, each.options), -1)
 
     def changed(self, change):
-        """A role of this endpoint's is in another state."""
         if self.on_change is not None:
             self.on_change(change)
 
