@@ -14,7 +14,16 @@ import sys
 import time
 from pathlib import Path
 
-from tests.campaign import busy, outsiders, processes, runtimes, signalled, simulated, transfer
+from tests.campaign import (
+    busy,
+    outsiders,
+    partitions,
+    processes,
+    runtimes,
+    signalled,
+    simulated,
+    transfer,
+)
 from tests.campaign.bars import Bar, Figure, Scale, table
 from tests.campaign.mutants import campaign as mutants
 
@@ -26,6 +35,7 @@ BARS = [
     *simulated.BARS,
     *runtimes.BARS,
     *processes.BARS,
+    *partitions.BARS,
     *transfer.BARS,
     *mutants.BARS,
     *busy.BARS,

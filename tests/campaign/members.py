@@ -9,14 +9,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.lib.lossy_switch import TapHost
 from tests.lib.processes import Process, Stuck
 
 ROOT = Path(__file__).parents[2]
+
+PORT = 7471
+"""Where the first member listens, if members are on hosts of their own."""
 
 DEADLINE = 60.0
 """Seconds that anything may take; past that the run is stuck."""
@@ -51,7 +55,16 @@ class Member(Process):
 class Processes:
     """Starts members, takes their reports, and ends them all in the end."""
 
-    def __init__(self, folder: Path, settings: Settings, seed: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        seed: int,
+        hosts: Sequence[TapHost] = (),
+        key: Path | None = None,
+    ) -> None:
+        """With `hosts` each member is on the next one, reached by TCP under a key."""
+        self.hosts, self.key = hosts, key
         self.folder = folder
         self.settings = settings
         self.seed = seed
@@ -68,8 +81,12 @@ class Processes:
         }
         environment.pop("ORCALIKE_FAIL", None)
         seeds = [member.address for member in self.inside()]
+        host = self.hosts[number % len(self.hosts)] if self.hosts else None
+        if self.key is not None:
+            environment["ORCALIKE_KEY_FILE"] = str(self.key)
         if number == 0:
-            way = ["--listen", f"unix:{self.folder}/0"]
+            own = f"tcp:{host.address}:{PORT}" if host else f"unix:{self.folder}/0"
+            way = ["--listen", own]
             if self.settings.failpoints:
                 environment["ORCALIKE_FAIL"] = self.settings.failpoints
         else:
@@ -82,6 +99,8 @@ class Processes:
         }
         arguments = [str(part) for option in options.items() for part in option]
         command = [sys.executable, "-m", "tests.campaign.member_program", *way, *arguments]
+        if host is not None:
+            command = host.command(*command)
         errors = self.folder / f"stderr{number}"
         member = Member(number, command, errors, cwd=ROOT, env=environment)
         self.members.append(member)

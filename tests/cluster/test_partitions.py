@@ -1,0 +1,18 @@
+"""Partitions between hosts on a network that loses frames: never two primaries (the campaign's G36 has more)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.campaign.partitions import HOSTS, torment
+from tests.lib.lossy_switch import lossy_switch
+
+
+@pytest.mark.parametrize(("loss", "seed"), [(0.05, 1), (0.2, 2)])
+def test_cuts_make_no_two_primaries(tmp_path: Path, loss: float, seed: int) -> None:
+    with lossy_switch(HOSTS, seed, loss) as switch:
+        wrong, delivered = torment(tmp_path, switch, 3, seed)
+    assert wrong == []
+    assert delivered
