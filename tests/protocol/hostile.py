@@ -294,7 +294,13 @@ class Grammar:
         match kind:
             case "JOIN":
                 options = {self.name(): self.maybe(rng.choice((None, 0, 1, "x"))) for _ in "12"}
-                return [self.member(), options]
+                return [self.member(), options, *([self.near(1)] if rng.random() < 0.3 else [])]
+            case "NOWHERE":
+                return [self.near(1), self.near(3), self.member(), {}]
+            case "TAKEN":
+                return [self.near(1), self.member()]
+            case "INSIDE":
+                return [self.near(1)]
             case "BEHIND":
                 return [self.identity(), self.report()]
             case "DENIED":

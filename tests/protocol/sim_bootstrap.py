@@ -41,6 +41,7 @@ class Process(RecordingApplication):
     def __init__(self, job: Job, name: str, stack: Stack) -> None:
         super().__init__(stack)
         self.job, self.process, self.stack = job, name, stack
+        self.membership: Any = stack.focus("MBRSHIP")
         self.attempts = 0
         self.is_blocked = False
         self.node: Node
@@ -48,7 +49,7 @@ class Process(RecordingApplication):
     @property
     def is_inside(self) -> bool:
         """It is in a view, and runs; its state may still be to come."""
-        return self.node.alive and self.stack.focus("MBRSHIP").view is not None
+        return self.node.alive and self.membership.view is not None
 
     def enter(self, now: int) -> None:
         """What a session does: rank 0 asks all, another rank one after the other."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.attribution import Greeted, check_sender
 from orcalike.transport.membership.bootstrap import Bootstrap
 from orcalike.transport.membership.effects import Effect
@@ -83,7 +84,9 @@ class Outside:
         self.bootstrap.end()
 
     def asked(self, join: Join) -> None:
-        """A process asks this one to be let in."""
+        """A process asks this one to be let in; raises ProtocolError if it may make no group."""
+        if join.round and join.member.rank != 0:
+            raise ProtocolError(f"a round of {join.member}")
         self.bootstrap.asked(join.member, join.round)
 
     def answered(self, message: Nowhere | Taken | Inside, peer: Peer, now: int) -> None:
