@@ -31,7 +31,7 @@ SPECS = parse_stack("XFER:TOTAL:MBRSHIP:COM:sim")
 TWIN = "0b"
 """A second process of rank 0."""
 RETRY_STEP, RETRY_MAX = D // 25, D
-ROUNDS = 60
+ROUNDS = 150
 """In so many times D the group must be there."""
 
 

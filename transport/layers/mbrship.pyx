@@ -308,7 +308,7 @@ cdef class Mbrship(Layer):
         """A link stands again."""
         cdef Peer peer = <Peer?>member    # not None either
         if self.view is None:
-            self.outside.linked(peer)
+            self.outside.linked(peer, self.core.now)
             return
         if self.left_behind.found(peer.address, peer.incarnation, self.position, self.core.now):
             self.others.tell_expelled(peer.address, peer.incarnation)
@@ -341,7 +341,7 @@ cdef class Mbrship(Layer):
                 if message.source < 0:          # in its own name; else it is passed on
                     check_sender(it, self.below.focus("COM").peer_at(message.link))
                 if self.view is None:
-                    self.outside.asked(it)
+                    self.outside.asked(it, self.core.now)
                 elif not (self.leaves and len(self.view.members) == 1):
                     self.others.asked_to_join(it, message.source)
             case Nowhere() | Taken() | Inside():

@@ -11,8 +11,9 @@ answered NOWHERE in this round, within D, no process has answered INSIDE, and ea
 or cannot be reached, or D is over. All that promised are let in at once.
 
 *Promise.* It is kept until the process is in a view, or its rank 0 gives it back, or is gone: the
-link to it is down, and at its address is another process, or none that answers. So two of rank 0
-cannot both have the promises of all: one has to be gone, or gives way.
+link to it is down, and at its address is another process, or none that answers; or it has been
+silent for longer than any process that lives may be. So two of rank 0 cannot both have the promises
+of all: one has to be gone, or gives way.
 
 *Two of rank 0* (two pods of one index, two launchers of one job) may have some promises each. The
 lower incarnation comes first: the other gives its own back, and asks to be let in. It is denied
@@ -29,6 +30,7 @@ from typing import Any, Protocol
 
 from orcalike.transport.errors import NOT_PROVED
 from orcalike.transport.membership.effects import Effect
+from orcalike.transport.membership.failure_detector import longest_silence
 from orcalike.transport.membership.messages import (
     ControlMessage,
     Inside,
@@ -93,8 +95,10 @@ class Bootstrap:
         """The other rank 0 that has this process's promise."""
         self._in_doubt = False
         """The link to it broke, and it is not known yet whether it is gone."""
-        self.deadline: int | None = None
-        """When the round under way is over, ns."""
+        self._silent_at: int | None = None
+        """When it will have been silent for too long, ns."""
+        self._over_at: int | None = None
+        """When the round under way is over, ns; None between two."""
         self.round = 0
         """Of the last round that was begun here; 0 if none was."""
         self._asked: dict[str, bool] = {}
@@ -103,6 +107,12 @@ class Bootstrap:
         """Of this round, by rank."""
         self._troubles: dict[str, str] = {}
         """By address: why it has not answered as it should."""
+
+    @property
+    def deadline(self) -> int | None:
+        """When `expire` is due, ns; None if nothing waits for the time."""
+        times = (self._over_at, self._silent_at)
+        return min((each for each in times if each is not None), default=None)
 
     @property
     def asks(self) -> bool:
@@ -119,7 +129,7 @@ class Bootstrap:
         self.round += 1
         self._asked = dict.fromkeys(addresses, True)
         self._answers, self._troubles = {}, {}
-        self.deadline = now + self._detection
+        self._over_at = now + self._detection
         self._change(BootstrapCause.BEGUN)
         for address in self._asked:
             self._port.contact_with(address, self._join(self.round))
@@ -127,9 +137,11 @@ class Bootstrap:
         self._look(now)
 
     def expire(self, now: int) -> None:
-        """The time of the round may be over."""
-        if self.deadline is not None and now >= self.deadline:
+        """The time of the round may be over, or that of a promise."""
+        if self._over_at is not None and now >= self._over_at:
             self._look(now)
+        if self._silent_at is not None and now >= self._silent_at:
+            self._release()
 
     def answered(
         self, message: Nowhere | Taken | Inside, addresses: tuple[str, ...], now: int
@@ -138,17 +150,17 @@ class Bootstrap:
 
         A promise of an older round, or one that is late, does not count. That a group is made does.
         """
-        if self.deadline is None:
+        if self._over_at is None:
             return
         who = addresses[0]
         match message:
             case Inside():
                 self._end(BootstrapCause.FOUND)
                 self._join_through(who, now)
-            case _ if message.round != self.round or now >= self.deadline:
+            case _ if message.round != self.round or now >= self._over_at:
                 return
             case Taken() if self._comes_first(message.holder):
-                self._yield(message.holder)
+                self._yield(message.holder, now)
             case Taken():
                 where = message.holder.address
                 self._note(addresses, f"{who} waits for another rank 0, at {where}")
@@ -175,9 +187,9 @@ class Bootstrap:
 
     def _look(self, now: int) -> None:
         """Make the group, or give the round up, if all have answered or the time is over."""
-        if self.deadline is None:
+        if self._over_at is None:
             return
-        if now < self.deadline and any(self._asked.values()):
+        if now < self._over_at and any(self._asked.values()):
             return
         missing = [rank for rank in range(1, self.size) if rank not in self._answers]
         if missing:
@@ -188,13 +200,13 @@ class Bootstrap:
             self._port.make_group([self._answers[rank] for rank in sorted(self._answers)])
 
     def _end(self, cause: BootstrapCause) -> None:
-        self.deadline = None
+        self._over_at = None
         self._change(cause)
         self._port.plan()
 
-    def _yield(self, holder: Member) -> None:
+    def _yield(self, holder: Member, now: int) -> None:
         """Another rank 0 comes first: it has this one's promise, and may have those of all."""
-        self.holder = holder
+        self._promise(holder, now)
         self._end(BootstrapCause.YIELDED)
         for address in self._asked:
             self._port.contact_with(address, self._join(0))
@@ -215,11 +227,11 @@ class Bootstrap:
 
     # The other ranks, and a rank 0 that does not come first.
 
-    def asked(self, member: Member, round_: int) -> None:
+    def asked(self, member: Member, round_: int, now: int) -> None:
         """A process asks to be let in, or, in a round, for a promise; this one is in no view."""
         if not self.size or member.incarnation == self._me.incarnation:
             return
-        self.linked(member.address, member.incarnation)
+        self.linked(member.address, member.incarnation, now)
         if not round_:
             if self.holder is not None and member.incarnation == self.holder.incarnation:
                 self._release()
@@ -227,9 +239,9 @@ class Bootstrap:
             self._port.contact_with(member.address, Taken(round_, self._me))
             return
         elif self.asks:
-            self._yield(member)
+            self._yield(member, now)
         elif self.holder is None:
-            self.holder = member
+            self._promise(member, now)
             self._change(BootstrapCause.ASKED)
         elif self.holder.incarnation != member.incarnation:
             self._port.contact_with(member.address, Taken(round_, self.holder))
@@ -248,7 +260,7 @@ class Bootstrap:
             else:  # perhaps only the link is gone
                 self._in_doubt = True
                 self._port.contact_with(holder.address, self._join(0))
-        if self.deadline is not None:
+        if self._over_at is not None:
             self._answers = {
                 rank: answer
                 for rank, answer in self._answers.items()
@@ -257,18 +269,24 @@ class Bootstrap:
             self._note(addresses, f"{addresses[0]}: {why}")
             self._look(now)
 
-    def linked(self, address: str, incarnation: int | None) -> None:
+    def linked(self, address: str, incarnation: int | None, now: int) -> None:
         """A link to a process stands, or it was heard."""
         if self.holder is None or address != self.holder.address:
             return
         if incarnation == self.holder.incarnation:
-            self._in_doubt = False
+            self._promise(self.holder, now)
         else:
             self._release()
 
+    def _promise(self, holder: Member, now: int) -> None:
+        """A rank 0 that is there has the promise of this process."""
+        self.holder, self._in_doubt = holder, False
+        self._silent_at = now + longest_silence(self._detection)
+        self._port.plan()
+
     def _release(self) -> None:
         """No rank 0 has the promise of this process any more."""
-        self.holder, self._in_doubt = None, False
+        self.holder, self._in_doubt, self._silent_at = None, False, None
         if self.machine.state is BootstrapState.PROMISED:
             self._change(BootstrapCause.RELEASED)
 
@@ -276,13 +294,13 @@ class Bootstrap:
 
     def entered(self) -> None:
         """This process is in a view."""
-        self.holder, self._in_doubt, self.deadline = None, False, None
+        self.holder, self._silent_at, self._over_at = None, None, None
         if self.size:
             self._change(BootstrapCause.INSTALLED)
 
     def end(self) -> None:
         """This process is out of the group for good."""
-        self.deadline, self.round = None, 0
+        self._over_at, self._silent_at, self.round = None, None, 0
 
     def _join(self, round_: int) -> Join:
         return Join(self._me, self._options, round_)

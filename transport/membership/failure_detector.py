@@ -18,13 +18,18 @@ SILENCE_TIMES, SILENCE_MIN_NS = 10, 5_000_000_000
 """How long a process that lives may be silent: so many times D, and so long at the least."""
 
 
+def longest_silence(detection: int) -> int:
+    """How long a process may be silent that may live, ns, where D is `detection` ns."""
+    return max(SILENCE_TIMES * detection, SILENCE_MIN_NS)
+
+
 class FailureDetector:
     """Watches some members, on the clock that its caller tells."""
 
     def __init__(self, detection: int) -> None:
         """`detection` is D, in nanoseconds."""
         self.detection = detection
-        self.silence_max = max(SILENCE_TIMES * detection, SILENCE_MIN_NS)
+        self.silence_max = longest_silence(detection)
         """The same for a member whose process lives, by the kernel's word."""
         self.silent: set[int] = set()
         """Those watched that have not been heard for D."""

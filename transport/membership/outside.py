@@ -83,17 +83,17 @@ class Outside:
         self.request.end()
         self.bootstrap.end()
 
-    def asked(self, join: Join) -> None:
+    def asked(self, join: Join, now: int) -> None:
         """A process asks this one to be let in; raises ProtocolError if it may make no group."""
         if join.round and join.member.rank != 0:
             raise ProtocolError(f"a round of {join.member}")
-        self.bootstrap.asked(join.member, join.round)
+        self.bootstrap.asked(join.member, join.round, now)
 
     def answered(self, message: Nowhere | Taken | Inside, peer: Peer, now: int) -> None:
         """A process has answered a JOIN; raises ProtocolError if it speaks for another one."""
         if isinstance(message, Nowhere):
             check_sender(message, peer)
-        self.linked(peer)
+        self.linked(peer, now)
         if message.round:
             self.bootstrap.answered(message, (peer.address, peer.reached_at), now)
         elif self._was_asked(peer) and self.request.deadline is not None:
@@ -112,7 +112,7 @@ class Outside:
         """Whether it is the endpoint that is to let this one in."""
         return self.request.address in (peer.address, peer.reached_at)
 
-    def linked(self, peer: Peer) -> None:
+    def linked(self, peer: Peer, now: int) -> None:
         """A link stands, or its peer was heard."""
         for address in (peer.address, peer.reached_at):
-            self.bootstrap.linked(address, peer.incarnation)
+            self.bootstrap.linked(address, peer.incarnation, now)

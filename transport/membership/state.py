@@ -69,7 +69,7 @@ class BootstrapCause(Enum):
     """What changes that."""
 
     ASKED = "a rank 0 asks for its promise"
-    RELEASED = "the rank 0 that has its promise is gone, or gives it back"
+    RELEASED = "the rank 0 that has its promise is gone, silent for too long, or gives it back"
     BEGUN = "it is to make the group"
     OVER = "the round is over, and a rank has not answered"
     YIELDED = "another rank 0 comes first"

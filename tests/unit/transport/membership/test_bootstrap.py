@@ -5,6 +5,7 @@ from __future__ import annotations
 from orcalike.transport.errors import NOT_PROVED
 from orcalike.transport.membership.bootstrap import Bootstrap
 from orcalike.transport.membership.effects import Effect
+from orcalike.transport.membership.failure_detector import longest_silence
 from orcalike.transport.membership.messages import ControlMessage, Inside, Join, Nowhere, Taken
 from orcalike.transport.membership.state import BootstrapState
 from orcalike.transport.view import Member
@@ -176,9 +177,9 @@ def test_a_wrong_key_is_told_only_if_no_process_has_the_right_one() -> None:
 
 def test_a_promise_is_given_to_one_rank_0() -> None:
     port = Port(ONE)
-    port.bootstrap.asked(ZERO, 1)
-    port.bootstrap.asked(OTHER_ZERO, 5)
-    port.bootstrap.asked(ZERO, 2)
+    port.bootstrap.asked(ZERO, 1, 0)
+    port.bootstrap.asked(OTHER_ZERO, 5, 0)
+    port.bootstrap.asked(ZERO, 2, 0)
     assert port.take() == [
         ("sim:zero", Nowhere(1, 3, ONE, {"stack": "S"})),
         ("sim:other", Taken(5, ZERO)),
@@ -188,27 +189,27 @@ def test_a_promise_is_given_to_one_rank_0() -> None:
 
 def test_a_request_of_no_round_is_answered_and_gets_no_promise() -> None:
     port = Port(ONE)
-    port.bootstrap.asked(TWO, 0)
+    port.bootstrap.asked(TWO, 0, 0)
     assert port.take() == [("sim:two", Nowhere(0, 3, ONE, {"stack": "S"}))]
     assert port.bootstrap.holder is None
 
 
 def test_a_promise_ends_when_its_rank_0_gives_it_back() -> None:
     port = Port(ONE)
-    port.bootstrap.asked(ZERO, 1)
-    port.bootstrap.asked(ZERO, 0)
-    port.bootstrap.asked(OTHER_ZERO, 1)
+    port.bootstrap.asked(ZERO, 1, 0)
+    port.bootstrap.asked(ZERO, 0, 0)
+    port.bootstrap.asked(OTHER_ZERO, 1, 0)
     assert isinstance(port.sent[-1][1], Nowhere)
 
 
 def test_a_broken_link_ends_no_promise_before_it_is_known_that_its_rank_0_is_gone() -> None:
     port = Port(ONE)
-    port.bootstrap.asked(ZERO, 1)
+    port.bootstrap.asked(ZERO, 1, 0)
     port.take()
     port.bootstrap.lost(("sim:zero", ""), ZERO.incarnation, "reset", 1)
     assert port.take() == [("sim:zero", Join(ONE, {"stack": "S"}))]
     assert port.bootstrap.holder == ZERO
-    port.bootstrap.linked("sim:zero", ZERO.incarnation)
+    port.bootstrap.linked("sim:zero", ZERO.incarnation, 0)
     port.bootstrap.lost(("sim:zero", ""), ZERO.incarnation, "reset", 2)
     assert port.bootstrap.holder == ZERO, "it is doubted anew"
     port.bootstrap.lost(("sim:zero", ""), None, "refused", 3)
@@ -217,16 +218,29 @@ def test_a_broken_link_ends_no_promise_before_it_is_known_that_its_rank_0_is_gon
 
 def test_another_process_at_the_address_of_a_rank_0_ends_the_promise() -> None:
     port = Port(ONE)
-    port.bootstrap.asked(ZERO, 1)
-    port.bootstrap.linked("sim:zero", 51)
+    port.bootstrap.asked(ZERO, 1, 0)
+    port.bootstrap.linked("sim:zero", 51, 0)
     assert port.bootstrap.holder is None
+
+
+def test_a_rank_0_that_is_silent_for_long_has_no_promise() -> None:
+    """Its machine may be dead: no link says so."""
+    port = Port(ONE)
+    port.bootstrap.asked(ZERO, 1, 0)
+    silence = longest_silence(D)
+    port.bootstrap.asked(ZERO, 2, 5)
+    port.bootstrap.expire(silence + 4)
+    assert port.bootstrap.holder == ZERO
+    assert port.bootstrap.deadline == silence + 5
+    port.bootstrap.expire(silence + 5)
+    assert (port.bootstrap.holder, port.bootstrap.deadline) == (None, None)
 
 
 def test_a_question_of_another_process_at_that_address_ends_it_too() -> None:
     """What the one before had sent may have come after the greeting of this one."""
     port = Port(ONE)
-    port.bootstrap.asked(ZERO, 1)
-    port.bootstrap.asked(Member(ZERO.address, 51, 0), 1)
+    port.bootstrap.asked(ZERO, 1, 0)
+    port.bootstrap.asked(Member(ZERO.address, 51, 0), 1, 0)
     assert isinstance(port.sent[-1][1], Nowhere)
 
 
@@ -239,7 +253,7 @@ def test_none_gives_way_to_one_that_was_at_its_own_address() -> None:
 
 def test_a_group_that_is_made_otherwise_has_no_part_in_this() -> None:
     port = Port(ONE, 0)
-    port.bootstrap.asked(ZERO, 1)
+    port.bootstrap.asked(ZERO, 1, 0)
     port.bootstrap.entered()
     assert (port.sent, port.changes) == ([], [])
 
@@ -251,10 +265,10 @@ def test_the_lower_incarnation_comes_first() -> None:
     first, second = asking(), Port(OTHER_ZERO)
     second.bootstrap.begin(ADDRESSES, 0)
     first.take(), second.take()
-    first.bootstrap.asked(OTHER_ZERO, 1)
+    first.bootstrap.asked(OTHER_ZERO, 1, 0)
     assert first.take() == [("sim:other", Taken(1, ZERO))]
     assert first.bootstrap.asks
-    second.bootstrap.asked(ZERO, 1)
+    second.bootstrap.asked(ZERO, 1, 0)
     given_back = [(address, Join(OTHER_ZERO, {"stack": "S"})) for address in ADDRESSES]
     assert second.take() == [*given_back, ("sim:zero", Nowhere(1, 3, OTHER_ZERO, {"stack": "S"}))]
     assert second.failed == ["another rank 0 makes the group, at sim:zero"]
