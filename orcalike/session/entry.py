@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from orcalike.errors import AuthenticationError, ConfigMismatch, JoinFailed
-from orcalike.session.meeting import Deserted, MeetingPlace
+from orcalike.session.meeting import Deserted
 from orcalike.session.names import Lookup, has_name, numeric
+from orcalike.session.options import JoinOptions
 from orcalike.transport.drivers.addresses import split
 from orcalike.transport.errors import NOT_PROVED
 from orcalike.transport.view import View
@@ -22,21 +23,19 @@ UNPROVED_MAX = 8
 class Entry:
     """The attempts of one process to get in; `targets()` are the addresses at which it may ask.
 
-    `own()` is its own address. `is_unanimous`: the group is made by the word of all ranks, which may
-    take as long as one is missing.
+    `own()` is its own address.
     """
 
     def __init__(
         self,
         targets: Callable[[], tuple[str, ...]],
         own: Callable[[], str],
-        place: MeetingPlace | None,
-        is_unanimous: bool,
+        options: JoinOptions,
     ) -> None:
         self._targets = targets
         self._own = own
-        self._place = place
-        self._is_unanimous = is_unanimous
+        self._place = options.place
+        self._is_unanimous = options.is_unanimous
         self._asks_all = False
         self.under_way = False
         """It is on its way in: an expulsion now is a reason to ask again, as another incarnation."""
@@ -56,7 +55,7 @@ class Entry:
         self._attempts = self._unproved = 0
         self.turned_out = None
 
-    def look_up(self, done: Callable[[], None], *, of_all: bool = False) -> tuple[str, ...] | None:
+    def look_up(self, done: Callable[[], None], of_all: bool) -> tuple[str, ...] | None:
         """Where to ask now, at one address or at all; None if names are looked up: `done()` is called then."""
         targets = self._targets()
         self._asks_all = of_all

@@ -98,8 +98,7 @@ class Session:
         self._is_in = False
         self._is_anew = False
         """This incarnation follows one that was expelled, and has had no view yet."""
-        unanimous = options.is_unanimous
-        self._entry = Entry(self._targets, lambda: self.address, options.place, unanimous)
+        self._entry = Entry(self._targets, lambda: self.address, options)
         self._shortage = Shortage(options.name, lambda: self.upper.too_few())
         self._reset_refused: str | None = None
         self._waiting = Waiting(
@@ -240,8 +239,7 @@ class Session:
 
     def _look_up(self) -> None:
         """Ask the next address, or all, as soon as it is known as a number."""
-        of_all = self._endpoint.may_make_group
-        self._ask_at(self._entry.look_up(self._waiting.notify, of_all=of_all))
+        self._ask_at(self._entry.look_up(self._waiting.notify, self._endpoint.may_make_group))
 
     def _ask_at(self, addresses: tuple[str, ...] | None) -> None:
         if addresses is not None and not self._is_in and not self.pump.stopped:
@@ -277,9 +275,8 @@ class Session:
 
     def _is_complete(self, view: View) -> bool:
         ranks = {member.rank for member in view.replicas}
-        if self.options.missing(ranks | self._ended()):
-            return False
-        return self.options.size is None or len(ranks) >= self.options.size
+        enough = self.options.size is None or len(ranks) >= self.options.size
+        return enough and not self.options.missing(ranks | self._ended())
 
     def _ended(self) -> set[int]:
         """The ranks that have ended, by the group's word or the launcher's."""
