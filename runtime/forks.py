@@ -97,12 +97,12 @@ class Forks:
         if not (type(target) is int and type(function) is str and type(arguments) is bytes):
             raise ProtocolError(f"{member} asked for a fork that is none")
         view = self._runtime.view
-        place = view.place(target)
+        position = view.position(target)
         if invocation is not None:
-            if place < 0:
+            if position < 0:
                 raise ForkFailed("the member that was to start the process has left the group")
-            self._own[ticket] = invocation, view.members[place]
-        if target == self._runtime.incarnation and view.place(member.incarnation) >= 0:
+            self._own[ticket] = invocation, view.members[position]
+        if target == self._runtime.incarnation and view.position(member.incarnation) >= 0:
             if self.starter is None:
                 raise ProtocolError("this member starts no processes")
             self.starter.start(Request(member.incarnation, ticket, function, arguments))
@@ -143,7 +143,7 @@ class Forks:
     def view_changed(self, view: View) -> None:
         """Members may have left that were asked."""
         for ticket, (invocation, asked) in list(self._own.items()):
-            if view.place(asked.incarnation) < 0:
+            if view.position(asked.incarnation) < 0:
                 del self._own[ticket]
                 invocation.set_error(
                     ForkFailed(f"{asked} has left the group before it started a member")
