@@ -196,7 +196,7 @@ def third_parties(frame: Frame) -> Iterator[Event]:
             "isolate", when, one, span=frame.span(0.1, 3), way=rng.choice(["in", "out", ""])
         )
     when += frame.span(0.001, 2)
-    if rng.random() < 0.5:
+    if rng.random() < 0.8:
         yield Event("gone", when, one)
         when += frame.span(0.001, 2)
     if rng.random() < 0.6:

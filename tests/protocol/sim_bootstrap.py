@@ -28,6 +28,8 @@ from tests.lib.recording_application import RecordingApplication
 RANKS = 4
 D = 100_000_000
 SPECS = parse_stack("XFER:TOTAL:MBRSHIP:COM:sim")
+SLOW = 20 * D
+"""A member that was left out by a leader that died with it may notice nothing before that."""
 TWIN = "0b"
 """A second process of rank 0."""
 RETRY_STEP, RETRY_MAX = D // 25, D
@@ -124,7 +126,7 @@ class Job:
             world.stop(before.node)
         rng = Stream(world.seed, f"{name}/{self.started}", "member")
         me = Member(f"sim:{name}", rng.draw(), int(name[0]))
-        config = StackConfig("job", detection=D, unanimous=RANKS)
+        config = StackConfig("job", detection=D, slow=SLOW, unanimous=RANKS)
         stack = Stack(SPECS, config, me, rng.draw())
         self.current[name] = process = Process(self, name, stack)
         stack.above = process

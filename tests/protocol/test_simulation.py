@@ -99,7 +99,7 @@ def test_each_kind_of_fault_is_left_out_as_often_as_not() -> None:
         for kind in {event.do for event in draw(seed).events}:
             kinds[kind] = kinds.get(kind, 0) + 1
     for kind in scenario_module.FAULTS | {"leave"}:
-        assert 60 < kinds[kind] < 260, kind
+        assert 45 < kinds[kind] < 260, kind
 
 
 def test_faults_are_drawn_about_the_limits() -> None:

@@ -16,9 +16,15 @@ CALM = ("join", "cast", "leave", "restart", "hold")
 
 
 def calm(seed: int) -> Scenario:
-    """What a seed stands for, without its faults; the fifth of a group leaves if no other does."""
+    """What a seed stands for, without its faults, and without members that apply nothing for too long."""
     scenario = draw(seed)
-    events = [event for event in scenario.events if event.do in CALM and not event.mark]
+    events = [
+        event
+        for event in scenario.events
+        if event.do in CALM
+        and not event.mark
+        and (event.do != "hold" or 0 < 2 * event.span < scenario.slow)
+    ]
     delays = replace(scenario.delays, heavy=0)
     return replace(scenario, events=tuple(events), delays=delays, beat_loss=0.0)
 
