@@ -85,7 +85,6 @@ class Group:
         self._own_calls = OwnCalls(self._runtime, self._session)
         self._hosted = HostedProcesses(self._session, self._runtime.manager.forks)
         self._runtime.manager.forks.starter = self._hosted
-        self._session.forked = self._hosted.describe
         self._closed = False
         self._watch: LongOperations | None = None
         _groups.add(self)

@@ -40,6 +40,9 @@ class Starting(Protocol):
     def withdraw(self, source: int, ticket: int) -> None:
         """The member that asked wants none any more: end it, if it has not joined yet."""
 
+    def describe(self) -> list[tuple[int | None, int, str]]:
+        """Rank, number and function of each process that runs."""
+
 
 class Forking(Protocol):
     """The runtime, as far as forks take it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from typing import Protocol
 
 from orcalike.launch_protocol.control_lines import Describe, Described
@@ -52,10 +51,6 @@ class Describing(Protocol):
     def upper(self) -> Upper:
         """What stands on top of the stack."""
 
-    @property
-    def forked(self) -> Callable[[], tuple[Forked, ...]]:
-        """The processes that this member hosts."""
-
     def show(self, view: View) -> View:
         """A view as the program sees it."""
 
@@ -74,7 +69,7 @@ def describe(session: Describing, question: Describe) -> Described:
         resilience=resilience_of(upper.group_degree),
         waits=_waits(runtime),
         shared=_shared(runtime) if question.objects and runtime and view else (),
-        forked=session.forked(),
+        forked=_forked(runtime),
     )
     return Described(question.number, session.options.name, known)
 
@@ -131,6 +126,12 @@ def _waits(runtime: Runtime | None) -> tuple[Wait, ...]:
         kind = "guard" if (name, operation) in guarded else "call"
         found.append(Wait(kind, operation, name, None))
     return tuple(found)
+
+
+def _forked(runtime: Runtime | None) -> tuple[Forked, ...]:
+    """The processes that this member hosts."""
+    starter = runtime.manager.forks.starter if runtime is not None else None
+    return () if starter is None else tuple(Forked(*each) for each in starter.describe())
 
 
 def _guarded(runtime: Runtime) -> set[tuple[str, str]]:

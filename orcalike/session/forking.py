@@ -1,8 +1,7 @@
 """The processes that this member hosts: started for members that call `group.fork`, and ended with it.
 
 One thread starts them and waits for what they say and for their ends. It lasts as long as they
-do: the kernel kills a child when the thread that started it ends. A child is in the process group of its
-parent, and has its output.
+do: the kernel kills a child when the thread that started it ends.
 """
 
 from __future__ import annotations
@@ -13,35 +12,24 @@ import logging
 import os
 import selectors
 import signal
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from orcalike.errors import OrcalikeError
-from orcalike.launch_protocol.descriptions import Forked
 from orcalike.runtime import registered, waits
 from orcalike.runtime.forks import Forks, Request
-from orcalike.session import forked_child
-from orcalike.session.keys import passed_on
-from orcalike.session.options import JoinOptions
+from orcalike.session.forked_process import START_WITHIN, Hosted, Hosting, start_process
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.driver import Waitable
-from orcalike.transport.view import Member, View
+from orcalike.transport.view import Member
 from orcalike.transport.wording import listed
-
-if TYPE_CHECKING:
-    import subprocess  # few programs fork, and it takes long
 
 HOSTED_MAX = 128
 """Processes that one member hosts at a time."""
-JOIN_WITHIN = 60.0
-"""Seconds in which a process must have joined, once it has imported its program."""
-START_WITHIN = 180.0
-"""Seconds in which a process must have joined, from its start on."""
 GRACE = 2.0
 """Seconds that a process has to end after SIGTERM."""
 SAY_EVERY = 10.0
@@ -49,43 +37,6 @@ SAY_EVERY = 10.0
 REPORT_MAX = 1 << 16
 
 _log = logging.getLogger("orcalike")
-
-
-class Hosting(Protocol):
-    """A session, as far as processes join through its member."""
-
-    @property
-    def options(self) -> JoinOptions:
-        """How it has joined itself."""
-
-    @property
-    def address(self) -> str:
-        """Where they join."""
-
-    @property
-    def view(self) -> View | None:
-        """The one that is installed."""
-
-
-@dataclass(slots=True, eq=False)
-class Hosted:
-    """A process, from its start to its end."""
-
-    request: Request
-    process: subprocess.Popen[bytes]
-    pidfd: int
-    report: int
-    """-1 once it has said what has become of it."""
-    deadline: float
-    said: bytes = b""
-    rank: int | None = None
-    is_in: bool = False
-    answered: bool = False
-
-    def describe(self) -> str:
-        """`rank 4 (pid 4711, prog:work)`."""
-        name = "a process" if self.rank is None else f"rank {self.rank}"
-        return f"{name} (pid {self.process.pid}, {self.request.function})"
 
 
 @dataclass(slots=True)
@@ -133,12 +84,11 @@ class HostedProcesses:
             else:
                 os.eventfd_write(self._wake, 1)
 
-    def describe(self) -> tuple[Forked, ...]:
-        """The processes that run, for `orcalike status`."""
-        return tuple(
-            Forked(each.rank, each.process.pid, each.request.function)
-            for each in self._hosted.copy()
-        )
+    def describe(self) -> list[tuple[int | None, int, str]]:
+        """Rank, number and function of each process that runs."""
+        return [
+            (each.rank, each.process.pid, each.request.function) for each in self._hosted.copy()
+        ]
 
     def wait(self, attend: Callable[[Waitable, float], bool]) -> None:
         """Wait until all have ended; `attend(waitable, seconds)` waits, and says whether it is done."""
@@ -266,7 +216,7 @@ class HostedProcesses:
             )
             return
         try:
-            hosted = self._spawn(request)
+            hosted = start_process(request, self._session, self._taken_ranks())
         except OSError as error:
             self._answer(request, None, f"the process could not be started: {error}")
             return
@@ -275,73 +225,11 @@ class HostedProcesses:
         self._selector.register(hosted.pidfd, selectors.EVENT_READ, lambda: self._ended(hosted))
         self._selector.register(hosted.report, selectors.EVENT_READ, lambda: self._read(hosted))
 
-    def _spawn(self, request: Request) -> Hosted:
-        import subprocess
-
-        reader, writer = os.pipe()
-        with contextlib.ExitStack() as opened:
-            opened.callback(os.close, writer)
-            task = os.memfd_create("orcalike-fork", os.MFD_CLOEXEC)
-            opened.callback(os.close, task)
-            with open(task, "wb", closefd=False) as file:
-                file.write(json.dumps(self._task(request)).encode() + b"\n" + request.arguments)
-            passed = [task, writer]
-            environment = dict(os.environ)
-            environment.pop("ORCALIKE_KEY_FD", None)
-            keys = self._session.options.keys
-            if keys is not None:
-                key = passed_on(keys)
-                opened.callback(os.close, key)
-                passed.append(key)
-                environment["ORCALIKE_KEY_FD"] = str(key)
-            try:
-                process = subprocess.Popen(
-                    [
-                        *(sys.executable, "-P", forked_child.__file__),
-                        *map(str, (os.getpid(), task, writer)),
-                    ],
-                    stdin=subprocess.DEVNULL,
-                    pass_fds=passed,
-                    env=environment,
-                )
-            except BaseException:
-                os.close(reader)
-                raise
-        os.set_blocking(reader, False)
-        deadline = time.monotonic() + START_WITHIN
-        return Hosted(request, process, os.pidfd_open(process.pid), reader, deadline)
-
-    def _task(self, request: Request) -> dict[str, Any]:
-        """What the child is to do, as `forked_child` reads it."""
-        from multiprocessing import spawn  # not at the top: few programs fork
-
-        program = spawn.get_preparation_data("orcalike fork")
-        del program["authkey"]
-        module = registered.functions[request.function].__module__
-        options = self._session.options
-        return {
-            "program": program,
-            "function": request.function,
-            "module": "" if module in ("__main__", "__mp_main__") else module,
-            "rank_from": self._free_rank(options),
-            "join": {
-                "name": options.name,
-                "seeds": self._session.address,
-                "stack": options.stack,
-                "blocked": options.blocked,
-                "timeout": JOIN_WITHIN,
-            },
-        }
-
-    def _free_rank(self, options: JoinOptions) -> int | None:
-        """The first to ask for: none of the ranks that a launcher starts, again if need be."""
-        first = options.rank_from
-        if first is None:
-            return None
+    def _taken_ranks(self) -> set[int | None]:
+        """Ranks that a new process need not ask for."""
         view = self._session.view
         taken = {member.rank for member in view.replicas} if view is not None else set()
-        taken |= {each.rank for each in self._hosted}
-        return next(rank for rank in range(first, first + len(taken) + 1) if rank not in taken)
+        return taken | {each.rank for each in self._hosted}
 
     def _read(self, hosted: Hosted) -> None:
         """What the child says of itself."""

@@ -21,7 +21,6 @@ from orcalike.errors import (
     NotPrimary,
     OrcalikeError,
 )
-from orcalike.launch_protocol.descriptions import Forked
 from orcalike.session.deferred_signals import handlers
 from orcalike.session.describing import describe
 from orcalike.session.endpoint import Endpoint
@@ -85,8 +84,6 @@ class Session:
         """Why this replica serves no more, until it joins again; None while it serves."""
         self.ended_ranks: set[int] = set()
         self.cast_ended: Callable[[set[int]], None] = lambda ranks: None
-        self.forked: Callable[[], tuple[Forked, ...]] = tuple
-        """The processes that this member hosts (`group.fork`)."""
         self.on_view: list[Callable[[View | None], None]] = []
         """Called with each view; with None when the group is left."""
         self.on_blocked: Callable[[], None] | None = None

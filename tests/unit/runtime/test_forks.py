@@ -81,6 +81,10 @@ class Starter:
         """Is called for a call that is withdrawn."""
         self.asked.append((source, ticket))
 
+    def describe(self) -> list[tuple[int | None, int, str]]:
+        """There are no processes."""
+        return []
+
 
 @pytest.fixture
 def runtime() -> Iterator[Runtime]:
