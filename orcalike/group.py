@@ -241,13 +241,13 @@ class Group:
         return Whole(self._runtime, Code.BARRIER)
 
     @property
-    def fork(self) -> Fork:
+    def fork(self) -> Fork[Group]:
         """`fork(function, *args, on=rank)` starts a process that runs `function(group, *args)` as a member.
 
         Its group is this one, as another member of it. `function` must be registered
         (`orca.register`); `on` is the member that hosts the process, this one if left out.
         """
-        return Fork(self)
+        return Fork(self, self._runtime.manager.forks)
 
     async def drain(self) -> None:
         """Wait until this member may invoke more, after WindowFull."""

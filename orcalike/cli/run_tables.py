@@ -106,7 +106,7 @@ def state_of(process: Process, member: Member | None) -> str:
 
 
 def wait_of(process: Process) -> str:
-    """What waits longest in a process: `guard JobQueue.get on 'jobs' 1.2 s`."""
+    """The oldest call that waits in a process: `guard JobQueue.get on 'jobs' 1.2 s`."""
     if not process["waits"]:
         return NOT_KNOWN
     wait = process["waits"][0]

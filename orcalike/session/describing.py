@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from operator import attrgetter
 from typing import Protocol
 
 from orcalike.launch_protocol.control_lines import Describe, Described
@@ -145,11 +146,11 @@ def _guarded(runtime: Runtime) -> set[tuple[str, str]]:
 
 
 def _shared(runtime: Runtime) -> tuple[SharedObject, ...]:
-    """The group's objects by name, with what waits at them."""
+    """The group's objects by name, with the calls that wait at each."""
     blocked: Counter[Replica] = Counter()
     for call in list(runtime.waiting.values()):
         blocked.update(call.replicas)
-    named = sorted(runtime.table.named(), key=lambda replica: replica.name)
+    named = sorted(runtime.table.named(), key=attrgetter("name"))
     return tuple(
         SharedObject(
             replica.name,

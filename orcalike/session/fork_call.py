@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVarTuple
+from typing import Generic, Protocol, TypeVar, TypeVarTuple
 
 from orcalike.errors import DeclarationError, ForkFailed
 from orcalike.runtime import registered
+from orcalike.runtime.forks import Forks
 from orcalike.runtime.invocation import Invocation, InvocationCoroutine
 from orcalike.runtime.replica import refuse_to_wait
 from orcalike.transport.drivers.deferral import held
 from orcalike.transport.view import Member
 from orcalike.transport.wording import listed
 
-if TYPE_CHECKING:
-    from orcalike.group import Group
-
 Ts = TypeVarTuple("Ts")
 
 
-class Fork:
+class Joinable(Protocol):
+    """A group, as far as others can join it."""
+
+    @property
+    def address(self) -> str:
+        """Where they do; "" if none can."""
+
+    @property
+    def me(self) -> Member:
+        """This member."""
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Those with a rank."""
+
+
+Group = TypeVar("Group", bound=Joinable)
+
+
+class Fork(Generic[Group]):
     """`group.fork`, in three ways."""
 
-    def __init__(self, group: Group) -> None:
-        self._group = group
+    def __init__(self, group: Group, forks: Forks) -> None:
+        self._group, self._forks = group, forks
 
     @held
     def __call__(
@@ -70,7 +87,7 @@ class Fork:
                 "this group of one has no address at which another process could join: register the "
                 "function before join(), or give join(listen=...)"
             )
-        return group._runtime.manager.forks.invoke(_member(group, on), name, args)
+        return self._forks.invoke(_member(group, on), name, args)
 
 
 def _registered_name(function: object) -> str:
@@ -83,7 +100,7 @@ def _registered_name(function: object) -> str:
     )
 
 
-def _member(group: Group, rank: int | None) -> Member:
+def _member(group: Joinable, rank: int | None) -> Member:
     """The member that shall host the process."""
     if rank is None:
         return group.me

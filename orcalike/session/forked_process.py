@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import registered
 from orcalike.runtime.forks import Request
-from orcalike.session import forked_child
 from orcalike.session.keys import passed_on
 from orcalike.session.options import JoinOptions
 from orcalike.transport.view import View
@@ -25,6 +24,8 @@ from orcalike.transport.view import View
 if TYPE_CHECKING:
     import subprocess  # few programs fork, and it takes long
 
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forked_child.py")
+"""What runs in the process first."""
 JOIN_WITHIN = 60.0
 """Seconds in which a process must have joined, once it has imported its program."""
 START_WITHIN = 180.0
@@ -94,7 +95,7 @@ def start_process(request: Request, session: Hosting, taken: Collection[int | No
             environment["ORCALIKE_KEY_FD"] = str(passed[-1])
         process = subprocess.Popen(
             [
-                *(sys.executable, "-P", forked_child.__file__),
+                *(sys.executable, "-P", PROGRAM),
                 *map(str, (os.getpid(), task, writer)),
             ],
             stdin=subprocess.DEVNULL,

@@ -51,7 +51,7 @@ def main():
             assert sorted(member.rank for member in members) == sorted(ranks), (members, ranks)
             assert {member.rank for member in group.members} >= {0}
     if group.rank == 0:  # the workers have ended
-        print(total.get(), sorted(ranks), flush=True)
+        print(total.get(), len(set(ranks)), min(ranks), flush=True)
 
 if __name__ == "__main__":
     main()
@@ -90,7 +90,7 @@ def started(cli: Cli, source: str, *arguments: str) -> subprocess.Popen[str]:
 def test_a_program_that_starts_its_workers(cli: Cli) -> None:
     """No launcher is there: the group of one listens, since a function is registered."""
     ended = python(cli, WORKERS, "0,0")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "4950 [1, 2]\n", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "4950 2 1\n", "")
 
 
 @pytest.mark.parametrize("options", [("--tcp",), ("--sequencer", "witness")], ids=" ".join)
@@ -100,7 +100,7 @@ def test_on_other_ranks(cli: Cli, options: tuple[str, ...]) -> None:
         pytest.importorskip("cryptography")
     program = cli.write(WORKERS)
     ended = cli.run(*options, "-q", "-n", "2", program, "1,0,1")
-    assert (ended.returncode, ended.stdout) == (0, "[0] 4950 [2, 3, 4]\n"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "[0] 4950 3 2\n"), ended.stderr
 
 
 def test_in_coroutines(cli: Cli) -> None:
@@ -292,14 +292,16 @@ STAYS = (
     HEAD
     + """
 @orca.register
-def work(group, event):
+def work(group, event, begun):
     print(os.getpid(), flush=True)
+    begun.set()
     event.wait()
 
 if __name__ == "__main__":
     with orca.join() as group:
-        event = group.share(Event, "event")
-        group.fork(work, event)
+        event, begun = group.share(Event, "event"), group.share(Event, f"begun {group.rank}")
+        group.fork(work, event, begun)
+        begun.wait()
         if sys.argv[1] == "raise":
             raise SystemExit(3)
         if sys.argv[1] == "stay":
