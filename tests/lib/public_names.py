@@ -84,6 +84,7 @@ def _of_class(path: str, cls: type) -> Iterator[str]:
 def _of_returned(path: str, function: FunctionType) -> Iterator[str]:
     """What can be called in several ways: `group.share`, and its `aio` and `nowait`."""
     returned = typing.get_type_hints(function).get("return")
+    returned = typing.get_origin(returned) or returned
     if isinstance(returned, type) and "__call__" in dir(returned) and not _is_compiled(returned):
         for name in ("__call__", "aio", "nowait"):
             called = getattr(returned, name, None)

@@ -48,9 +48,8 @@ def main():
                 jobs.put(job)
             for _ in members:
                 jobs.put(None)
-            assert sorted(member.rank for member in members) == sorted(ranks), (members, ranks)
-            assert {member.rank for member in group.members} >= {0}
     if group.rank == 0:  # the workers have ended
+        assert sorted(member.rank for member in members) == sorted(ranks), (members, ranks)
         print(total.get(), len(set(ranks)), min(ranks), flush=True)
 
 if __name__ == "__main__":
