@@ -10,6 +10,8 @@ what a program's thread lets run after a read. These hold up their objects alone
 such a one has not ended, so the same thread looks at the objects' mutexes a few times a second as long
 as one is held, and sleeps otherwise. An operation that is declared with `popup=True` may take as long
 as it likes.
+
+One whose thread has waited for a processor meanwhile has not run for long (`thread_account`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from orcalike.runtime.invoked import Titled
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.relief import receiving, relieve, running, watch_running
 from orcalike.runtime.replica import Replica
+from orcalike.session.thread_account import ThreadAccount
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.pump import Pump
 
@@ -38,6 +41,9 @@ AGAIN = 0.5
 
 LOOK = 0.2
 """Seconds between looks at what other threads run, while one of them holds a mutex."""
+
+STARVED_LOOK = 0.02
+"""Seconds between looks whether an operation has had a processor since it was noticed."""
 
 LONG = 0.5
 """Seconds for which an operation has been seen to run when the log names it."""
@@ -66,6 +72,16 @@ class Run(NamedTuple):
         return self.replica.number, "" if self.operation is None else name_of(self.operation)
 
 
+class Sight(NamedTuple):
+    """The first look at a run in another thread."""
+
+    #: Of the run.
+    mark: object
+    #: When that was.
+    since: float
+    account: ThreadAccount
+
+
 class LongOperations:
     """The watch over one member's operations, with a thread of its own."""
 
@@ -75,8 +91,8 @@ class LongOperations:
         self._closed = self._threads_run = False
         self._closing = threading.Lock()
         """Held while `_wakeup` is used from outside, and while it is closed."""
-        self._seen: dict[tuple[int, str], tuple[object, float]] = {}
-        """What runs in other threads: the run, and when it was seen first."""
+        self._seen: dict[tuple[int, str], Sight] = {}
+        """What runs in other threads."""
         self._named: dict[tuple[int, str], tuple[object, float]] = {}
         """What the log has named: the run, and when that was."""
         self._thread = OwnThread(self._run, "orcalike watch")
@@ -115,8 +131,8 @@ class LongOperations:
 
     def _report(self) -> bool:
         """Name the operation that runs, and have another thread receive; whether none can as yet."""
-        found = self._receiving()
-        if found is None or found[1] < LONG:
+        found = self._long_receiving()
+        if found is None:
             return False
         run, took = found
         stack = stack_of(run.thread)
@@ -133,6 +149,19 @@ class LongOperations:
             stack,
         )
         return not relieved
+
+    def _long_receiving(self) -> tuple[Run, float] | None:
+        """What has run for long where messages are received; it is waited for while it has no processor."""
+        found = self._receiving()
+        if found is None or found[1] < LONG:
+            return None
+        account = ThreadAccount(found[0].thread)
+        while found is not None and found[1] >= LONG:
+            if account.has_run() or self._closed:
+                return found
+            time.sleep(STARVED_LOOK)
+            found = self._receiving()
+        return None
 
     def _try_again(self) -> bool:
         """What holds this member up may be past the moment at which no thread can take its place."""
@@ -193,12 +222,13 @@ class LongOperations:
         for run in map(Run._make, runs):
             if may_take_long(run.operation) or (receives and run.thread == receives[0]):
                 continue
-            mark, since = seen.get(run.key, (None, now))
-            if mark != run.mark:
-                since = now
-            self._seen[run.key] = run.mark, since
-            if now - since >= LONG and self._is_news(run, now):
-                self._name(run, now - since)
+            sight = seen.get(run.key)
+            if sight is None or sight.mark != run.mark:
+                sight = Sight(run.mark, now, ThreadAccount(run.thread))
+            self._seen[run.key] = sight
+            took = now - sight.since
+            if took >= LONG and self._is_news(run, now) and sight.account.has_run():
+                self._name(run, took)
         self._threads_run = self._runtime.sender.threads_watched = held
 
     def _is_news(self, run: Run, now: float) -> bool:
