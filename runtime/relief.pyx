@@ -28,7 +28,7 @@ from orcalike.transport.wire.message cimport Message
 def watch_running(Runtime runtime not None, Heartbeat heartbeat not None, int wakeup):
     """Have an eventfd written to when what is dispatched here has run for long; -1: no more."""
     if wakeup < 0:
-        heartbeat.watch_running(NULL, NULL, -1)
+        heartbeat.watch_no_more(&runtime.budget.in_batch)
     else:
         heartbeat.watch_running(&runtime.budget.in_batch, &runtime.budget.batch_began, wakeup)
 

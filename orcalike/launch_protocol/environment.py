@@ -16,11 +16,15 @@ from urllib.parse import quote, unquote
 from orcalike.errors import OrcalikeError
 from orcalike.runtime.durations import parse_duration
 from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers.addresses import is_local
 
 CHECKS = frozenset({"hash", "none", "order", "shadow", "strict"})
 """What `ORCALIKE_CHECK` and `join(check=...)` can ask for."""
 
 DETECTION, SLOW = StackConfig().detection, StackConfig().slow
+DETECTION_OVER_HOSTS = 2_000_000_000
+"""D, ns, where nothing is set: on one host, and where members are reached over a network."""
+
 SECONDS_LEAST, SECONDS_MOST = 0.01, 86400.0
 """What can be set as a detection time, or as `slow_timeout`."""
 
@@ -62,7 +66,7 @@ class RunEnvironment:
     directory: str
     """The run's own folder, for sockets."""
     seeds: tuple[str, ...]
-    """Where the program's own group can be joined: through the witness, or any rank."""
+    """Where the program's groups can be joined: through the witness, or any rank."""
     formed: frozenset[str] = frozenset()
     """The groups that were made before this process was started."""
     job: str = ""
@@ -115,7 +119,7 @@ class RankEnvironment(RunEnvironment):
 
     rank: int
     listen: str
-    """Where this rank listens for the program's own group, started again or not."""
+    """Where this rank listens for all groups, started again or not."""
     listen_fd: int | None = None
     """A socket that listens there, which the launcher made for this rank."""
     local_rank: int | None = None
@@ -174,19 +178,15 @@ class RankEnvironment(RunEnvironment):
         """How connections name the group of that name: an engine may run two jobs at the same addresses."""
         return f"{name} of job {self.job}" if self.unanimous and self.job else name
 
-    def listen_at(self, name: str) -> str:
-        """Where this rank listens for the group of that name: each group has its own address."""
-        return self.listen if name == DEFAULT_NAME else _beside(self.directory, name, self.rank)
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Where groups can be joined, the best first: this rank's own address is left out."""
+        return tuple(seed for seed in self.seeds if seed != self.listen) or (self.listen,)
 
-    def seeds_of(self, name: str) -> tuple[str, ...]:
-        """Where the group of that name can be joined, the best first: this rank's own is left out."""
-        own = self.listen_at(name)
-        seeds = _seeds_of(name, self.seeds, self.directory, self.size)
-        return tuple(seed for seed in seeds if seed != own) or (own,)
-
-    def addresses(self, name: str) -> dict[int | None, str]:
-        """Where each rank, and the witness (None), listens for the group of that name."""
-        return _by_rank(_seeds_of(name, self.seeds, self.directory, self.size), self.size)
+    @property
+    def addresses(self) -> dict[int | None, str]:
+        """Where each rank, and the witness (None), listens."""
+        return _by_rank(self.seeds, self.size)
 
     def makes_group(self, name: str) -> bool:
         """Whether this rank makes the group; the others join it, and so does a rank that was started again."""
@@ -253,39 +253,22 @@ def find_foreign(environ: Mapping[str, str] = os.environ) -> Foreign | None:
     return None
 
 
-def find_seeds(name: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Where any process of a launched program can join the group of that name, the best first.
+def find_seeds(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Where any process of a launched program can join its groups, the best first.
 
     Raises KeyError if this process was not launched.
     """
-    seeds = tuple(environ["ORCALIKE_SEEDS"].split(","))
-    size = int(environ["ORCALIKE_WORLD_SIZE"])
-    return _seeds_of(name, seeds, environ["ORCALIKE_RUNTIME_DIR"], size)
+    return tuple(environ["ORCALIKE_SEEDS"].split(","))
 
 
-def find_addresses(name: str, environ: Mapping[str, str] = os.environ) -> dict[int | None, str]:
-    """Where each rank of a launched program, and its witness (None), listens for that group."""
-    return _by_rank(find_seeds(name, environ), int(environ["ORCALIKE_WORLD_SIZE"]))
+def find_addresses(environ: Mapping[str, str] = os.environ) -> dict[int | None, str]:
+    """Where each rank of a launched program, and its witness (None), listens."""
+    return _by_rank(find_seeds(environ), int(environ["ORCALIKE_WORLD_SIZE"]))
 
 
 def _by_rank(seeds: tuple[str, ...], size: int) -> dict[int | None, str]:
     addresses: dict[int | None, str] = dict(enumerate(seeds[-size:]))
     return addresses | dict.fromkeys((None,)[: len(seeds) - size], seeds[0])
-
-
-def _seeds_of(name: str, seeds: tuple[str, ...], directory: str, size: int) -> tuple[str, ...]:
-    """`seeds` are the program's own group's: the witness's, if there is one, and the ranks'.
-
-    The witness serves every group at one address; a rank listens for each at another one.
-    """
-    if name == DEFAULT_NAME:
-        return seeds
-    return (*seeds[:-size], *(_beside(directory, name, rank) for rank in range(size)))
-
-
-def _beside(directory: str, name: str, rank: int) -> str:
-    digest = blake2b(name.encode(), digest_size=8).hexdigest()
-    return f"unix:{directory}/{digest}.{rank}"
 
 
 def find_ssh(environ: Mapping[str, str] = os.environ) -> str:
@@ -326,21 +309,24 @@ def find_checks(
     return checks
 
 
-def find_detection(environ: Mapping[str, str] = os.environ) -> tuple[int, int]:
+def find_detection(environ: Mapping[str, str] = os.environ) -> tuple[int | None, int]:
     """(detection time, slow_timeout) in ns, as the environment has them: seconds, or 500ms.
 
-    Raises ValueError for what is no time.
+    The detection time is None if it is not set. Raises ValueError for what is no time.
     """
-    return (
-        _nanoseconds("ORCALIKE_DETECTION", DETECTION, environ),
-        _nanoseconds("ORCALIKE_SLOW_TIMEOUT", SLOW, environ),
-    )
+    slow = _nanoseconds("ORCALIKE_SLOW_TIMEOUT", environ)
+    return _nanoseconds("ORCALIKE_DETECTION", environ), SLOW if slow is None else slow
 
 
-def _nanoseconds(name: str, default: int, environ: Mapping[str, str]) -> int:
+def detection_at(address: str) -> int:
+    """D, ns, of groups whose members are at addresses such as this, if nothing is set."""
+    return DETECTION if not address or is_local(address) else DETECTION_OVER_HOSTS
+
+
+def _nanoseconds(name: str, environ: Mapping[str, str]) -> int | None:
     text = environ.get(name, "")
     if not text:
-        return default
+        return None
     try:
         seconds = parse_duration(text)
     except ValueError:

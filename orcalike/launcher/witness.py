@@ -30,6 +30,7 @@ from orcalike.launch_protocol.control_lines import (
     parse_for_process,
 )
 from orcalike.launch_protocol.environment import (
+    detection_at,
     find_addresses,
     find_detection,
     find_formed,
@@ -39,6 +40,7 @@ from orcalike.launch_protocol.environment import (
 )
 from orcalike.runtime.codes import Code
 from orcalike.session.describing import describe_stack
+from orcalike.session.detection import OPTION, as_option
 from orcalike.session.keys import find_keys
 from orcalike.session.layers import load_layers
 from orcalike.transport.config import StackConfig
@@ -70,7 +72,7 @@ class WitnessEndpoint(Layer):
         self.witness = witness
         self.orders = False
         self.installed: View | None = None
-        self.seeds = [seed for seed in find_seeds(self.group) if seed != witness.address]
+        self.seeds = [seed for seed in find_seeds() if seed != witness.address]
         self._tried = 0
 
     def ask(self) -> None:
@@ -157,7 +159,7 @@ class Witness:
 
     def _greeted_for(self, group: str, address: str) -> Stack | None:
         """The stack of that group; only a rank's greeting makes a new group."""
-        known = group in self.endpoints or address in find_addresses(group).values()
+        known = group in self.endpoints or address in find_addresses().values()
         return self._stack_for(group) if known else None
 
     def _stack_for(self, group: str) -> Stack | None:
@@ -169,9 +171,11 @@ class Witness:
             incarnation = secrets.randbits(64)
             me = Member(self.address, incarnation, None, witness=True)
             layers = self.layers
-            options = {"resilience": None, "stack": layers}  # the degree is the ranks' business
-            epoch = time.time_ns() - clock()
-            config = StackConfig(group, options, epoch, *find_detection())
+            set_here, slow = find_detection()
+            detection = set_here or detection_at(self.address)
+            # The degree is the ranks' business.
+            options = {"resilience": None, "stack": layers, OPTION: as_option(detection)}
+            config = StackConfig(group, options, time.time_ns() - clock(), detection, slow)
             specs = parse_stack(f"{layers}:{medium}", WitnessEndpoint)
             stack = Stack(specs, config, me, incarnation)
             stack.above = endpoint = self.endpoints[group] = WitnessEndpoint(self, stack)
@@ -201,8 +205,8 @@ class Witness:
 
     def _cut_off(self) -> None:
         def sever(now: int) -> None:
-            addresses = [find_addresses(group) for group in self.endpoints]
-            self.pump.sever([each[rank] for each in addresses for rank in self.cut if rank in each])
+            addresses = find_addresses()
+            self.pump.sever([addresses[rank] for rank in self.cut if rank in addresses])
 
         self.pump.call(sever)
 

@@ -7,11 +7,14 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 from orcalike.errors import StackError
-from orcalike.launch_protocol.environment import DEFAULT_NAME
+from orcalike.launch_protocol.environment import detection_at
+from orcalike.session import detection, listeners
+from orcalike.session.listeners import SharedListener
 from orcalike.session.options import JoinOptions
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers import sockets
@@ -41,11 +44,25 @@ class Endpoint:
         """Where others reach this process; "" if it does not listen."""
         self.was_in = False
         """It has been in the group: it makes none any more, and lets no other be made."""
-        self._listener: socket.socket | None = None
+        self.detection = 0
+        """D of the stacks that are made, ns."""
+        self._listener: SharedListener | None = None
 
     def open(self) -> None:
-        """Listen. The socket is closed with the endpoint."""
-        self._listener, self.address = self._listen()
+        """Listen, with other groups of this process where that is possible; until the endpoint closes."""
+        options = self._options
+        if options.how != "alone":
+            self._listener = listeners.take(
+                self._place(), self.wire_name, options.keys, self._listen
+            )
+            self.address = self._listener.address
+        self.detection = options.detection or detection_at(self.address)
+
+    @property
+    def wire_name(self) -> str:
+        """How connections name the group."""
+        launch, name = self._options.launch, self._options.name
+        return name if launch is None else launch.wire_name(name)
 
     @property
     def makes_group(self) -> bool:
@@ -74,7 +91,7 @@ class Endpoint:
     def targets(self, last: View | None) -> tuple[str, ...]:
         """Where the group can be joined: at the members of its last view, and at the addresses that were given."""
         launch = self._options.launch
-        named = launch.seeds_of(self._options.name) if launch else self._options.seeds
+        named = launch.targets if launch else self._options.seeds
         members = [member.address for member in last.members] if last else []
         return tuple(
             each for each in dict.fromkeys((*members, *named)) if each not in ("", self.address)
@@ -94,12 +111,13 @@ class Endpoint:
             degree = options.degree if says_degree else None
             layers = name_layers(self._layers)
             settings = {"resilience": resilience, "degree": degree, "stack": layers}
+        settings = {**settings, detection.OPTION: detection.as_option(self.detection)}
         launch = options.launch
         config = StackConfig(
-            options.name if launch is None else launch.wire_name(options.name),
+            self.wire_name,
             settings,
             time.time_ns() - clock(),
-            options.detection,
+            self.detection,
             options.slow,
             launch.size if launch is not None and launch.unanimous and not self.was_in else 0,
         )
@@ -110,32 +128,36 @@ class Endpoint:
         """Have the pump accept connections."""
         pump.insecure = self._options.insecure
         if self._listener is not None:
-            pump.listen(self._listener)
+            pump.listen_by(self._listener.listener, self.wire_name)
 
     def close(self) -> None:
         """Listen no more."""
-        if self._listener is None:
-            return
-        self._listener.close()
-        if self.address.startswith("unix:"):
-            with contextlib.suppress(OSError):  # the launcher has removed it if the run ends
-                os.unlink(self.address.removeprefix("unix:"))
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listeners.give_back(listener, self.wire_name)
         if self._options.private:
             with contextlib.suppress(OSError):
                 for entry in os.scandir(self._options.private):  # of processes that were killed
                     os.unlink(entry)
                 os.rmdir(self._options.private)
 
-    def _listen(self) -> tuple[socket.socket | None, str]:
+    def _place(self) -> Hashable:
+        """What is the same for groups that are to be reached at the same place."""
+        options = self._options
+        if options.launch is not None:
+            return options.launch.listen
+        if options.listen:
+            return options.listen, options.advertise
+        return Path(split(self.targets(None)[0])[1]).parent
+
+    def _listen(self) -> tuple[socket.socket, str]:
         options, launch = self._options, self._options.launch
-        if options.how == "alone":
-            return None, ""
         if launch is not None:
-            if launch.listen_fd is not None and options.name == DEFAULT_NAME:
+            if launch.listen_fd is not None:
                 os.environ.pop("ORCALIKE_LISTEN_FD", None)  # it is there once, and for no child
                 os.set_inheritable(launch.listen_fd, False)
                 return socket.socket(fileno=launch.listen_fd), launch.listen
-            return sockets.listen(launch.listen_at(options.name), beyond=options.beyond)
+            return sockets.listen(launch.listen, beyond=options.beyond)
         listener, own = sockets.listen(options.listen or self._beside(), beyond=options.beyond)
         return listener, self._reached(own)
 

@@ -8,6 +8,7 @@ file (`key_file.py`): the one that `join(key=...)` or `ORCALIKE_KEY_FILE` names,
 from __future__ import annotations
 
 import fcntl
+import importlib
 import importlib.util
 import logging
 import os
@@ -78,6 +79,8 @@ def require_keys(keys: KeyRing | None) -> None:
             "TCP connections are encrypted with the package cryptography, which is not installed: "
             "pip install 'orcalike[net]', or use unix:PATH"
         )
+    # It takes long: not between a connection and its handshake, which has 2 s.
+    importlib.import_module("orcalike.transport.drivers.handshake")
 
 
 def is_insecure(

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from orcalike.errors import JoinFailed
 from orcalike.launch_protocol.environment import (
     DEFAULT_NAME,
-    DETECTION,
     SLOW,
     RankEnvironment,
     find_checks,
@@ -80,8 +79,8 @@ class JoinOptions:
     """The folder of the members' histories."""
     failpoints: tuple[Failpoint, ...] = ()
     """The faults that `ORCALIKE_FAIL` asks for, where the core passes their steps."""
-    detection: int = DETECTION
-    """D, ns: a member that is silent for so long is suspected."""
+    detection: int | None = None
+    """D, ns: a member that is silent for so long is suspected; None for the group's, or by the address."""
     slow: int = SLOW
     """`slow_timeout`, ns: a member that stays behind for so long is expelled."""
     keys: KeyRing | None = None
@@ -196,7 +195,7 @@ def make_options(
         resilience=resilience,
         degree=degree,
         blocked=blocked,
-        stack=_stack_of_run(launch, name) if stack is None and launch else stack,
+        stack=_stack_of_run(launch) if stack is None and launch else stack,
         timeout=seconds_of(timeout),
         checks=find_checks(check),
         history=find_history(),
@@ -272,11 +271,11 @@ def _how_to_begin(
     return "launched" if launch else "alone"
 
 
-def _stack_of_run(launch: RankEnvironment, name: str) -> str | None:
-    """What `orcalike run --stack` says, with the medium of that group; None if it says nothing."""
+def _stack_of_run(launch: RankEnvironment) -> str | None:
+    """What `orcalike run --stack` says, with the medium of its groups; None if it says nothing."""
     if not launch.stack:
         return None
-    medium = launch.listen_at(name).partition(":")[0]
+    medium = launch.listen.partition(":")[0]
     return f"{launch.stack}:{medium}"
 
 

@@ -23,6 +23,7 @@ from orcalike.errors import (
 )
 from orcalike.session.deferred_signals import handlers
 from orcalike.session.describing import describe
+from orcalike.session.detection import of_group
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
 from orcalike.session.launcher_link import LauncherLink
@@ -142,7 +143,7 @@ class Session:
         return LauncherLink(
             name,
             self.pump,
-            launch.addresses(name),
+            launch.addresses,
             lambda ranks: self.cast_ended(ranks),
             self._waiting.notify,
             lambda question: describe(self, question),
@@ -563,8 +564,13 @@ class Session:
         self._waiting.notify()
 
     def join_denied(self, why: str) -> None:
-        """The group refused."""
-        self._entry.denied = why
+        """The group refused; for its detection time alone: another incarnation asks, which has that."""
+        detection = of_group(why)
+        if detection is not None and self.options.detection is None:
+            self._endpoint.detection = detection
+            self._entry.turned_out = why
+        else:
+            self._entry.denied = why
         self._waiting.notify()
 
     def system_error(self, why: str) -> None:

@@ -12,6 +12,7 @@ cdef class Heartbeat:
 
     cdef bint is_mine(self) noexcept
     cdef int watch_running(self, const bint* busy, const int64_t* began, int wakeup) except -1
+    cdef int watch_no_more(self, const bint* busy) except -1
     cdef int look_later(self) noexcept
     cdef int start(self) except -1
     cdef int stop(self) noexcept

@@ -52,14 +52,14 @@ from libc.string cimport memcpy
 import os
 from hashlib import blake2b
 
-from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.drivers import addresses, sockets
 from orcalike.transport.errors import OrcalikeError
 
+from orcalike.transport.degree cimport MEMBERS_MAX
 from orcalike.transport.drivers.driver cimport monotonic
 from orcalike.transport.drivers.heartbeat_table cimport (
-    BEAT_KEYS_MAX, ENDPOINTS_MAX, LONG, SOCKETS_MAX, Contact, EndpointSlot, Table, contact_of, lateness, place,
-    pthread_mutex_t, pthread_t, slot_of, socklen_t, take_slot,
+    BEAT_KEYS_MAX, ENDPOINTS_MAX, LONG, SOCKETS_MAX, WATCHES_MAX, Contact, EndpointSlot, Table, Watch,
+    contact_of, lateness, place, pthread_mutex_t, pthread_t, slot_of, socklen_t, take_slot,
 )
 from orcalike.transport.drivers.heartbeat_thread cimport run, wake_thread
 from orcalike.transport.drivers.siphash cimport SIP_KEY_SIZE
@@ -185,6 +185,7 @@ cdef class Heartbeat:
         cdef EndpointSlot* slot
         cdef list granted = []
         cdef Contact* contacts = NULL
+        cdef int64_t leases[MEMBERS_MAX]
         cdef bytes address
         cdef bint placed
         cdef int i, count
@@ -211,12 +212,13 @@ cdef class Heartbeat:
             with nogil:
                 pthread_mutex_lock(&table.mutex)
                 placed = place(table, me, hashed, period, &contacts, count, lease, window)
+                # Only beats grant, and none does that the slot does not say.
+                slot = slot_of(table, me) if placed else NULL
+                if slot is not NULL:
+                    for i in range(count):
+                        leases[i] = slot.contacts[i].granted
                 pthread_mutex_unlock(&table.mutex)
-            # Only beats grant, and none does that the slot does not say.
-            slot = slot_of(table, me) if placed else NULL
-            if slot is not NULL:
-                granted = [(slot.contacts[i].incarnation, slot.contacts[i].granted)
-                           for i in range(slot.count) if slot.contacts[i].granted]
+            granted = [(members[i].incarnation, leases[i]) for i in range(count) if placed and leases[i]]
         finally:
             free(contacts)
         if not placed:
@@ -334,21 +336,41 @@ cdef class Heartbeat:
             free(found)
 
     cdef int watch_running(self, const bint* busy, const int64_t* began, int wakeup) except -1:
-        """Ring this eventfd once for each `began` that is `LONG` ago while `busy`; NULL: no more."""
+        """Ring this eventfd once for each `began` that is `LONG` ago while `busy`; of one pump."""
         cdef Table* table = self.table
+        cdef Watch* watch
+        if not self.is_mine():
+            return 0
+        if table.watch_count == WATCHES_MAX:
+            raise OrcalikeError(f"operations of more than {WATCHES_MAX} groups are watched")
+        with nogil:
+            pthread_mutex_lock(&table.mutex)
+            watch = &table.watches[table.watch_count]
+            watch.busy, watch.began, watch.reported, watch.wakeup = busy, began, 0, wakeup
+            table.watch_count += 1
+            pthread_mutex_unlock(&table.mutex)
+        self.start()
+        return 0
+
+    cdef int watch_no_more(self, const bint* busy) except -1:
+        """That pump's eventfd is not used any more."""
+        cdef Table* table = self.table
+        cdef int i
         if self.is_mine():
             with nogil:
                 pthread_mutex_lock(&table.mutex)
-                table.busy, table.began, table.long_wakeup = busy, began, wakeup
+                for i in range(table.watch_count):
+                    if table.watches[i].busy == busy:
+                        table.watch_count -= 1
+                        table.watches[i] = table.watches[table.watch_count]
+                        break
                 pthread_mutex_unlock(&table.mutex)
-            if busy is not NULL:
-                self.start()
         return 0
 
     cdef int look_later(self) noexcept:
         """A thread of this process waits for another one: look in `LONG` what runs, if no beat does."""
         cdef Table* table = self.table
-        if table.slot_count or table.look_at or table.busy is NULL or not self.is_mine():
+        if table.slot_count or table.look_at or not table.watch_count or not self.is_mine():
             return 0
         with nogil:
             pthread_mutex_lock(&table.mutex)

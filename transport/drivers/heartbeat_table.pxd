@@ -18,6 +18,7 @@ cdef enum:
     SOCKETS_MAX = 4
     ENDPOINTS_MAX = 256
     BEAT_KEYS_MAX = 32
+    WATCHES_MAX = ENDPOINTS_MAX
     LONG = 500000000            # ns: what has been dispatched for so long is reported
 
 cdef enum:                      # what is counted
@@ -61,6 +62,12 @@ cdef struct EndpointSlot:       # a stack that beats
     Contact* contacts
     int count
 
+cdef struct Watch:              # of what is dispatched in one pump
+    const bint* busy            # whether packets are being dispatched
+    const int64_t* began        # since when
+    int64_t reported            # the `began` that was reported last
+    int wakeup                  # an eventfd that is written to for what runs for long
+
 cdef struct Table:
     pthread_mutex_t mutex
     pthread_t thread
@@ -77,11 +84,9 @@ cdef struct Table:
     int slot_count
     uint64_t rng
     uint64_t counts[REASONS]
-    const bint* busy            # whether packets are being dispatched; NULL: not watched
-    const int64_t* began        # since when
-    int64_t reported               # the `began` that was reported last
+    Watch watches[WATCHES_MAX]
+    int watch_count
     int64_t look_at             # when to look what runs, although no beat is due then; 0: with the beats
-    int long_wakeup             # an eventfd that is written to for what runs for long
 
 
 # The caller of these holds the mutex of the table.

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.transport.drivers.driver cimport monotonic
 from orcalike.transport.drivers.heartbeat_table cimport (
     ANSWERED, LONG, NOT_FOR_US, REASONS, SENT, SOCKETS_MAX, STALE, TAKEN, UNSENT, WRONG_HEADER,
-    WRONG_SIZE, WRONG_TAG, Contact, EndpointSlot, Table, contact_of, lateness, pthread_mutex_t, slot_of,
+    WRONG_SIZE, WRONG_TAG, Contact, EndpointSlot, Table, Watch, contact_of, lateness, pthread_mutex_t, slot_of,
     sockaddr_storage, socklen_t,
 )
 from orcalike.transport.drivers.siphash cimport SIP_TAG_SIZE, siphash
@@ -110,13 +110,21 @@ cdef int send_due(Table* table) noexcept nogil:
 cdef int64_t look_what_runs(Table* table, int64_t now) noexcept nogil:
     """Report what has run for `LONG`, once; returns when to look although no beat is due, or -1."""
     cdef uint64_t one = 1
-    cdef bint runs = table.busy is not NULL and table.busy[0] and table.began[0] != table.reported
-    if runs and now - table.began[0] >= LONG:
-        table.reported = table.began[0]
-        write(table.long_wakeup, &one, 8)
-        runs = False
+    cdef int64_t began, next = 0
+    cdef Watch* watch
+    cdef int i
+    for i in range(table.watch_count):
+        watch = &table.watches[i]
+        began = watch.began[0]
+        if not watch.busy[0] or began == watch.reported:
+            continue
+        if now - began >= LONG:
+            watch.reported = began
+            write(watch.wakeup, &one, 8)
+        elif not next or began + LONG < next:
+            next = began + LONG
     if table.look_at and table.look_at <= now:
-        table.look_at = table.began[0] + LONG if runs else 0
+        table.look_at = next
     return table.look_at if table.look_at else -1
 
 

@@ -1,4 +1,4 @@
-"""Links: the sockets of one process, and what crosses them for its stacks."""
+"""Links: the connections of one pump, and what crosses them for its stacks."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -6,21 +6,24 @@ from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.drivers.epoll_set cimport EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
+from orcalike.transport.drivers.listener cimport Listener
 from orcalike.transport.drivers.sealed_channel cimport SealedChannel
 from orcalike.transport.stack cimport Stack
 
 
 cdef class Links(Driver):
-    cdef int spare                  # a descriptor that is let go if there are no others
+    cdef Listener listener          # what accepts connections, for other pumps perhaps, too; or None
+    cdef bint owns_listener         # it is closed with this
+    cdef list handed_over           # connections that it has accepted for this, and that were not taken yet
     cdef int64_t links_until        # when a greeting is due, or complaints are logged; or NEVER
-    cdef object half_open           # the connections that have not greeted
     cdef object complaints          # what is logged of bad connections
     cdef public object keys         # of TCP connections, a KeyRing; or None
     cdef public bint insecure       # they may go beyond the loopback interface without
-    # All sockets and processes, and what the pump adds. In a slot is a Channel, a listening socket,
-    # a Process, or what is called.
+    # All sockets and processes, and what the pump adds. In a slot is a Channel, the listener, a Process,
+    # or what is called.
     cdef EpollSet epoll
-    cdef int process                # a pidfd of this process, for peers; -1 if there is none
+    cdef int process                # a pidfd of this process, for peers, unless the listener has one; or -1
+    cdef bint knows_processes       # it was found out whether processes are known by their numbers
     cdef int64_t now                # the time of this input, ns
     cdef list stacks
     cdef list dirty                 # channels with messages that were queued just now
@@ -37,10 +40,10 @@ cdef class Links(Driver):
     cdef public bint receives_deaths    # a launcher reports which processes of this host have ended
 
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
-    cdef Channel open(self, object sock, unsigned int events, bint connects)
-    cdef accept(self, object listener, int most=?)
-    cdef make_room(self, object listener, object error)
-    cdef give_up(self, Channel channel, str why)
+    cdef int look(self, bint thoroughly=?) except -1
+    cdef int take_handed_over(self) except -1
+    cdef int own_process(self, object sock) except -2
+    cdef Channel open(self, object sock)
     cdef int expire_links(self) except -1
     cdef int set_links_until(self) except -1
     cdef int complain(self, int level, str text) except -1
@@ -51,7 +54,6 @@ cdef class Links(Driver):
     cdef set_severed(self, Channel channel, bint severed)
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1
     cdef int connected(self, Channel channel) except -1
-    cdef greeted(self, Channel channel, bytes frame)
     cdef str lie_of(self, Channel channel, bytes frame)
     cdef refuse(self, Channel channel, str why)
     cdef int emit(self) except -1

@@ -1,22 +1,19 @@
-"""Links: the sockets of one process, and what crosses them for its stacks.
+"""Links: the connections of one pump, and what crosses them for its stacks.
 
-It makes, accepts and closes connections, cuts what comes into frames for the stacks, and sends
-what they put out. It watches the peers' processes (`peer_processes.py`), and gives the heartbeats
+It makes and closes connections, and takes those that its listener has accepted (`listener.pyx`); it cuts
+what comes into frames for the stacks, and sends what they put out. It watches the peers' processes (`peer_processes.py`), and gives the heartbeats
 the peers of the stacks (`heartbeat_report.py`).
 
 The caller runs in the stacks: the pump sees to it that it is one thread at a time.
 """
 
-from libc.errno cimport EAGAIN, ECONNABORTED, EINTR
 from libc.stdint cimport int64_t, uint64_t
 
 import logging
-import os
 import socket
 
 from orcalike.transport.drivers import addresses, pidfd, sockets
 from orcalike.transport.drivers.complaints import Complaints
-from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
 from orcalike.transport.drivers.pidfd import Process
@@ -24,11 +21,11 @@ from orcalike.transport.errors import NOT_PROVED, AuthenticationError, OrcalikeE
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
 from orcalike.transport.drivers.driver cimport Driver, monotonic
-from orcalike.transport.drivers.epoll_set cimport EPOLLIN, SLOTS_MAX, EpollSet
+from orcalike.transport.drivers.epoll_set cimport EPOLLIN, EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
+from orcalike.transport.drivers.listener cimport Listener
 from orcalike.transport.drivers.sealed_channel cimport SealedChannel, sealed_channel
 from orcalike.transport.layers.base cimport NEVER, Outbox
-from orcalike.transport.layers.com cimport GREETING_MAX
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
@@ -45,7 +42,6 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef enum:
     PUMPS_SLOTS = 2             # the first are the pump's own
-    ACCEPTS_MAX = 64            # connections at a time, so that others have their turn
     UNREAD_MAX = 1048576        # bytes that wait for a non-member to read them
     UNREAD_BY_MEMBER_MAX = 134217728    # for a member: more than what the layers send ahead
 
@@ -58,7 +54,7 @@ cdef class Links(Driver):
     """The sockets of one process. `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None):
-        self.process = self.spare = -1
+        self.process = -1
         self.epoll = EpollSet(PUMPS_SLOTS)
         self.stacks = []
         self.sockets = {}
@@ -71,15 +67,12 @@ cdef class Links(Driver):
         self.report = HeartbeatReport(self.heartbeat)
         self.log = log or (lambda level, text: None)
         self.complaints = Complaints(self.log)
-        self.half_open = HalfOpen()
+        self.handed_over = []
         self.links_until = NEVER
-        self.spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def __dealloc__(self):
-        cdef int fd
-        for fd in (self.process, self.spare):
-            if fd >= 0:
-                close(fd)               # not Python's, which may be gone when the process ends
+        if self.process >= 0:
+            close(self.process)         # not Python's, which may be gone when the process ends
 
     # What it serves.
 
@@ -93,13 +86,19 @@ cdef class Links(Driver):
 
         Heartbeats come beside it. Raises OrcalikeError if they cannot.
         """
-        self.heartbeat.listen(sockets.datagrams_beside(sock))
-        sock.setblocking(False)
-        sockets.ask_for_senders(sock)
-        self.epoll.add(sock.fileno(), sock, EPOLLIN)
-        self.sockets[sock.fileno()] = sock
-        self.report.clear()
+        if self.listener is None:
+            self.owns_listener = True
+            self.listen_by(Listener(self.log, self.keys))
+        self.listener.listen(sock)
+
+    def listen_by(self, Listener listener not None, group=None):
+        """Take what a listener accepts for `group`, or all that no other pump takes; the heartbeats, too."""
+        self.heartbeat.close()
+        self.listener, self.heartbeat = listener, listener.heartbeat
+        self.report = HeartbeatReport(self.heartbeat)
         self.beats_version = NOT_GIVEN
+        self.epoll.add(listener.fileno(), listener, EPOLLIN)
+        listener.serve(self, group)
 
     def watch_fd(self, int fd, callback):
         """Call `callback()` when `fd` is readable, outside of all stacks; nothing is closed here."""
@@ -116,94 +115,105 @@ cdef class Links(Driver):
             self.handle_channel(<Channel>entry, events)
         elif isinstance(entry, Process):
             self.ended(entry)
+        elif entry is self.listener and entry is not None:
+            self.look()
         elif callable(entry):
             self.callbacks.append(entry)
-        elif entry is not None:
-            self.accept(entry)
         return 0
+
+    # What a listener accepts.
+
+    def hand_over(self, connection):
+        """(channel, socket, greeting) of a connection that has greeted; from any thread.
+
+        None: nothing came, but the listener's next deadline may be this pump's to keep.
+        """
+        self.handed_over.append(connection)
+        if not self.is_inside():
+            self.ring()
+
+    cdef int look(self, bint thoroughly=False) except -1:
+        """Look what the listener has, and take what is for this pump."""
+        if self.listener is not None:
+            self.listener.look(self.now, thoroughly)
+            self.set_links_until()
+        return self.take_handed_over()
+
+    cdef int take_handed_over(self) except -1:
+        while self.handed_over:
+            connection = self.handed_over.pop(0)
+            if connection is None:
+                self.set_links_until()
+            else:
+                self.adopt(*connection)
+        return 0
+
+    def adopt(self, Channel channel not None, sock, bytes greeting):
+        """A non-member has greeted: its connection is for one of the stacks here."""
+        cdef Stack stack = None
+        group, address, _ = greeting_of(greeting)
+        try:
+            self.own_process(sock)
+            channel.link = self.epoll.add(sock.fileno(), channel, EPOLLIN)
+        except (OSError, OrcalikeError) as error:
+            self.complain(logging.WARNING, f"a connection was refused: {error}")
+            sock.close()
+            return
+        self.sockets[sock.fileno()] = sock
+        channel.claimed = True
+        why = CUT_OFF if address in self.severed else self.lie_of(channel, greeting)
+        if why is not None:
+            self.refuse(channel, why)
+            return
+        stack = self.stack_for(group, address) if self.stack_for else self.stacks[0]
+        if stack is None:
+            self.refuse(channel, "it asks for a group that is not here")
+            return
+        channel.stack = stack
+        stack.link_up(channel.link, "", self.now)
+        self.handle_channel(channel, 0)
+
+    cdef int own_process(self, object sock) except -2:
+        """The pidfd that goes along by a Unix socket; -1 by others. Processes are known by numbers from then on."""
+        cdef int process
+        if sock.family != socket.AF_UNIX:
+            return -1
+        process = self.process if self.listener is None else self.listener.process
+        if process < 0:
+            self.process = process = pidfd.own()
+        if not self.knows_processes:
+            self.knows_processes = True
+            self.processes.numbers_known = pidfd.are_numbers_known(process)
+        return process
 
     # Channels.
 
-    cdef Channel open(self, object sock, unsigned int events, bint connects):
-        """A channel for a socket; raises OSError or OrcalikeError if there is no room for it."""
-        cdef int slot
-        cdef bint local = sock.family == socket.AF_UNIX
+    cdef Channel open(self, object sock):
+        """A channel for a socket that connects; raises OSError or OrcalikeError if there is no room for it."""
+        cdef int slot, process = self.own_process(sock)
         cdef Channel channel
-        if local and self.process < 0:
-            self.process = pidfd.own()
-            self.processes.numbers_known = pidfd.are_numbers_known(self.process)
-        slot = self.epoll.add(sock.fileno(), None, events)
-        if self.keys is None or local:
-            channel = Channel(sock.fileno(), slot, self.process if local else -1)
+        slot = self.epoll.add(sock.fileno(), None, EPOLLIN | EPOLLOUT)
+        if self.keys is None or sock.family == socket.AF_UNIX:
+            channel = Channel(sock.fileno(), slot, process)
         else:
-            channel = sealed_channel(sock.fileno(), slot, self.keys, connects)
+            channel = sealed_channel(sock.fileno(), slot, self.keys, True)
         self.epoll.slots[slot] = channel
         self.sockets[sock.fileno()] = sock
         return channel
 
-    cdef accept(self, object listener, int most=ACCEPTS_MAX):
-        """Accept the connections that wait; a greeting that is here already is read at once."""
-        cdef Channel channel
-        for _ in range(most):
-            try:
-                sock, _ = listener.accept()
-            except OSError as error:
-                if error.errno == ECONNABORTED:
-                    continue
-                if error.errno != EAGAIN and error.errno != EINTR:
-                    self.make_room(listener, error)
-                return
-            try:
-                source = sockets.accepted(sock)
-                crowded = self.half_open.crowded(source)
-                if crowded is not None:
-                    self.give_up(crowded, "it has not greeted, and others wait")
-                channel = self.open(sock, EPOLLIN, False)
-            except (OSError, OrcalikeError) as error:
-                self.complain(logging.WARNING, f"a connection was refused: {error}")
-                sock.close()
-                continue
-            self.half_open.add(channel, source, self.now)
-            self.set_links_until()
-            self.handle_channel(channel, EPOLLIN)
-
-    cdef make_room(self, object listener, object error):
-        """The system has no room for a connection that waits: one that is silent goes, or it does.
-
-        Else the listening socket would stay readable, and the pump would never sleep.
-        """
-        silent = self.half_open.most()
-        self.complain(logging.WARNING, f"a connection cannot be accepted: {error.strerror}")
-        if silent is not None:
-            self.give_up(silent, "it has not greeted, and others wait")
-        elif self.spare >= 0:
-            close(self.spare)
-            self.spare = -1
-            try:
-                listener.accept()[0].close()
-            except OSError:
-                pass
-            self.spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-
-    cdef give_up(self, Channel channel, str why):
-        """Close a connection that has not greeted, unless its greeting is here after all."""
-        self.handle_channel(channel, EPOLLIN)
-        if channel in self.half_open:
-            self.refuse(channel, why)
-
     cdef int expire_links(self) except -1:
-        """Connections that have not greeted in time are closed; what was not logged is counted in a line."""
-        for channel in self.half_open.overdue(self.now):
-            self.give_up(<Channel>channel, "no greeting came in time")
+        """A greeting is due, or what was not logged is to be counted in a line."""
+        if self.listener is not None:
+            self.listener.expire(self.now)
         self.complaints.count(self.now)
         self.set_links_until()
-        return 0
+        return self.take_handed_over()
 
     cdef int set_links_until(self) except -1:
-        self.links_until = NEVER
-        for deadline in (self.half_open.deadline(), self.complaints.deadline()):
-            if deadline is not None:
-                self.links_until = min(self.links_until, <int64_t>deadline)
+        deadline = self.complaints.deadline()
+        self.links_until = NEVER if self.listener is None else self.listener.until
+        if deadline is not None:
+            self.links_until = min(self.links_until, <int64_t>deadline)
         return 0
 
     cdef int complain(self, int level, str text) except -1:
@@ -221,10 +231,7 @@ cdef class Links(Driver):
             self.refuse(channel, str(error))
             return 0
         self.report.give_keys(self.keys, self.insecure)
-        if channel.address:
-            channel.stack.link_up(channel.link, channel.address, self.now)
-        else:
-            self.flush(channel)
+        channel.stack.link_up(channel.link, channel.address, self.now)
         return 0
 
     cdef connect(self, Stack stack, str address):
@@ -235,7 +242,7 @@ cdef class Links(Driver):
         sock = None
         try:
             sock = sockets.connect(address, beyond=self.keys is not None or self.insecure)
-            channel = self.open(sock, EPOLLIN | EPOLLOUT, True)
+            channel = self.open(sock)
         except (OSError, ValueError, OrcalikeError) as error:
             if sock is not None:
                 sock.close()
@@ -252,9 +259,8 @@ cdef class Links(Driver):
             return
         self.epoll.unwatch(channel.fd)
         sock.close()
-        self.half_open.remove(channel)
         self.epoll.slots[channel.link] = None
-        if channel.shaking and channel.address and not channel.connecting:
+        if channel.shaking and not channel.connecting:
             why = f"{why}; {NOT_PROVED}"
         try:
             if channel.stack is not None:
@@ -296,16 +302,13 @@ cdef class Links(Driver):
                 if lie is not None:
                     channel.why = lie
                     break
-            if channel.stack is None:
-                self.greeted(channel, frame.body)
-            if channel.stack is None or channel.link in channel.stack.out.closes:
+            if channel.link in channel.stack.out.closes:
                 break
             channel.stack.receive_frame(channel.link, frame, self.now)
             if channel.passed >= 0:
                 self.attend(channel)
-        if channel.why is not None or (channel.stack is None
-                                       and channel.end - channel.begin > GREETING_MAX):
-            self.refuse(channel, channel.why or "no greeting")
+        if channel.why is not None:
+            self.refuse(channel, channel.why)
         return got > 0
 
     cdef int connected(self, Channel channel) except -1:
@@ -321,23 +324,6 @@ cdef class Links(Driver):
         else:
             channel.stack.link_up(channel.link, channel.address, self.now)
         return 0
-
-    cdef greeted(self, Channel channel, bytes frame):
-        """A non-member's first frame says which group it is for."""
-        cdef Stack stack = None
-        try:
-            group, address, _ = greeting_of(frame)
-            stack = self.stack_for(group, address) if self.stack_for else self.stacks[0]
-            if address in self.severed:
-                raise ProtocolError(CUT_OFF)
-            if stack is None:
-                raise ProtocolError("it asks for a group that is not here")
-        except ProtocolError as error:
-            channel.why = str(error)
-            return
-        self.half_open.remove(channel)
-        channel.stack = stack
-        stack.link_up(channel.link, "", self.now)
 
     cdef str lie_of(self, Channel channel, bytes frame):
         """Why its sender is not the process that it says; None if the kernel says nothing, as on TCP."""
@@ -429,8 +415,8 @@ cdef class Links(Driver):
 
     cdef bint is_open(self, Channel channel) except -1:
         """Whether it is there, and its stack takes what comes."""
-        return self.epoll.slots[channel.link] is channel and (
-            channel.stack is None or channel.link not in channel.stack.out.closes)
+        return (self.epoll.slots[channel.link] is channel
+                and channel.link not in channel.stack.out.closes)
 
     cdef bint is_non_member(self, Channel channel) except -1:
         """Whether it is the connection of an endpoint that has greeted, and is in no view here."""
@@ -504,9 +490,7 @@ cdef class Links(Driver):
         What it sent can be in any connection that has not greeted yet, too.
         """
         cdef Channel channel
-        for entry in list(self.epoll.slots):
-            if isinstance(entry, socket.socket):
-                self.accept(entry, SLOTS_MAX)
+        self.look(True)
         for entry in list(self.epoll.slots):
             if not isinstance(entry, Channel) or (<Channel>entry).connecting:
                 continue
@@ -528,11 +512,7 @@ cdef class Links(Driver):
 
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1:
         """Whether a channel is open, and of that member of that stack as far as is known."""
-        if not self.is_open(channel):
-            return False
-        if channel.stack is None:
-            return True
-        if channel.stack is not stack:
+        if not self.is_open(channel) or channel.stack is not stack:
             return False
         peer = self.peer_of(channel)
         return peer is None or peer.incarnation == incarnation
@@ -607,7 +587,18 @@ cdef class Links(Driver):
 
     cdef close_sockets(self):
         """Close every socket, and send no more beats; the stacks are not notified."""
-        self.heartbeat.close()
+        if self.listener is not None:
+            self.listener.leave(self)
+            self.handed_over = [each for each in self.handed_over if each is not None]
+            for _, sock, _ in self.handed_over:
+                sock.close()
+            self.handed_over.clear()
+            for stack in self.stacks:
+                self.report.forget(stack)
+        if self.owns_listener:
+            self.listener.close()
+        elif self.listener is None:
+            self.heartbeat.close()
         for sock in self.sockets.values():
             sock.close()
         self.sockets.clear()

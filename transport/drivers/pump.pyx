@@ -364,6 +364,8 @@ cdef class Pump(Links):
                 self.timer_at = NEVER
             else:
                 self.handle_slot(events[i].data.u64, events[i].events)
+        if self.handed_over:
+            self.take_handed_over()
         for stack in self.stacks:
             if stack.next_deadline() <= self.now:
                 self.expire(stack, self.now)
@@ -472,6 +474,7 @@ cdef class Pump(Links):
         for stack in list(self.stacks):
             stack.resume(self.now)
         self.tell_deaths()
+        self.take_handed_over()
         for entry in list(self.epoll.slots):
             if isinstance(entry, Channel) and not (<Channel>entry).connecting:
                 self.handle_channel(<Channel>entry, 0)

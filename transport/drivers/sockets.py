@@ -28,6 +28,9 @@ from orcalike.transport.errors import JoinFailed, OrcalikeError
 BACKLOG = 1024
 PORT_TRIES = 16
 
+SYNS = 1
+"""How often a connection is asked for once more: it fails after 3 s of silence, and is tried anew."""
+
 PREFIX_OF_SITE = 64
 """Bits of an IPv6 address that one site has: the others it chooses as it likes."""
 
@@ -64,6 +67,9 @@ def _bind_unix(path: str) -> socket.socket:
     old = os.umask(0o177)
     try:
         sock.bind(path)
+    except OSError:
+        sock.close()
+        raise
     finally:
         os.umask(old)
     return sock
@@ -163,6 +169,7 @@ def connect(address: str, *, beyond: bool = False) -> socket.socket:
     else:
         sock = socket.socket(family_of(host), socket.SOCK_STREAM)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_SYNCNT, SYNS)
         name = (host, port)
     sock.setblocking(False)
     try:

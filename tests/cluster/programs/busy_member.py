@@ -1,6 +1,6 @@
 """A member that writes at full speed, from when it is in until the test calls "stop".
 
-`busy_member.py make ADDRESS` or `busy_member.py join ADDRESS...`. One whose LEAVES is set leaves
+`busy_member.py make ADDRESS`, `busy_member.py join ADDRESS...`, or `busy_member.py run` under `orcalike run`. One whose LEAVES is set leaves
 when that is called. All have calls that wait for a gate, which rises now and then.
 """
 
@@ -26,6 +26,8 @@ joining = (
     orca.join(listen=addresses[0], key=KEY)
     if how == "make"
     else orca.join(seeds=addresses, timeout=60, key=KEY)
+    if how == "join"
+    else orca.join()
 )
 with joining as group:
     me = os.getpid()

@@ -30,6 +30,8 @@ from orcalike.launch_protocol.environment import (
     OF_ONE_PROCESS,
     RankEnvironment,
     RunEnvironment,
+    detection_at,
+    find_addresses,
     find_detection,
     find_formed,
     find_rank_environment,
@@ -57,24 +59,20 @@ def environment(rank: int, *, witness: bool = False, **more: str) -> dict[str, s
 def test_addresses_to_listen_at_and_to_join_through() -> None:
     launch = find_rank_environment(environment(1))
     assert launch is not None
-    assert launch.listen_at("default") == "unix:/run/r1"
-    assert launch.seeds_of("default") == ("unix:/run/r0", "unix:/run/r2")
+    assert launch.listen == "unix:/run/r1"
+    assert launch.targets == ("unix:/run/r0", "unix:/run/r2")
     launch = find_rank_environment(environment(1, witness=True))
     assert launch is not None
-    assert launch.seeds_of("default") == ("unix:/run/witness", "unix:/run/r0", "unix:/run/r2")
+    assert launch.targets == ("unix:/run/witness", "unix:/run/r0", "unix:/run/r2")
 
 
-def test_each_group_has_its_addresses() -> None:
-    launches = [find_rank_environment(environment(rank, witness=True)) for rank in range(3)]
-    listen = [launch.listen_at("jobs") for launch in launches if launch]
-    assert len({*listen, *ADDRESSES}) == 6
-    assert launches[0] is not None
-    assert launches[0].seeds_of("jobs") == ("unix:/run/witness", *listen[1:])
-    assert launches[0].listen_at("other") != listen[0]
-    witness = environment(0, witness=True)
-    assert find_seeds("jobs", witness) == ("unix:/run/witness", *listen)
-    assert find_seeds("jobs", environment(0)) == tuple(listen)
-    assert find_seeds("default", witness) == ("unix:/run/witness", *ADDRESSES)
+def test_where_the_ranks_and_the_witness_listen() -> None:
+    launch = find_rank_environment(environment(1, witness=True))
+    assert launch is not None
+    everywhere: dict[int | None, str] = {None: "unix:/run/witness", **dict(enumerate(ADDRESSES))}
+    assert launch.addresses == find_addresses(environment(0, witness=True)) == everywhere
+    assert find_addresses(environment(0)) == dict(enumerate(ADDRESSES))
+    assert find_seeds(environment(0)) == tuple(ADDRESSES)
 
 
 def test_a_stack_and_layers_of_the_program() -> None:
@@ -92,7 +90,7 @@ def test_a_single_rank_has_its_own_address_as_the_only_seed() -> None:
     alone = environment(0, ORCALIKE_WORLD_SIZE="1", ORCALIKE_SEEDS="unix:/run/r0")
     launch = find_rank_environment(alone)
     assert launch is not None
-    assert launch.seeds_of("default") == ("unix:/run/r0",)
+    assert launch.targets == ("unix:/run/r0",)
 
 
 def test_ranks_that_make_a_group() -> None:
@@ -138,7 +136,14 @@ def test_half_of_a_launch_is_an_error(name: str) -> None:
 
 
 def test_detection_times() -> None:
-    assert find_detection({}) == (500_000_000, 60_000_000_000)
+    assert find_detection({}) == (None, 60_000_000_000)
+    assert (
+        detection_at("")
+        == detection_at("unix:/x")
+        == detection_at("tcp:127.0.0.1:7")
+        == 500_000_000
+    )
+    assert detection_at("tcp:10.0.0.5:7") == detection_at("tcp:[fd00::5]:7") == 2_000_000_000
     given = {"ORCALIKE_DETECTION": "0.1", "ORCALIKE_SLOW_TIMEOUT": "5"}
     assert find_detection(given) == (100_000_000, 5_000_000_000)
 
@@ -186,7 +191,7 @@ def test_the_witness_has_no_rank() -> None:
     assert not environ.keys() & {"ORCALIKE_RANK", "ORCALIKE_LISTEN", "RANK"}
     assert find_rank_environment(environ) is None
     assert find_formed(environ) == {"default", "a, %group"}
-    assert find_seeds("default", environ) == RUN["seeds"]
+    assert find_seeds(environ) == RUN["seeds"]
 
 
 def test_every_variable_of_a_launched_process_is_named_in_one_module() -> None:
