@@ -1,7 +1,7 @@
 """A member that adds to a counter until the test calls "stop", and rejoins when it is expelled.
 
 `cut_off.py make ADDRESS` or `cut_off.py join ADDRESS...`. It says what happens to it: that it is in, each
-view, that it is expelled, that it is in again, and how much it has added in all.
+view, that it is expelled, that it is in again, how much it has added in all, and how much of that is there.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ with joining as group:
     tell(what="in", address=group.address, rank=group.rank, detection=detection / 1e9)
     threading.Thread(target=show_views, args=(group,), daemon=True).start()
     log = group.share(Log, "log")
-    number = 0
+    number = added = 0
     while not called("stop"):
+        number += 1
         try:
             log.add(me, number)
-            number += 1
-        except orca.Expelled:
+            added += 1
+        except orca.Expelled:  # whether this one was ordered is not known here
             tell(what="expelled")
             group.rejoin(timeout=100)
             tell(what="in again")
     group.fence()
-    tell(what="end", count=len(log.numbers(me)), added=number, disorder=log.disorder())
+    tell(what="end", count=len(log.numbers(me)), added=added, disorder=log.disorder())
