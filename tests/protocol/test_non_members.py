@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgpack
 import pytest
 
@@ -108,6 +110,21 @@ def test_no_control_message_of_a_non_member_changes_anything(
         network.stabilize()
         assert state_of(network, target) == before
         works(network, "a", "b", "c")
+
+
+@pytest.mark.parametrize("kind", [3, 4], ids=["sent", "by contact"])
+def test_one_that_listens_nowhere_and_is_gone_is_forgotten(kind: int) -> None:
+    """Also if the member answers it: no message reaches it any more."""
+    network = group()
+    end = network.endpoints["a"]
+    peers = end.stack.dump()["COM"]["peers"]
+    link = non_member(network, "a")
+    network.inject("a", link, hello("group", "", 9))
+    network.inject("a", link, of_member(network, b"\1\0\xff\xff" + bytes(64), kind))
+    network.call("a", partial(end.stack.link_down, link, "closed"))
+    network.stabilize()
+    assert end.stack.dump()["COM"]["peers"] == peers
+    works(network, "a", "b", "c")
 
 
 @pytest.mark.parametrize(

@@ -358,9 +358,11 @@ cdef class Com(Layer):
 
     cpdef contact(self, Message message, str address):
         """To an endpoint that need not be in the view; a link is made where there is none."""
-        cdef Peer peer = self.peer(address)
-        cdef Peer other
+        cdef Peer peer, other
         cdef bint pushed = False
+        if address.startswith("link:") and address not in self.peers:
+            return      # it listens nowhere, and its link is gone: no message reaches it
+        peer = self.peer(address)
         if peer.link < 0:                   # perhaps another that was there, or is there now
             for other in self.links:
                 if other is not None and other.link >= 0 and address in (other.address, other.reached_at):
