@@ -115,8 +115,12 @@ cdef class SealedChannel(Channel):
                 self.messages.take()
                 self.written = 0
         store32(self.record, <unsigned int>(size + TAG))
-        self.encrypt(self.sent, PyMemoryView_FromMemory(<char*>self.plain, size, PyBUF_READ), None,
-                     PyMemoryView_FromMemory(<char*>self.record + HEAD, size + TAG, PyBUF_WRITE))
+        if size != self.viewed:     # records that follow one another are often of one size
+            self.viewed = size
+            self.plain_view = PyMemoryView_FromMemory(<char*>self.plain, size, PyBUF_READ)
+            self.record_view = PyMemoryView_FromMemory(
+                <char*>self.record + HEAD, size + TAG, PyBUF_WRITE)
+        self.encrypt(self.sent, self.plain_view, None, self.record_view)
         count_up(self.sent)
         self.sealed, self.record_end = size, HEAD + size + TAG
         return 0
@@ -150,17 +154,25 @@ cdef class SealedChannel(Channel):
             if self.raw_end - self.raw_begin < HEAD + size:
                 break
             self.make_room(size - TAG)
+            self.view_next(self.raw + self.raw_begin + HEAD, size)
             try:
-                self.decrypt(self.came, PyMemoryView_FromMemory(
-                    <char*>self.raw + self.raw_begin + HEAD, size, PyBUF_READ), None,
-                    PyMemoryView_FromMemory(
-                        <char*>self.buffer + self.end, size - TAG, PyBUF_WRITE))
+                self.decrypt(self.came, self.sealed_view, None, self.opened_view)
             except self.invalid:
                 self.why = "a record was changed, repeated or left out, or is of another key"
                 break
             count_up(self.came)
             self.raw_begin += HEAD + size
             self.end += size - TAG
+        return 0
+
+    cdef int view_next(self, unsigned char* source, Py_ssize_t size) except -1:
+        """Have views of the next record, and of where it is opened: the last ones, if they are the same."""
+        cdef unsigned char* target = self.buffer + self.end
+        if source == self.source and target == self.target and size == self.opened:
+            return 0
+        self.source, self.target, self.opened = source, target, size
+        self.sealed_view = PyMemoryView_FromMemory(<char*>source, size, PyBUF_READ)
+        self.opened_view = PyMemoryView_FromMemory(<char*>target, size - TAG, PyBUF_WRITE)
         return 0
 
 
