@@ -16,9 +16,10 @@ from collections.abc import Sequence
 
 from tests.fuzz.decoders import DECODERS
 from tests.fuzz.endpoints import ENDPOINTS
+from tests.fuzz.sealed import SEALED
 from tests.protocol.hostile import Rng
 
-TARGETS = {**DECODERS, **ENDPOINTS}
+TARGETS = {**DECODERS, **ENDPOINTS, **SEALED}
 
 
 def run(

@@ -22,11 +22,19 @@ DEADLINE = 250.0
 class End:
     """One such member; its application and its log are kept."""
 
-    def __init__(self, address: str, key: bytes | None = None, *, joins: bool = True) -> None:
+    def __init__(
+        self,
+        address: str,
+        key: bytes | None = None,
+        *,
+        joins: bool = True,
+        rank: int = 0,
+        detection: int = 500_000_000,
+    ) -> None:
         listener, self.address = sockets.listen(address)
-        me = Member(self.address, secrets.randbits(64), 0)
+        me = Member(self.address, secrets.randbits(64), rank)
         layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
-        self.stack = Stack(layers, StackConfig("group"), me, 1)
+        self.stack = Stack(layers, StackConfig("group", detection=detection), me, 1)
         self.stack.above = self.top = RecordingApplication(self.stack)
         self.logged: list[str] = []
         self.pump = Pump(lambda level, text: self.logged.append(text))
