@@ -69,13 +69,17 @@ class Program:
     def ask(self, line: object) -> Any:
         """Its answer; raises BenchError if it has ended instead."""
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         try:
             print(line, file=self.process.stdin, flush=True)
         except BrokenPipeError:
             raise BenchError(f"{self.name} has ended") from None
+        return self.answer(f"when it was asked for {line!r}")
+
+    def answer(self, when: str = "as it started") -> Any:
+        """What it says next; raises BenchError, with `when`, if it has ended instead."""
+        assert self.process.stdout is not None
         if not (answer := self.process.stdout.readline()):
-            raise BenchError(f"{self.name} ended when it was asked for {line!r}")
+            raise BenchError(f"{self.name} ended {when}")
         return json.loads(answer)
 
     def close(self) -> None:

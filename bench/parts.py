@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 
 from orcalike.bench import (
     busy,
+    hosts,
     idle,
     invocations,
+    keys,
     memory,
     resilience,
     sequencer,
@@ -26,6 +28,8 @@ PARTS = {
     "reads": "a read, and a method that is no operation, beside the same of a plain class",
     "waits": "a write that waits, beside a ping-pong in C and on uvloop",
     "bursts": "writes that do not wait, beside the plain call",
+    "keys": "writes over TCP with a key, beside those without",
+    "hosts": "a write over three hosts, beside a ping-pong in C and redis-py (root only)",
     "unpinned": "a write that waits, on all cores, over several starts",
     "sequencer": "a packet's cost at the process that orders, over its size",
     "resilience": "writes of degree 1, 2 and majority, beside degree 0",
@@ -38,6 +42,7 @@ PARTS = {
 """The parts by their names, in the order of the table."""
 
 _BY_THEMSELVES: dict[str, Callable[[bool], list[Row]]] = {
+    "keys": keys.measure,
     "unpinned": unpinned.measure,
     "sequencer": sequencer.measure,
     "states": states.measure,
@@ -72,7 +77,7 @@ def measure(
             continue
         progress(part)
         try:
-            rows += _measure_part(part, quick)
+            rows += _measure_part(part, quick, lacking)
         except Lacking as error:
             lacking(f"no {part}: {error}")
     if not rows:
@@ -80,10 +85,12 @@ def measure(
     return rows
 
 
-def _measure_part(part: str, quick: bool) -> list[Row]:
+def _measure_part(part: str, quick: bool, lacking: Callable[[str], None]) -> list[Row]:
     if part == "resilience":
         effort = resilience.QUICK if quick else resilience.FULL
         return resilience.degrees(3, effort, bursts=True)
+    if part == "hosts":
+        return hosts.measure(quick, lacking)
     return _BY_THEMSELVES[part](quick)
 
 

@@ -1,13 +1,18 @@
 /* The limit of a write that waits: its way without orcalike, as short as C can make it.
  *
  *     pingpong MEMBERS BYTES
+ *     pingpong order PORT MEMBERS BYTES
+ *     pingpong measure|follow HOST PORT BYTES
  *
- * A sequencer and MEMBERS processes, joined by Unix stream sockets. Each line of standard input is a
+ * A sequencer and MEMBERS processes, joined by Unix stream sockets; or each started by itself, at hosts
+ * of their own, and joined by TCP. Each line of standard input is a
  * number of round trips: the first member sends a message of BYTES to the sequencer, which passes
  * it to all members, and waits until its own has come back. Printed are the seconds of one round
  * trip. It ends when the input does.
  */
 
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,8 +103,56 @@ static int start_child(void)
     return pid;
 }
 
+/* A stream socket of TCP that sends at once. */
+static int tcp(void)
+{
+    int on = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0)
+        fail("socket");
+    return fd;
+}
+
+static int order_by_tcp(int port, int members, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
+    int fds[MEMBERS_MAX], on = 1, listener = tcp();
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 16) < 0)
+        fail("bind");
+    printf("\"listening\"\n");
+    fflush(stdout);
+    for (int i = 0; i < members; i++) {
+        if ((fds[i] = accept(listener, NULL, NULL)) < 0)
+            fail("accept");
+        setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    order(fds, members, size);
+    return 0;
+}
+
+static int join_by_tcp(const char *host, int port, size_t size, int follows)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
+    int fd = tcp();
+    if (inet_pton(AF_INET, host, &address.sin_addr) != 1
+        || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
+        fail("connect");
+    if (!follows)
+        measure(fd, size);
+    while (follows && receive(fd, size))
+        ;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    int by_tcp = argc == 5;
+    if (by_tcp && strcmp(argv[1], "order") == 0 && atoi(argv[3]) <= MEMBERS_MAX
+        && atol(argv[4]) <= BYTES_MAX)
+        return order_by_tcp(atoi(argv[2]), atoi(argv[3]), (size_t)atol(argv[4]));
+    if (by_tcp && strcmp(argv[1], "order") != 0 && atol(argv[4]) <= BYTES_MAX)
+        return join_by_tcp(argv[2], atoi(argv[3]), (size_t)atol(argv[4]),
+                           strcmp(argv[1], "follow") == 0);
     int members = argc == 3 ? atoi(argv[1]) : 0;
     size_t size = argc == 3 ? (size_t)atol(argv[2]) : 0;
     int mine[MEMBERS_MAX], sequencers[MEMBERS_MAX];
