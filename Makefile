@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -name '*.h') setup.py
 
-.PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers docs coverage clean help
+.PHONY: build demo test check unit campaign mutants fuzz-asan bench bench-papers bench-peers guests docs coverage clean help
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -76,6 +76,10 @@ bench-peers: build  ## orcalike beside what people would use instead, as far as 
 	@mvn --quiet dependency:get -Dartifact=$(JGROUPS) \
 	|| echo "skipped $(JGROUPS): Maven is missing, or could not get it"
 	$(BIN)/python -m orcalike.bench.peers $(PEERS)
+
+guests: build    ## Dask, Ray and MPI are installed, and the tests of orcalike as their guest run
+	$(BIN)/python -m pip install --quiet --group guests
+	$(BIN)/python -m pytest -q tests/cluster/test_dask.py tests/cluster/test_ray.py tests/cluster/test_mpi4py.py
 
 $(VENV)/docs: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --group docs
