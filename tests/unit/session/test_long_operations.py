@@ -11,7 +11,8 @@ import pytest
 
 import orcalike as orca
 from orcalike.runtime.replica import Replica
-from orcalike.session.long_operations import AGAIN, QUIET, LongOperations, Run
+from orcalike.session.long_operations import AGAIN, LONG, QUIET, LongOperations, Run, Sight
+from orcalike.session.thread_account import ThreadAccount
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_what_is_tried_again(
 
 def test_what_was_named_long_ago_is_forgotten(watch: LongOperations) -> None:
     """But for what still runs, which is named once."""
-    watch._seen = {(1, "runs"): ("mark", 0.0)}
+    watch._seen = {(1, "runs"): Sight("mark", 0.0, ThreadAccount(None))}
     watch._named = {
         (1, "runs"): ("mark", -QUIET),
         (1, "ended"): ("mark", -QUIET),
@@ -68,3 +69,21 @@ def test_what_was_named_long_ago_is_forgotten(watch: LongOperations) -> None:
     }
     watch._add_named((3, "now"), "mark")
     assert set(watch._named) == {(1, "runs"), (2, "lately"), (3, "now")}
+
+
+def test_what_waits_for_a_processor_is_not_named(
+    watch: LongOperations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named as soon as it has had one for long, and not at all if it ends."""
+    replica = SimpleNamespace(name="object", number=1)
+    run = Run(cast("Replica", replica), SimpleNamespace(title="Class.operation"), None, "mark")
+    has_run = iter([False, False, True])
+    monkeypatch.setattr(watch, "_receiving", lambda: (run, LONG))
+    monkeypatch.setattr(ThreadAccount, "has_run", lambda self: next(has_run))
+    assert watch._long_receiving() == (run, LONG)
+    assert list(has_run) == []
+
+    found = iter([(run, LONG), (run, LONG), None])
+    monkeypatch.setattr(watch, "_receiving", lambda: next(found))
+    monkeypatch.setattr(ThreadAccount, "has_run", lambda self: False)
+    assert watch._long_receiving() is None
