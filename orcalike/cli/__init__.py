@@ -11,7 +11,7 @@ from orcalike._version import __version__
 #: Verb by verb: the module that has a command of the same name, with `_` for `-`.
 VERBS = (
     *("run", "status", "objects", "top", "check", "chaos", "examples", "stacks", "doctor"),
-    *("keygen", "simulate", "check-history", "bench"),
+    *("keygen", "slurm", "k8s", "simulate", "check-history", "bench"),
 )
 
 

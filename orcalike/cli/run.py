@@ -172,9 +172,27 @@ def run(program: str, arguments: tuple[str, ...], module: bool, **options: Any) 
     covers. With --keep-going: 0 if any rank ended with 0, else the first
     failing rank's own.
     """
+    _check_alone()
     if click.get_current_context().get_parameter_source("nprocs") is ParameterSource.DEFAULT:
         _note_number_of_processes(program, arguments)
     start(program, arguments, module=module, **options)
+
+
+def _check_alone() -> None:
+    """Refuse to be one of several launchers, each of which would run the whole program."""
+    from orcalike.environments.finding import find_world, is_off
+    from orcalike.errors import OrcalikeError
+
+    try:
+        world = None if is_off() else find_world()
+    except OrcalikeError as error:
+        raise Refusal(str(error)) from None
+    if world is not None and "ORCALIKE_RANK" not in os.environ:
+        raise Refusal(
+            f"this is process {world.rank} of {world.size} that {world.launcher} has started: each would "
+            f"run the whole program. Start the program itself with {world.launcher.partition(' ')[0]}, "
+            "which needs no `orcalike run`; or set ORCALIKE_DETECT=off if each is to have a run of its own"
+        )
 
 
 def _note_number_of_processes(program: str, arguments: Sequence[str]) -> None:

@@ -225,34 +225,6 @@ def is_ranks_child(environ: Mapping[str, str] = os.environ) -> bool:
     return environ.get("ORCALIKE_RANK_PID", str(os.getpid())) != str(os.getpid())
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """A world of processes that another launcher has started, this one among them."""
-
-    launcher: str
-    rank: str
-    size: int
-
-
-_FOREIGN = (
-    ("srun", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-    ("mpiexec (Open MPI)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("mpiexec", "PMI_RANK", "PMI_RANK", "PMI_SIZE"),
-    ("mpiexec (MVAPICH)", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-    ("torchrun", "TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"),
-)
-"""A launcher, the variable by which it is recognised, this process's rank, how many there are."""
-
-
-def find_foreign(environ: Mapping[str, str] = os.environ) -> Foreign | None:
-    """The world of another launcher that this process belongs to; None for a world of one."""
-    for launcher, sign, rank, size in _FOREIGN:
-        count = environ.get(size, "")
-        if environ.get(sign) and count.isdigit() and int(count) > 1:
-            return Foreign(launcher, environ.get(rank, "?"), int(count))
-    return None
-
-
 def find_seeds(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Where any process of a launched program can join its groups, the best first.
 

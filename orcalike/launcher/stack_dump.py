@@ -1,4 +1,4 @@
-"""What a process shows on SIGUSR1: the stacks of its threads, and what each of them waits for.
+"""What a process shows on SIGUSR1, or another signal: the stacks of its threads, and what each of them waits for.
 
 Two handlers share the work. `faulthandler` prints the stacks from C, at once, whatever the
 threads are doing, also if the main thread is stuck in a call that never returns to Python.
@@ -18,18 +18,23 @@ from types import FrameType
 from orcalike.runtime import waits
 
 
-def install() -> None:
-    """Make SIGUSR1 print stacks and waits to stderr, unless the program handles it itself.
+def install(*numbers: signal.Signals) -> None:
+    """Make these signals print stacks and waits to stderr, but those that the program handles itself.
 
-    Does nothing off the main thread (Python sets signal handlers there alone), and nothing
-    the second time.
+    Off the main thread the waits are left out: Python sets signal handlers there alone. Does nothing the
+    second time.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    if signal.getsignal(signal.SIGUSR1) is not signal.SIG_DFL:
-        return
-    signal.signal(signal.SIGUSR1, _on_signal)
-    faulthandler.register(signal.SIGUSR1, all_threads=True, chain=True)
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_DFL or number in _installed:
+            continue
+        _installed.add(number)
+        on_main = threading.current_thread() is threading.main_thread()
+        if on_main:
+            signal.signal(number, _on_signal)
+        faulthandler.register(number, all_threads=True, chain=on_main)
+
+
+_installed: set[signal.Signals] = set()
 
 
 def write_waits() -> None:

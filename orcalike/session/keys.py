@@ -26,6 +26,12 @@ REMEDY = (
     "`orcalike keygen`, or give key=PATH, or use unix:PATH"
 )
 
+OVER_HOSTS = (
+    "the processes of this job may be on several hosts, and communicate under a key: make one with "
+    "`orcalike keygen`, and have the file on each host, with mode 0600, at ~/.config/orcalike/key or at "
+    "the path in ORCALIKE_KEY_FILE"
+)
+
 
 def read_keys(key: bytes | str | os.PathLike[str]) -> KeyRing:
     """The keys that `join(key=...)` means: one itself, or what a file holds.
@@ -70,10 +76,10 @@ def passed_on(keys: KeyRing) -> int:
     return memory
 
 
-def require_keys(keys: KeyRing | None) -> None:
+def require_keys(keys: KeyRing | None, remedy: str = REMEDY) -> None:
     """Raise InsecureConfig if there is no key for TCP, or no package that seals under one."""
     if keys is None:
-        raise InsecureConfig(REMEDY)
+        raise InsecureConfig(remedy)
     if importlib.util.find_spec("cryptography") is None:
         raise InsecureConfig(
             "TCP connections are encrypted with the package cryptography, which is not installed: "

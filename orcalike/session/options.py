@@ -11,6 +11,10 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from orcalike.environments.finding import find_unmet, find_world, is_off
+from orcalike.environments.meeting import meet
+from orcalike.environments.signals import be_a_process_of_an_engine
+from orcalike.environments.world import World
 from orcalike.errors import JoinFailed
 from orcalike.launch_protocol.environment import (
     DEFAULT_NAME,
@@ -18,7 +22,6 @@ from orcalike.launch_protocol.environment import (
     RankEnvironment,
     find_checks,
     find_detection,
-    find_foreign,
     find_history,
     find_rank_environment,
     is_ranks_child,
@@ -27,7 +30,14 @@ from orcalike.runtime import registered
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.session.failpoints import Failpoint, find_failpoints
 from orcalike.session.host_address import places, split_advertised
-from orcalike.session.keys import find_keys, is_insecure, read_keys, require_keys
+from orcalike.session.keys import (
+    OVER_HOSTS,
+    REMEDY,
+    find_keys,
+    is_insecure,
+    read_keys,
+    require_keys,
+)
 from orcalike.session.layers import load_layers
 from orcalike.session.meeting import MeetingPlace
 from orcalike.session.names import hosts_of
@@ -66,6 +76,8 @@ class JoinOptions:
     """Processes that are forked ask for ranks from here on; None: for any that is free."""
     private: str = ""
     """The directory of a listening socket that nothing but this membership uses; it ends with it."""
+    world: World | None = None
+    """Of another launcher, until its processes have met: then this process is a rank, too (`launch`)."""
     size: int | None = None
     resilience: Resilience = 0
     degree: str = "required"
@@ -107,7 +119,7 @@ class JoinOptions:
     def is_located(self) -> bool:
         """Whether nothing is to be found out of where this process listens."""
         first = self.listen or (self.seeds[0] if self.seeds else "")
-        return self.launch is not None or not first.startswith("tcp:")
+        return self.world is None and (self.launch is not None or not first.startswith("tcp:"))
 
     def located(self) -> JoinOptions:
         """The options with the address to listen at, and the one at which others reach this process.
@@ -117,6 +129,8 @@ class JoinOptions:
         """
         if self.is_located:
             return self
+        if self.world is not None:
+            return self._launched(meet(self.world))
         listen, advertise = places(
             self.listen, self.seeds, self.advertise, self.interface, hosts_of
         )
@@ -130,6 +144,19 @@ class JoinOptions:
     def is_unanimous(self) -> bool:
         """Whether all ranks make the group."""
         return self.launch is not None and self.launch.unanimous
+
+    def _launched(self, launch: RankEnvironment) -> JoinOptions:
+        """The options of a process that is a rank, now that it has met those of its world."""
+        _check_name(self.name, launch)
+        load_layers(launch.layers)
+        return replace(
+            self,
+            launch=launch,
+            world=None,
+            rank_from=launch.size,
+            stack=_stack_of_run(launch, self.name) if self.stack is None else self.stack,
+            detection=find_detection()[0],
+        )
 
     @property
     def rank(self) -> int | None:
@@ -167,30 +194,33 @@ def make_options(
             'its own: put what it runs under `if __name__ == "__main__":`'
         )
     name = name or DEFAULT_NAME
-    launch = None if seeds or listen or at else find_rank_environment()
+    launch, world = (None, None) if seeds or listen or at else _find_launch(size)
     given = (seeds,) if isinstance(seeds, str) else seeds or ()
     addresses = tuple(normal(address, names=True) for address in given)
     listen = normal(listen, names=True) if listen else ""
     own = listen or (addresses[0] if addresses else "")
     _check_place(own, advertise, interface)
     used = [*addresses, listen, launch.listen if launch else ""]
-    uses_tcp = any(address.startswith("tcp:") for address in used)
+    over_hosts = world is not None and not world.is_on_one_host
+    uses_tcp = over_hosts or any(address.startswith("tcp:") for address in used)
     keys = read_keys(key) if key is not None else find_keys() if uses_tcp else None
     may_be_open = uses_tcp and is_insecure(name, insecure, keys)
     if uses_tcp and not may_be_open:
-        require_keys(keys)
+        require_keys(keys, OVER_HOSTS if over_hosts else REMEDY)
     if launch is not None:
+        _check_name(name, launch)
         load_layers(launch.layers)
     detection, slow = find_detection()
     options = JoinOptions(
         name,
-        how=_how_to_begin(seeds, listen, at, launch),
+        how=_how_to_begin(seeds, listen, at, launch or world),
         seeds=addresses,
         listen=listen,
         advertise=advertise,
         interface=interface,
         launch=launch,
         rank_from=launch.size if launch else None,
+        world=world,
         size=size,
         resilience=resilience,
         degree=degree,
@@ -210,6 +240,24 @@ def make_options(
         _check_group_of_one(size)
         return _with_own_socket(options) if registered.functions else options
     return options
+
+
+def _find_launch(size: int | None) -> tuple[RankEnvironment | None, World | None]:
+    """(what the launcher says, or this process has found before; else the world of another launcher)."""
+    launch = find_rank_environment()
+    world = None if launch or size == 1 or is_off() else find_world()
+    if world is not None:
+        be_a_process_of_an_engine()
+    return launch, world
+
+
+def _check_name(name: str, launch: RankEnvironment) -> None:
+    """Raise JoinFailed for a second group over hosts, whose ranks have one address each."""
+    if launch.unanimous and not launch.directory and name != DEFAULT_NAME:
+        raise JoinFailed(
+            f"the ranks of this job are on several hosts, and know each other's addresses for the group "
+            f"{DEFAULT_NAME!r} alone: for {name!r} give one join(listen=...) and the others join(seeds=...)"
+        )
 
 
 def _with_own_socket(options: JoinOptions) -> JoinOptions:
@@ -259,7 +307,7 @@ def _how_to_begin(
     seeds: str | Sequence[str] | None,
     listen: str | None,
     at: str | None,
-    launch: RankEnvironment | None,
+    launch: RankEnvironment | World | None,
 ) -> str:
     """`JoinOptions.how`: what `join` was given goes before what the launcher says."""
     if seeds:
@@ -295,13 +343,15 @@ def _check_group_of_one(size: int | None) -> None:
 
 
 def _refuse_world_of_one() -> None:
-    """Raise JoinFailed if each process of a foreign world would make a group of its own."""
-    foreign = find_foreign()
-    if foreign is not None:
-        raise JoinFailed(
-            f"this is process {foreign.rank} of {foreign.size} that {foreign.launcher} started, "
-            "which orcalike does not join to one group yet: each would have a group of its own. "
-            f"Start the program with `orcalike run -n {foreign.size}`; or give one process "
-            "join(listen=...) and the others join(seeds=...); or say join(size=1) if each is to "
-            "be alone"
-        )
+    """Raise JoinFailed if each process of a launcher's world would make a group of its own."""
+    world = find_world()
+    found = world or find_unmet()
+    if found is None:
+        return
+    why = "ORCALIKE_DETECT=off" if world else "it does not say how they find each other"
+    raise JoinFailed(
+        f"this is process {found.rank} of {found.size} that {found.launcher} started, and {why}: each "
+        f"would have a group of its own. Start the program with `orcalike run -n {found.size}`; or give "
+        "one process join(listen=...) and the others join(seeds=...); or say join(size=1) if each is "
+        "to be alone"
+    )

@@ -117,7 +117,7 @@ def load(name: str, file: str) -> None:
 def main() -> None:
     """Serve the test."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the test
-    stack_dump.install()
+    stack_dump.install(signal.SIGUSR1)
     Member(Connection(int(sys.argv[1]))).run()
 
 

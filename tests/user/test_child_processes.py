@@ -130,17 +130,37 @@ ALONE = """
         group.barrier()
 """
 WORLDS = {
-    "srun": {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"},
-    "mpiexec (Open MPI)": {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"},
+    "srun": {
+        "SLURM_STEP_ID": "0",
+        "SLURM_PROCID": "1",
+        "SLURM_STEP_NUM_TASKS": "4",
+        "SLURM_STEP_NODELIST": "n[1-2]",
+    },
+    "mpiexec (Open MPI)": {
+        "OMPI_COMM_WORLD_RANK": "1",
+        "OMPI_COMM_WORLD_SIZE": "4",
+        "PMIX_NAMESPACE": "x@1",
+    },
+    "torchrun": {
+        "TORCHELASTIC_RUN_ID": "x",
+        "MASTER_ADDR": "127.0.0.1",
+        "RANK": "1",
+        "WORLD_SIZE": "4",
+    },
+}
+#: Their variables do not say how the processes find each other.
+UNMET = {
     "mpiexec": {"PMI_RANK": "1", "PMI_SIZE": "4"},
-    "torchrun": {"TORCHELASTIC_RUN_ID": "x", "RANK": "1", "WORLD_SIZE": "4"},
+    "mpiexec (MVAPICH)": {"MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "4"},
 }
 
 
-@pytest.mark.parametrize("launcher", WORLDS)
+@pytest.mark.parametrize("launcher", WORLDS | UNMET)
 def test_the_world_of_another_launcher_is_no_group_of_one(cli: Cli, launcher: str) -> None:
     """Each would end well, with a result that it has from itself alone."""
     command = [sys.executable, cli.write(ALONE)]
+    found = WORLDS.get(launcher, {}) and WORLDS[launcher] | {"ORCALIKE_DETECT": "off"}
+    variables = found or UNMET[launcher]
 
     def run(*arguments: str, **world: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -152,20 +172,28 @@ def test_the_world_of_another_launcher_is_no_group_of_one(cli: Cli, launcher: st
             env=os.environ | world,
         )
 
-    refused = run(**WORLDS[launcher])
+    refused = run(**variables)
     assert refused.returncode == 1
     assert f"process 1 of 4 that {launcher} started" in refused.stderr
     assert "orcalike run -n 4" in refused.stderr
-    assert run("1", **WORLDS[launcher]).stdout == "size 1\n"
-    alone = {name: value.replace("4", "1") for name, value in WORLDS[launcher].items()}
+    assert run("1", **variables).stdout == "size 1\n"
+    alone = {name: value.replace("4", "1") for name, value in variables.items()}
+    alone |= {name: "0" for name, value in variables.items() if value == "1"}
     assert run(**alone).stdout == "size 1\n"
 
 
-@pytest.mark.parametrize("launcher", WORLDS)
-def test_orcalike_run_works_inside_of_another_world(
+@pytest.mark.parametrize("launcher", WORLDS | UNMET)
+def test_orcalike_run_in_each_process_of_a_world_is_refused(
     cli: Cli, launcher: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in WORLDS[launcher].items():
+    """Each would run the whole program; only if that is meant it is done."""
+    for name, value in (WORLDS | UNMET)[launcher].items():
         monkeypatch.setenv(name, value)
-    ended = cli.run("-n", "2", "--no-prefix", cli.write(ALONE))
+    program = cli.write(ALONE)
+    if launcher in WORLDS:
+        refused = cli.run("-n", "2", program)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"process 1 of 4 that {launcher} has started" in refused.stderr
+        monkeypatch.setenv("ORCALIKE_DETECT", "off")
+    ended = cli.run("-n", "2", "--no-prefix", program)
     assert ended.stdout == "size 2\nsize 2\n", ended.stderr

@@ -1,0 +1,159 @@
+"""Programs that `torchrun` starts, by its variables: torch itself is too large to be had for a test."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orcalike.environments.ports import ports_of
+from tests.lib.engine_program import expected, make_key, write_program
+from tests.lib.processes import DEADLINE
+
+STAYS = """
+import os
+import sys
+import time
+
+import orcalike as orca
+from orcalike.objects import Counter
+
+with orca.join() as group:
+    total = group.share(Counter, "total")
+    if "again" in sys.argv:
+        print(f"again {group.rank}: {total.get()}", flush=True)
+        total.add(1)
+    else:
+        total.add(1)
+        group.barrier()
+        print("in", flush=True)
+        while total.get() < 4:
+            time.sleep(0.02)
+    group.barrier()
+    print(f"rank {group.rank} ends", flush=True)
+"""
+
+
+class Workers:
+    """As torchrun has them: `hosts` agents with one worker each, or one agent with all."""
+
+    def __init__(self, directory: Path, run: str = "none") -> None:
+        self._environment = os.environ | make_key(directory) | {"PYTHONHASHSEED": "0"}
+        self._run = run
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, rank: int, size: int, *command: str, on_one: bool = False) -> None:
+        """One worker."""
+        variables = {
+            "LOCAL_RANK": str(rank if on_one else 0),
+            "LOCAL_WORLD_SIZE": str(size if on_one else 1),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": "29500",
+            "RANK": str(rank),
+            "TORCHELASTIC_RUN_ID": self._run,
+            "WORLD_SIZE": str(size),
+        }
+        pipe = subprocess.PIPE
+        self.started.append(
+            subprocess.Popen(
+                [sys.executable, *command],
+                stdout=pipe,
+                stderr=pipe,
+                text=True,
+                env=self._environment | variables,
+            )
+        )
+
+    def start_all(self, size: int, *command: str, on_one: bool = False) -> None:
+        """All workers of a run."""
+        for rank in range(size):
+            self.start(rank, size, *command, on_one=on_one)
+
+    def end(self) -> tuple[list[str], int, str]:
+        """(lines in some order, the first exit code that is not 0, standard errors)."""
+        outputs = [process.communicate(timeout=DEADLINE) for process in self.started]
+        codes = [process.returncode for process in self.started]
+        lines = sorted(line for out, _ in outputs for line in out.splitlines())
+        return lines, next(filter(None, codes), 0), "".join(errors for _, errors in outputs)
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[Workers]:
+    """Workers, which end with the test."""
+    workers = Workers(tmp_path)
+    yield workers
+    for process in workers.started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("on_one", [True, False])
+def test_workers_are_one_group_as_under_orcalike_run(
+    workers: Workers, tmp_path: Path, on_one: bool
+) -> None:
+    program = write_program(tmp_path)
+    workers.start_all(3, program, "7", on_one=on_one)
+    lines, code, errors = workers.end()
+    assert (lines, code) == expected(program, 3, "7"), errors
+
+
+def test_a_worker_that_is_started_again_comes_back(workers: Workers, tmp_path: Path) -> None:
+    """Rank 0 too: it makes no second group beside the one that lives."""
+    program = write_program(tmp_path, STAYS)
+    workers.start_all(3, program)
+    for process in workers.started:
+        assert process.stdout
+        assert process.stdout.readline() == "in\n"
+    killed = workers.started.pop(0)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    workers.start(0, 3, program, "again")
+    lines, code, errors = workers.end()
+    assert (lines, code) == (["again 0: 3", *(f"rank {r} ends" for r in range(3))], 0), errors
+
+
+@contextlib.contextmanager
+def mute(port: int) -> Iterator[None]:
+    """A process of others that has the port, lets all come, and says nothing."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        yield
+
+
+def test_ports_that_others_have_are_passed_over(workers: Workers, tmp_path: Path) -> None:
+    first, second, *_ = ports_of("none 127.0.0.1:29500")
+    program = write_program(tmp_path)
+    with mute(first), mute(second):
+        workers.start_all(2, program)
+        lines, code, errors = workers.end()
+    assert (lines, code) == expected(program, 2), errors
+
+
+def test_two_launchers_with_one_job_make_no_second_group(workers: Workers, tmp_path: Path) -> None:
+    """The same variables twice: the second process of a rank is refused, or waits; none is alone."""
+    program = write_program(tmp_path, STAYS)
+    workers.start_all(3, program)
+    for process in workers.started:
+        assert process.stdout
+        assert process.stdout.readline() == "in\n"
+    second = Workers(tmp_path)
+    second.start(0, 3, program, "again", on_one=False)
+    try:
+        out, errors = second.started[0].communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        out, errors = "", "waits"
+        second.started[0].kill()
+        second.started[0].communicate()
+    assert "ends" not in out
+    assert errors
+    for process in workers.started:
+        process.kill()
