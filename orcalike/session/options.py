@@ -154,7 +154,7 @@ class JoinOptions:
             launch=launch,
             world=None,
             rank_from=launch.size,
-            stack=_stack_of_run(launch, self.name) if self.stack is None else self.stack,
+            stack=_stack_of_run(launch) if self.stack is None else self.stack,
             detection=find_detection()[0],
         )
 
