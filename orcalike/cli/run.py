@@ -216,6 +216,7 @@ def start(
     env: Sequence[str],
     chdir: Path | None,
     stack: str | None,
+    via: str,
     hosts: str | None,
     hostfile: Path | None,
     advertise: Sequence[str],
@@ -239,7 +240,7 @@ def start(
         directory=chdir,
         **options,
     )
-    asked = with_hosts(asked, hosts, hostfile, advertise)
+    asked = with_hosts(asked, via, hosts, hostfile, advertise)
     if stack is not None or asked.layers:
         asked = _with_stack(asked, stack)
     if dry_run:

@@ -14,7 +14,9 @@ from orcalike.cli.common import Refusal
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.host_list import ListedHost, fill, parse_hosts, read_hostfile
 from orcalike.launcher.job import Options
-from orcalike.launcher.remote_command import is_this_host, ssh_command
+from orcalike.launcher.remote_command import Via, host_command, is_this_host
+
+_VIA: dict[str, Via] = {"auto": "ssh", "ssh": "ssh", "slurm": "slurm", "mpi": "mpi"}
 
 HOST_OPTIONS = [
     click.option(
@@ -28,6 +30,13 @@ HOST_OPTIONS = [
         type=click.Path(path_type=Path),
         metavar="FILE",
         help="The same, from a file with lines such as `a slots=4` or `a:4`.",
+    ),
+    click.option(
+        "--via",
+        type=click.Choice(["auto", "ssh", "slurm", "mpi"]),
+        default="auto",
+        show_default=True,
+        help="What starts the agents on other hosts; auto: ssh.",
     ),
     click.option(
         "--remote-python",
@@ -55,6 +64,7 @@ HOST_OPTIONS = [
 
 def with_hosts(
     options: Options,
+    via: str,
     hosts: str | None,
     hostfile: Path | None,
     advertise: Sequence[str],
@@ -66,6 +76,10 @@ def with_hosts(
     if hosts is not None and hostfile is not None:
         raise Refusal("-H and --hostfile both name the hosts: give one of them")
     if hosts is None and hostfile is None:
+        if via != "auto":
+            raise Refusal(
+                f"--via {via} starts ranks on other hosts: name them with -H or --hostfile"
+            )
         if options.interface or options.remote_python or advertise:
             raise Refusal(
                 "--interface, --remote-python and --advertise are for several hosts: give -H too"
@@ -80,7 +94,7 @@ def with_hosts(
         fill(listed, options.nprocs)
     except LaunchError as error:
         raise Refusal(str(error), error.code) from None
-    options = replace(options, hosts=tuple(listed))
+    options = replace(options, hosts=tuple(listed), via=_VIA[via])
     chosen = context.get_parameter_source("scheme")
     if not options.is_local and options.scheme == "unix" and chosen is not ParameterSource.DEFAULT:
         raise Refusal("--unix is for one host: leave it out with -H")
@@ -111,9 +125,9 @@ def show_commands(options: Options) -> None:
         ranks = " ".join(map(str, range(first, first + count))) or "none"
         first += count
         here = is_this_host(host.name)
-        command = (
-            "started here" if here else shlex.join(ssh_command(host.name, options.remote_python))
-        )
+        command = "started here"
+        if not here:
+            command = shlex.join(host_command(options.via, host, options.remote_python))
         click.echo(f"{command}   # {host.name}: ranks {ranks}")
     if not options.is_local:
         click.echo("# the run's key, program and variables follow on standard input")

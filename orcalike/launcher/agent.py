@@ -1,4 +1,4 @@
-"""The agent of a host: it starts and ends the processes of a run there, and reports of them to the launcher.
+"""The agent of a host: it starts and ends the processes of a run there, and reports of them to the launcher (ADR-20).
 
 The launcher starts it through `ssh`, and the two exchange frames (`frames`) on its standard input and output. It
 supervises the processes as the launcher does those of its own machine, with the same code. No process
@@ -29,6 +29,7 @@ from orcalike.launcher.host_report import report_of
 from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.probes import Door, Probes
 from orcalike.launcher.reaper import Reaper
+from orcalike.launcher.run_keys import own_key
 from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.session.host_address import own_host
 
@@ -45,14 +46,20 @@ class Agent:
     """One run on this host."""
 
     def __init__(
-        self, assignment: Assignment, directory: Path, reaper: Reaper, reader: int, writer: int
+        self,
+        assignment: Assignment,
+        key: bytes,
+        directory: Path,
+        reaper: Reaper,
+        reader: int,
+        writer: int,
     ) -> None:
         self.assignment = assignment
         self.selector = selectors.DefaultSelector()
         self.children: dict[int, AgentChild] = {}
         """By the number that the launcher has given them."""
         self.host = LocalHost(
-            assignment.name, assignment.plan, directory, reaper, self.selector, assignment.key
+            assignment.name, assignment.plan, directory, reaper, self.selector, key
         )
         self.stream = FrameStream(self.selector, reader, writer, self._take, self._end)
         self._probes = Probes(self.selector)
@@ -71,14 +78,17 @@ class Agent:
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # so is it in the processes, at first
         while not self._over:
             now = time.monotonic()
-            if now >= self._expires_at:
-                return
+            expired = now >= self._expires_at
             timeout = min(self._expires_at - now, self._probes.timeout(now))
             registered = self.selector.get_map()
-            for key, _ in self.selector.select(timeout):
+            for key, _ in self.selector.select(max(0.0, timeout)):
                 if registered.get(key.fd) is key:  # it was not closed in this same turn
                     key.data()
-            self._probes.expire(time.monotonic())
+            now = time.monotonic()
+            self._probes.expire(now)
+            # What had come already when this process was let run again counts.
+            if expired and now >= self._expires_at:
+                return
 
     def kill_all(self) -> None:
         """End all processes, and what they have left behind."""
@@ -190,7 +200,14 @@ class Agent:
 def _towards(assignment: Assignment) -> tuple[str, ...]:
     """The hosts that matter to this one: first the one that has connected to it."""
     connection = os.environ.get("SSH_CONNECTION", "").split()
-    return (*connection[:1], *assignment.towards)
+    return assignment.towards or tuple(connection[:1])
+
+
+def _forget_engine() -> None:
+    """The ranks are none of `mpiexec`'s, which has started this process."""
+    for name in list(os.environ):
+        if name.startswith(("PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDI_")):
+            del os.environ[name]
 
 
 def serve(reader: int, writer: int) -> int:
@@ -202,18 +219,21 @@ def serve(reader: int, writer: int) -> int:
         print(f"orcalike agent: {error}", file=sys.stderr)
         return 2
     signal.alarm(0)
+    identity = assignment.plan.identity
     try:
-        directory = make_run_folder(f"{assignment.plan.identity}.{assignment.node}")
-    except LaunchError as error:
+        key = own_key(assignment.key, identity, assignment.drawn_from)
+        directory = make_run_folder(f"{identity}.{assignment.node}")
+    except (LaunchError, ValueError) as error:
         os.write(writer, answer(nonce))
         report = report_of(assignment.plan, trouble=str(error))
         os.write(writer, Frame(Kind.HELLO, 0, report.encode()).encode())
-        return error.code
+        return 1
+    _forget_engine()
     reaper = Reaper(directory)
     try:
         orphans.adopt_orphans()
         os.write(writer, answer(nonce))
-        agent = Agent(assignment, directory, reaper, reader, writer)
+        agent = Agent(assignment, key, directory, reaper, reader, writer)
         agent.greet()
         try:
             agent.run()

@@ -39,7 +39,7 @@ from orcalike.launcher.process_table import ProcessTable
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.remote_child import RemoteChild
 from orcalike.launcher.remote_host import LEASE, RemoteHost
-from orcalike.launcher.run_plan import draw_key
+from orcalike.launcher.run_keys import RunKey, key_of_run, new_key
 from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
 from orcalike.launcher.status import Status
@@ -137,18 +137,21 @@ class _Launcher:
     def _prepare(self) -> LocalHost:
         """What this host has for the run; `self.hosts` are all of them, if there are others."""
         options, plan = self.options, self.job.plan()
-        key = b""
+        key = RunKey(b"")
         if plan.scheme == "tcp":
             check_tcp("--tcp" if options.is_local else "-H")
-            key = draw_key()
+            key = new_key()
+            if options.via != "ssh" and not options.is_local:
+                key = self._key_of_user()
         name = socket.gethostname()
-        local = LocalHost(name, plan, self.directory, self.reaper, self.selector, key)
+        local = LocalHost(name, plan, self.directory, self.reaper, self.selector, key.secret)
         if not options.is_local:
             self.hosts = Hosts(
                 plan,
                 options.hosts,
                 local,
                 key,
+                via=options.via,
                 interface=options.interface,
                 remote_python=options.remote_python,
                 selector=self.selector,
@@ -160,6 +163,13 @@ class _Launcher:
             self.hosts.on_failed = self._not_connected
             self.hosts.on_lost = self._host_lost
         return local
+
+    def _key_of_user(self) -> RunKey:
+        """The run's key, drawn from one that all hosts have."""
+        try:
+            return key_of_run(self.job.identity)
+        except ValueError as error:
+            raise LaunchError(f"--via {self.options.via}: this host: {error}", 77) from None
 
     def _all_here(self, local: LocalHost) -> Placement:
         """All processes are on this host."""

@@ -45,6 +45,9 @@ class Assignment:
     slots: int
     """How many addresses it keeps for ranks; it keeps one more for a witness."""
     key: bytes
+    """Of the run's connections; empty if the host has it from its own file."""
+    drawn_from: str
+    """The id of the key in that file from which it is drawn then."""
     lease: float
     """Seconds without a word of the launcher after which all ends."""
     advertise: str = ""

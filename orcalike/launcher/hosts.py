@@ -20,11 +20,12 @@ from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.placement import Place, Placement
 from orcalike.launcher.probes import Door
 from orcalike.launcher.reaper import Reaper
-from orcalike.launcher.remote_command import is_this_host, ssh_command
+from orcalike.launcher.remote_command import Via, host_command, is_this_host
 from orcalike.launcher.remote_host import LEASE, RemoteHost
+from orcalike.launcher.run_keys import RunKey
 from orcalike.launcher.run_plan import RunPlan
 from orcalike.launcher.timers import Timers
-from orcalike.session.host_address import own_host
+from orcalike.session.host_address import own_addresses, own_host
 
 #: How many connections are made at a time: sshd drops more at random (MaxStartups).
 STARTS_MAX = 8
@@ -41,8 +42,9 @@ class Hosts:
         plan: RunPlan,
         listed: Sequence[ListedHost],
         local: LocalHost,
-        key: bytes,
+        key: RunKey,
         *,
+        via: Via,
         interface: str,
         remote_python: str,
         selector: selectors.BaseSelector,
@@ -59,6 +61,7 @@ class Hosts:
         self._interface = interface
         self._counts = fill(self.listed, plan.nprocs)
         self._remotes: dict[int, RemoteHost] = {}
+        towards = () if via == "ssh" else own_hosts()
         for node, host in enumerate(self.listed):
             if not is_this_host(host.name):
                 assignment = Assignment(
@@ -67,12 +70,14 @@ class Hosts:
                     name=host.name,
                     node=node,
                     slots=host.slots,
-                    key=key,
+                    key=key.to_send,
+                    drawn_from=key.drawn_from,
                     lease=LEASE,
                     advertise=host.advertise,
                     interface=interface,
+                    towards=towards,
                 )
-                command = ssh_command(host.name, remote_python)
+                command = host_command(via, host, remote_python)
                 self._remotes[node] = RemoteHost(
                     host.name,
                     command,
@@ -128,8 +133,8 @@ class Hosts:
                 host.connect()
             except OSError as error:
                 self._fail(
-                    f"cannot reach host {host.name}: {host.command[0]}: {error.strerror}; install "
-                    "OpenSSH's client, or name another command in ORCALIKE_SSH"
+                    f"cannot reach host {host.name}: {host.command[0]}: {error.strerror}; "
+                    "install it, or start the agents by another one: --via, ORCALIKE_SSH"
                 )
                 return
             self._local_children_changed()
@@ -266,6 +271,12 @@ class Hosts:
             for node, (count, listed) in enumerate(zip(self._counts, self.listed, strict=True))
         }
         self.on_ready(Placement(hosts, places, spare))
+
+
+def own_hosts() -> tuple[str, ...]:
+    """This host's addresses, towards which others find theirs; the loopback interface's last."""
+    hosts = [host for _, host in own_addresses()]
+    return tuple(sorted(hosts, key=lambda host: host in ("127.0.0.1", "::1")))[:16]
 
 
 def _report(host: RemoteHost) -> HostReport:

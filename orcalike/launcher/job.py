@@ -15,7 +15,7 @@ from typing import Literal
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.host_list import ListedHost, fill
 from orcalike.launcher.local_host import cores, threads_per_rank
-from orcalike.launcher.remote_command import is_this_host
+from orcalike.launcher.remote_command import Via, is_this_host
 from orcalike.launcher.run_plan import RunPlan, program_folder, variables_for_all
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.wording import counted
@@ -54,6 +54,8 @@ class Options:
     restart: int = 0
     #: The hosts of the ranks; none for this one.
     hosts: tuple[ListedHost, ...] = ()
+    #: What starts the agents there.
+    via: Via = "ssh"
     #: The interpreter on other hosts; "" for this one's path.
     remote_python: str = ""
     #: The interface, or the network, at whose address others reach each host; "" to find it out.
@@ -154,7 +156,7 @@ class Job:
         if self.options.is_local:
             return "1 host (local)"
         used = sum(count > 0 for count in fill(list(self.options.hosts), self.options.nprocs))
-        return f"{counted(used, 'host')} (ssh)"
+        return f"{counted(used, 'host')} ({self.options.via})"
 
 
 def check_tcp(asked_by: str) -> None:

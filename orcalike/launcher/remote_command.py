@@ -1,31 +1,82 @@
-"""The command by which the agent of a host is started: nothing of the run is on it."""
+"""The command by which the agent of a host is started: nothing of the run is on it.
+
+By `ssh`, or as a job step of one task by Slurm's `srun`, or as one process by `mpiexec`: the standard input
+and output of each reach the agent.
+"""
 
 from __future__ import annotations
 
 import shlex
 import socket
+import subprocess
 import sys
+from typing import Literal, TypeAlias
 
 from orcalike.launch_protocol.environment import find_ssh
+from orcalike.launcher.host_list import ListedHost
+
+Via: TypeAlias = Literal["ssh", "slurm", "mpi"]
 
 MODULE = "orcalike.launcher.agent"
 CONNECT_SECONDS = 10
+PROBE_SECONDS = 20
 
 
-def agent_command(python: str) -> list[str]:
-    """What starts the agent. `exec` is the one word that sh, csh and fish share, and spares a shell."""
-    return ["exec", python, "-P", "-m", MODULE]
+def agent_command(python: str = "") -> list[str]:
+    """What starts the agent."""
+    return [python or sys.executable, "-P", "-m", MODULE]
 
 
-def ssh_command(host: str, python: str = "") -> list[str]:
-    """Starts the agent on a host by ssh, or by what ORCALIKE_SSH says, words as in a shell."""
-    words = agent_command(python or sys.executable)
+def host_command(via: Via, host: ListedHost, python: str = "") -> list[str]:
+    """Starts the agent on a host; raises OSError if there is no such program here."""
+    if via == "slurm":
+        return srun_command(host, python)
+    return mpiexec_command(host, python) if via == "mpi" else ssh_command(host, python)
+
+
+def ssh_command(host: ListedHost, python: str = "") -> list[str]:
+    """By ssh, or by what ORCALIKE_SSH says.
+
+    `exec` is the one word that sh, csh and fish share, and spares a shell.
+    """
+    name = host.name.replace("[", "").replace("]", "")
     return [
         *shlex.split(find_ssh()),
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}"),
-        *("-o", "ServerAliveInterval=5", host.replace("[", "").replace("]", ""), "--"),
-        *map(shlex.quote, words),
+        *("-o", "ServerAliveInterval=5", name, "--"),
+        *map(shlex.quote, ["exec", *agent_command(python)]),
     ]
+
+
+def srun_command(host: ListedHost, python: str = "") -> list[str]:
+    """As a step of one task, which has the cores of the host's ranks, beside other steps of the job."""
+    return [
+        *("srun", "--nodes=1", "--ntasks=1", f"--nodelist={host.name}", "--overlap"),
+        *(f"--cpus-per-task={host.slots}", "--cpu-bind=none", "--unbuffered", "--quiet"),
+        *agent_command(python),
+    ]
+
+
+def mpiexec_command(host: ListedHost, python: str = "") -> list[str]:
+    """As one process, which is bound to no core; Open MPI's options are other ones than MPICH's."""
+    if is_open_mpi():
+        options = ["--host", f"{host.name}:{host.slots}", "--bind-to", "none"]
+    else:
+        options = ["-hosts", host.name, "-bind-to", "none"]
+    return ["mpiexec", "-n", "1", *options, *agent_command(python)]
+
+
+def is_open_mpi() -> bool:
+    """Whether `mpiexec` is Open MPI's; raises OSError if there is none."""
+    said = subprocess.run(
+        ["mpiexec", "--version"],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        timeout=PROBE_SECONDS,
+    )
+    return "HYDRA" not in said.stdout.upper()
 
 
 def is_this_host(name: str) -> bool:

@@ -10,7 +10,6 @@ import os
 import selectors
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from typing import BinaryIO, Protocol
 
@@ -33,7 +32,7 @@ from orcalike.launcher.timers import Timers
 #: Without a word of the launcher for so long an agent ends all that it started; a host that says
 #: nothing for so long is lost.
 LEASE = 10.0
-PING_SECONDS = 2.0
+PING_SECONDS = 1.0
 #: How long an agent may take to answer.
 ANSWER_SECONDS = 30.0
 #: How long an agent may take to end.
@@ -89,7 +88,8 @@ class RemoteHost:
         self._said = b""
         self._children: dict[int, RemoteChild] = {}
         self._started = 0
-        self._received_at = 0.0
+        self._unanswered = 0
+        """Pings since the last frame has come."""
         self._quitting = False
 
     @property
@@ -162,7 +162,6 @@ class RemoteHost:
         stdin, stdout, _ = self._pipes()
         self._selector.unregister(stdout)
         self._before = self._said = b""
-        self._received_at = time.monotonic()
         self._stream = FrameStream(
             self._selector, stdout.fileno(), stdin.fileno(), self._take, self._lose
         )
@@ -247,7 +246,7 @@ class RemoteHost:
     # Frames
 
     def _take(self, frame: Frame) -> None:
-        self._received_at = time.monotonic()
+        self._unanswered = 0
         match frame.kind:
             case Kind.HELLO if self.report is None:
                 try:
@@ -282,9 +281,11 @@ class RemoteHost:
             self._stream.send(frame)
 
     def _ping(self) -> None:
-        if time.monotonic() - self._received_at > LEASE:
+        # Counted, not timed: if this process has not run for a while, what has come is not read yet.
+        if self._unanswered > LEASE / PING_SECONDS:
             self._lose(f"nothing has come from it for {LEASE:g} s")
             return
+        self._unanswered += 1
         self.extend_lease(LEASE)
         self._timers.at(self._timer("ping"), PING_SECONDS, self._ping)
 
@@ -294,7 +295,7 @@ class RemoteHost:
 
     def resume(self) -> None:
         """This process was stopped, and goes on: nothing could be received meanwhile."""
-        self._received_at = time.monotonic()
+        self._unanswered = 0
         self.extend_lease(LEASE)
 
     # What the run wants of it

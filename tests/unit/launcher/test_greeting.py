@@ -42,6 +42,7 @@ def assignment(**changes: Any) -> Assignment:
         "node": 1,
         "slots": 2,
         "key": b"\xab" * 32,
+        "drawn_from": "",
         "lease": 10.0,
     }
     return Assignment(**values | changes)
