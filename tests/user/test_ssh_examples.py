@@ -65,7 +65,7 @@ def test_the_bank_keeps_its_money(three: SshHosts, restart: bool) -> None:
     ("example", "options", "result"),
     [
         ("tsp.py", ["--cities", "13"], r"best|optim"),
-        ("asp.py", ["--nodes", "240"], r"check: ok|ok"),
+        ("asp.py", ["--cities", "120"], r"check: ok|ok"),
     ],
     ids=["tsp", "asp"],
 )

@@ -1,0 +1,82 @@
+"""`orcalike run --via slurm` and `--via mpi`: commands in place of `srun` and `mpiexec`, which start the agents here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orcalike.session import key_file
+
+if TYPE_CHECKING:
+    from tests.lib.command import Cli
+
+#: Both take options with `=`, or with a word after them, before the program.
+_SCRIPT = """#!/bin/sh
+echo "$0 $*" >> {log}
+[ "$1" = --version ] && {{ echo {version}; exit 0; }}
+while :; do
+    case $1 in
+        -n|-hosts|-bind-to|--host|--bind-to) shift 2 ;;
+        -*) shift ;;
+        *) break ;;
+    esac
+done
+PMI_RANK=0 exec "$@"
+"""
+
+COUNTS = """
+import orcalike as orca
+from orcalike.objects import Counter
+with orca.join() as group:
+    counter = group.share(Counter, "n")
+    counter.add(1)
+    group.barrier()
+    print(counter.get(), "PMI_RANK" in os.environ, flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The commands, which note how they are called, and a user with a key."""
+    written = tmp_path / "log"
+    for name, version in (("srun", "slurm"), ("mpiexec", "HYDRA build details")):
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text(_SCRIPT.format(log=written, version=version))
+        command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("ORCALIKE_KEY_FILE", raising=False)
+    return written
+
+
+@pytest.mark.parametrize(("via", "options"), [("slurm", "--nodelist=a"), ("mpi", "-hosts a")])
+def test_agents_are_started_by_engines(cli: Cli, log: Path, via: str, options: str) -> None:
+    path = key_file.default_path()
+    assert path is not None
+    entry = key_file.draw()
+    key_file.write(path, [entry])
+    result = cli.run("--via", via, "-H", "a,b", cli.write(COUNTS))
+    assert (result.returncode, sorted(result.stdout.splitlines())) == (
+        0,
+        ["[0] 2 False", "[1] 2 False"],
+    ), result.stderr
+    assert f"2 hosts ({via})" in result.stderr
+    assert options in log.read_text()
+    assert entry.key.secret.hex() not in log.read_text()
+
+
+@pytest.mark.parametrize("via", ["slurm", "mpi"])
+def test_without_a_key_nothing_is_started(cli: Cli, log: Path, via: str) -> None:
+    result = cli.run("--via", via, "-H", "a", cli.write(""))
+    assert result.returncode == 77
+    assert "orcalike keygen" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_via_is_for_other_hosts(cli: Cli) -> None:
+    result = cli.run("--via", "slurm", cli.write(""))
+    assert (result.returncode, "-H or --hostfile" in result.stderr) == (2, True)
