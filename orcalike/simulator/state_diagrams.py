@@ -55,7 +55,7 @@ follows from each step, as a list of effects, in the scripts of `tests/protocol/
 
 ## Bootstrap
 
-How a group is made if no launcher knows whether it was made before: by all ranks ([ADR-18](decisions/ADR-18-who-makes-the-group.md)).
+How a group is made if no launcher knows whether it was made before: by all ranks ([ADR-18](decisions/ADR-18-how-a-group-is-made.md)).
 
 ```mermaid
 {bootstrap}

@@ -108,7 +108,7 @@ def test_ranks_make_one_group_and_rank_0_is_started_again(start: Start) -> None:
 
 
 def test_two_of_rank_0_make_one_group(start: Start, tmp_path: Path) -> None:
-    """The other is told that its rank is taken."""
+    """The other learns that its rank is taken."""
     zeros = [start(0), start(0, listen=f"unix:{tmp_path}/other")]
     others = [start(1), start(2)]
     assert sorted(line_of(each)[0] for each in others) == [1, 2]
@@ -118,7 +118,7 @@ def test_two_of_rank_0_make_one_group(start: Start, tmp_path: Path) -> None:
     assert "rank 0 is in the group already" in refused[0].communicate()[1]
 
 
-def test_who_is_missing_is_named(start: Start) -> None:
+def test_a_rank_that_is_missing_is_named(start: Start) -> None:
     zero, _one = start(0, say_every=0.5), start(1)
     assert zero.stderr
     said = zero.stderr.readline()

@@ -250,7 +250,7 @@ class Job:
                 self.start(name)
 
     def _restart_all(self) -> None:
-        """A group that is blocked for good: its members end, as the people do who read that."""
+        """A group that is blocked for good: its members end, as people do that read this."""
         inside = [each for each in self.current.values() if each.is_inside]
         if not any(each.is_blocked for each in inside):
             raise Violation("I28", f"none is blocked, and not all are in: {self._standing()}")
@@ -282,7 +282,7 @@ class Job:
 
 
 @contextmanager
-def told(seed: int) -> Iterator[None]:
+def named(seed: int) -> Iterator[None]:
     """A violation says of which seed it is."""
     try:
         yield
@@ -293,7 +293,7 @@ def told(seed: int) -> Iterator[None]:
 
 def run(seed: int) -> int:
     """One order of starts, kills and restarts; how many groups were made."""
-    with told(seed):
+    with named(seed):
         return Job(seed).run()
 
 

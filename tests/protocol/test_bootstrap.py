@@ -62,7 +62,7 @@ def test_all_are_let_in_at_once(job: Job) -> None:
     assert view.number == 2, "the first is of rank 0 alone"
 
 
-def test_those_that_wait_are_told_so(job: Job) -> None:
+def test_those_that_wait_learn_that(job: Job) -> None:
     assert job["1"].failed[-1] == "sim:2 is in no group yet"
 
 

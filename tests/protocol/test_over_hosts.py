@@ -109,7 +109,7 @@ def test_a_certain_death_without_a_lease_makes_none_either(network: Network) -> 
     assert members(network, "C") == ["S", "C"]
 
 
-def test_who_had_the_lease_of_the_dead_goes_on(network: Network) -> None:
+def test_the_member_with_the_lease_of_the_dead_goes_on(network: Network) -> None:
     """C, on the host of S; A has had none since S went on without it."""
     lease = key_of(network, "S")
     network.died("A", "S", lease=key_of(network, "A"), age=10**12)

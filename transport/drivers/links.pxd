@@ -65,12 +65,10 @@ cdef class Links(Driver):
     cdef attend(self, Channel channel)
     cdef peer_of(self, object entry)
     cdef ended(self, object process)
-    cdef died(self, Stack stack, object incarnation)
-    cdef take_gone(self, Stack stack, object incarnation)
+    cdef died(self, Stack stack, object incarnation, bint is_certain=*)
     cdef int tell_deaths(self) except -1
     cdef tell_death(self, Stack stack, object incarnation, bint is_certain)
-    cdef hear_out(self, Stack stack, object incarnation, str why)
-    cdef bint is_elsewhere(self, Stack stack, object incarnation) except -1
+    cdef take_rest(self, Stack stack, object incarnation, str why)
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1
     cdef beat(self)
     cdef int expire(self, Stack stack, int64_t now) except -1

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint64_t
 import logging
 import socket
 
-from orcalike.transport.drivers import addresses, pidfd, sockets
+from orcalike.transport.drivers import pidfd, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
@@ -456,18 +456,13 @@ cdef class Links(Driver):
             finally:
                 self.processes.ended(process.incarnation)
 
-    cdef died(self, Stack stack, object incarnation):
-        """A member is dead: its stack is to know, whichever thread tells it."""
-        self.deaths.append((stack, incarnation, True))
-        self.tell_deaths()
-
-    cdef take_gone(self, Stack stack, object incarnation):
-        """A launcher says that a member on another host is gone: its links are down, and nothing is certain."""
-        self.deaths.append((stack, incarnation, False))
+    cdef died(self, Stack stack, object incarnation, bint is_certain=True):
+        """A member is dead, or gone by a launcher's word: its stack is to know, whichever thread says so."""
+        self.deaths.append((stack, incarnation, is_certain))
         self.tell_deaths()
 
     cdef int tell_deaths(self) except -1:
-        """Tell of all that have died, or are said to be gone."""
+        """Tell of all that have died, or are gone."""
         while self.deaths:
             stack, incarnation, is_certain = self.deaths[0]
             self.tell_death(stack, incarnation, is_certain)
@@ -475,20 +470,16 @@ cdef class Links(Driver):
         return 0
 
     cdef tell_death(self, Stack stack, object incarnation, bint is_certain):
-        """A member is dead: hand in all that has come from it, then say so if it is certain (H13)."""
+        """Hand in all that has come from a member, then say that it is dead if that is certain (H13)."""
         cdef int64_t seen = monotonic()
-        if not is_certain:
-            self.hear_out(stack, incarnation, "a launcher says that its process is gone")
-            return
-        self.hear_out(stack, incarnation, "its process has ended")
-        lease, leased = self.heartbeat.leased(stack.me.incarnation, incarnation)
-        stack.died(incarnation, self.now, lease, seen - leased)
+        self.take_rest(stack, incarnation, "its process has ended" if is_certain
+                       else "a launcher says that its process is gone")
+        if is_certain:
+            lease, leased = self.heartbeat.leased(stack.me.incarnation, incarnation)
+            stack.died(incarnation, self.now, lease, seen - leased)
 
-    cdef hear_out(self, Stack stack, object incarnation, str why):
-        """Hand in what has come from a member so far, and close its links.
-
-        What it sent can be in any connection that has not greeted yet, too.
-        """
+    cdef take_rest(self, Stack stack, object incarnation, str why):
+        """Hand in what has come from a member, if by a connection that has not greeted; close its links."""
         cdef Channel channel
         self.look(True)
         for entry in list(self.epoll.slots):
@@ -501,14 +492,6 @@ cdef class Links(Driver):
             peer = self.peer_of(channel)
             if peer is not None and channel.stack is stack and peer.incarnation == incarnation:
                 self.close(channel, why)
-
-    cdef bint is_elsewhere(self, Stack stack, object incarnation) except -1:
-        """Whether a member of the view is on another host, as far as addresses say."""
-        cdef object members = stack.members     # whose view is no downcall, but what is installed
-        view = members.view if members is not None else None
-        cdef int position = view.position(incarnation) if view is not None else -1
-        return position >= 0 and not addresses.share_host(
-            stack.me.address, view.members[position].address)
 
     cdef bint may_be(self, Channel channel, Stack stack, object incarnation) except -1:
         """Whether a channel is open, and of that member of that stack as far as is known."""

@@ -44,6 +44,8 @@ import logging
 import os
 import threading
 
+from orcalike.transport.drivers.peer_processes import is_elsewhere
+
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.deferral cimport (
     block_signals,
@@ -157,16 +159,13 @@ cdef class Pump(Links):
         """An input of each stack; nothing that is said of another host's processes is certain."""
         cdef Stack stack
         for stack in self.stacks:
-            if self.is_elsewhere(stack, incarnation):
-                self.take_gone(stack, incarnation)
-            else:
-                self.died(stack, incarnation)
+            self.died(stack, incarnation, not is_elsewhere(stack, incarnation))
 
     def gone_everywhere(self, incarnation, now):
         """An input of each stack."""
         cdef Stack stack
         for stack in self.stacks:
-            self.take_gone(stack, incarnation)
+            self.died(stack, incarnation, False)
 
     def call(self, function, *args):
         """Run one of a stack's inputs: `function(*args, now)`, and send what comes of it."""

@@ -357,11 +357,11 @@ cdef class Mbrship(Layer):
                 self.contact_with(it.joiner.address, Denied(it.why))    # that had asked here
             case Install():
                 self.decided(it.view, it.cut)
-                self.others.told_of(it.view, self.peer_of(message), self.core.now)
+                self.others.learned_of(it.view, self.peer_of(message), self.core.now)
             case Expelled():
                 if it.incarnation == self.me.incarnation:   # not one that had this address before
                     self.notified_expelled(message, it.view)
-                self.others.told_of(it.view, self.peer_of(message), self.core.now)
+                self.others.learned_of(it.view, self.peer_of(message), self.core.now)
             case Behind():
                 peer = self.peer_of(message)
                 if self.others.answer(peer, it, self.core.now):

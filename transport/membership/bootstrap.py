@@ -152,21 +152,21 @@ class Bootstrap:
         """
         if self._over_at is None:
             return
-        who = addresses[0]
+        name = addresses[0]
         match message:
             case Inside():
                 self._end(BootstrapCause.FOUND)
-                self._join_through(who, now)
+                self._join_through(name, now)
             case _ if message.round != self.round or now >= self._over_at:
                 return
             case Taken() if self._comes_first(message.holder):
                 self._yield(message.holder, now)
             case Taken():
                 where = message.holder.address
-                self._note(addresses, f"{who} waits for another rank 0, at {where}")
+                self._note(addresses, f"{name} waits for another rank 0, at {where}")
             case Nowhere() if message.size != self.size:
                 job = f"a job of {counted(message.size, 'process', 'processes')}"
-                self._note(addresses, f"{who} is of {job}, not of {self.size}")
+                self._note(addresses, f"{name} is of {job}, not of {self.size}")
             case Nowhere():
                 rank = message.member.rank
                 if rank is not None and 0 < rank < self.size:  # else a rank 0 that has given way
@@ -213,7 +213,7 @@ class Bootstrap:
         self._port.join_failed(f"another rank 0 makes the group, at {holder.address}")
 
     def _why(self, missing: list[int]) -> str:
-        """Who is missing, and what is known about that."""
+        """Which ranks are missing, and what is known about that."""
         ranks = f"{'rank' if len(missing) == 1 else 'ranks'} {listed(missing)}"
         troubles = [each for each in self._troubles.values() if each]
         if troubles and len(troubles) == len(

@@ -158,7 +158,7 @@ class OtherViews:
         elif last is not None:
             self._port.contact_with(peer.address, Install(view, last.cut))
 
-    def told_of(self, view: View, peer: Endpoint | None, now: int) -> None:
+    def learned_of(self, view: View, peer: Endpoint | None, now: int) -> None:
         """It speaks of a view as the newest: if that is of an older lineage, tell it the present one."""
         if self._agreement.view is not None and view.lineage < self._agreement.view.lineage:
             self.correct(peer, now)

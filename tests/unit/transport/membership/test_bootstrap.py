@@ -95,7 +95,7 @@ def test_one_alone_makes_the_group_at_once() -> None:
     assert port.made == [[]]
 
 
-def test_who_is_missing_is_named() -> None:
+def test_a_rank_that_is_missing_is_named() -> None:
     port = asking(4)
     port.bootstrap.answered(nowhere(TWO, size=4), ("sim:two", ""), 1)
     port.bootstrap.expire(D)
@@ -162,14 +162,14 @@ def test_a_process_of_a_job_of_another_size_does_not_count_and_is_named() -> Non
     assert port.failed[0].endswith("; sim:one is of a job of 8 processes, not of 3")
 
 
-def test_a_wrong_key_is_told_only_if_no_process_has_the_right_one() -> None:
+def test_a_wrong_key_is_said_only_if_no_process_has_the_right_one() -> None:
     """At some of the addresses another job's processes may be."""
-    for others, told in ((f"closed; {NOT_PROVED}", True), ("refused", False)):
+    for others, said in ((f"closed; {NOT_PROVED}", True), ("refused", False)):
         port = asking()
         port.bootstrap.lost(("sim:one", ""), None, f"closed; {NOT_PROVED}", 1)
         port.bootstrap.lost(("sim:two", ""), None, others, 1)
         port.bootstrap.lost(("sim:nobody", ""), None, others, 1)
-        assert (NOT_PROVED in port.failed[0]) == told
+        assert (NOT_PROVED in port.failed[0]) == said
 
 
 # The other ranks.
