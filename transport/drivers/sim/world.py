@@ -146,7 +146,7 @@ class World:
     def tell_gone(self, gone: Node) -> None:
         """A launcher tells all others that a process is gone, each by a way of its own.
 
-        On the process's own host it is told only of an end that was seen; elsewhere it may be wrong.
+        On the process's own host it says so only of an end that was seen; elsewhere it may be wrong.
         """
         for node in self.nodes.values():
             if node is gone or not node.alive or (gone.alive and node.host == gone.host):
