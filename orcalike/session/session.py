@@ -99,9 +99,7 @@ class Session:
         self._entry = Entry(self._targets, lambda: self.address, options)
         self._shortage = Shortage(options.name, lambda: self.upper.too_few())
         self._reset_refused: str | None = None
-        self._waiting = Waiting(
-            lambda waitable, seconds: self.pump.attend(waitable, seconds), self._say_waiting
-        )
+        self._waiting = Waiting(lambda *given: self.pump.attend(*given), self._say_waiting)
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loops_thread = 0
@@ -216,8 +214,7 @@ class Session:
 
     def _step(self) -> None:
         self._ask_at(self._entry.looked_up())
-        attempt = self._entry.next_attempt(is_in=self._is_in)
-        if attempt is None:
+        if (attempt := self._entry.next_attempt(is_in=self._is_in)) is None:
             return
         delay, anew = attempt
         if threading.get_ident() == self._loops_thread:

@@ -1,4 +1,4 @@
-"""The bar of partitions: five hosts on a switch that loses frames, cut into parts again and again (G36).
+"""The bar of partitions: five hosts on a switch that loses frames, cut into parts again and again (G37).
 
 Each host has one member, which writes and reads all the time, and joins again when it was expelled. What
 they recorded is checked: no two primary views, and all else. No two are on one host, so no death is certain.
@@ -86,9 +86,9 @@ def run(cuts: int, loss: float, seed: int) -> list[str]:
 
 
 def measure_partitions(scale: Scale) -> list[Figure]:
-    """G36: partitions between hosts, over TCP on a network that loses frames."""
+    """G37: partitions between hosts, over TCP on a network that loses frames."""
     if (reason := why_not()) is not None:
-        return [Figure("G36", f"not measured: {reason}", True)]
+        return [Figure("G37", f"not measured: {reason}", True)]
     cuts, begin = scale.of(40, 1_000), secrets.randbelow(1 << 32)
     wrong: list[str] = []
     done = number = 0
@@ -96,10 +96,10 @@ def measure_partitions(scale: Scale) -> list[Figure]:
         some = min(CUTS_OF_A_RUN, cuts - done)
         wrong += run(some, LOSSES[number % len(LOSSES)], begin + number)
         done, number = done + some, number + 1
-    return [Figure("G36", f"{done} cuts, {len(wrong)} wrong", not wrong, wrong)]
+    return [Figure("G37", f"{done} cuts, {len(wrong)} wrong", not wrong, wrong)]
 
 
-BARS = [Bar(("G36",), {"G36": "40 cuts at 5 to 30 % loss, 0 dual primaries"}, measure_partitions)]
+BARS = [Bar(("G37",), {"G37": "40 cuts at 5 to 30 % loss, 0 dual primaries"}, measure_partitions)]
 
 
 def main() -> None:

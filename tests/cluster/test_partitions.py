@@ -1,4 +1,4 @@
-"""Partitions between hosts on a network that loses frames: never two primaries (the campaign's G36 has more)."""
+"""Partitions between hosts on a network that loses frames: never two primaries (the campaign's G37 has more)."""
 
 from __future__ import annotations
 
