@@ -243,6 +243,8 @@ class Bootstrap:
         elif self.holder is None:
             self._promise(member, now)
             self._change(BootstrapCause.ASKED)
+            for address in self._asked:  # of a round that is over: what was promised is given back
+                self._port.contact_with(address, self._join(0))
         elif self.holder.incarnation != member.incarnation:
             self._port.contact_with(member.address, Taken(round_, self.holder))
             return
