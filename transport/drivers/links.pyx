@@ -124,10 +124,7 @@ cdef class Links(Driver):
     # What a listener accepts.
 
     def hand_over(self, connection):
-        """(channel, socket, greeting) of a connection that has greeted; from any thread.
-
-        None: nothing came, but the listener's next deadline may be this pump's to keep.
-        """
+        """(channel, socket, greeting) of a connection that has greeted, or None: look at deadlines; from any thread."""
         self.handed_over.append(connection)
         if not self.is_inside():
             self.ring()
@@ -175,10 +172,9 @@ cdef class Links(Driver):
 
     cdef int own_process(self, object sock) except -2:
         """The pidfd that goes along by a Unix socket; -1 by others. Processes are known by numbers from then on."""
-        cdef int process
+        cdef int process = self.process if self.listener is None else self.listener.process
         if sock.family != socket.AF_UNIX:
             return -1
-        process = self.process if self.listener is None else self.listener.process
         if process < 0:
             self.process = process = pidfd.own()
         if not self.knows_processes:
@@ -236,10 +232,10 @@ cdef class Links(Driver):
 
     cdef connect(self, Stack stack, str address):
         cdef Channel channel
+        sock = None
         if address in self.severed:
             stack.connect_failed(address, CUT_OFF, self.now)
             return
-        sock = None
         try:
             sock = sockets.connect(address, beyond=self.keys is not None or self.insecure)
             channel = self.open(sock)
@@ -572,16 +568,14 @@ cdef class Links(Driver):
         """Close every socket, and send no more beats; the stacks are not notified."""
         if self.listener is not None:
             self.listener.leave(self)
-            self.handed_over = [each for each in self.handed_over if each is not None]
-            for _, sock, _ in self.handed_over:
-                sock.close()
-            self.handed_over.clear()
+            while self.handed_over:
+                connection = self.handed_over.pop()
+                if connection is not None:
+                    connection[1].close()
             for stack in self.stacks:
                 self.report.forget(stack)
-        if self.owns_listener:
-            self.listener.close()
-        elif self.listener is None:
-            self.heartbeat.close()
+        if self.owns_listener or self.listener is None:
+            (self.heartbeat if self.listener is None else self.listener).close()
         for sock in self.sockets.values():
             sock.close()
         self.sockets.clear()
