@@ -253,7 +253,7 @@ def _find_launch(size: int | None) -> tuple[RankEnvironment | None, World | None
 
 def _check_name(name: str, launch: RankEnvironment) -> None:
     """Raise JoinFailed for a second group over hosts, whose ranks have one address each."""
-    if launch.unanimous and not launch.directory and name != DEFAULT_NAME:
+    if not launch.directory and name != DEFAULT_NAME:
         raise JoinFailed(
             f"the ranks of this job are on several hosts, and know each other's addresses for the group "
             f"{DEFAULT_NAME!r} alone: for {name!r} give one join(listen=...) and the others join(seeds=...)"
