@@ -72,8 +72,7 @@ def meet(world: World, environ: MutableMapping[str, str] = os.environ) -> RankEn
         restarts=world.restarts,
         stack=find_stack(environ),
         layers=find_layers(environ),
-        # Rank 0 asks those whose addresses it knows. Slurm and torchrun tell it none, and start no rank again alone.
-        unanimous=world.is_on_one_host or not isinstance(world.meets, AtFirstHost),
+        unanimous=True,
     )
     _write_down(world, rank, environ)
     _log.info(

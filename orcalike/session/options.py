@@ -147,7 +147,6 @@ class JoinOptions:
 
     def _launched(self, launch: RankEnvironment) -> JoinOptions:
         """The options of a process that is a rank, now that it has met those of its world."""
-        _check_name(self.name, launch)
         load_layers(launch.layers)
         return replace(
             self,
@@ -208,7 +207,6 @@ def make_options(
     if uses_tcp and not may_be_open:
         require_keys(keys, OVER_HOSTS if over_hosts else REMEDY)
     if launch is not None:
-        _check_name(name, launch)
         load_layers(launch.layers)
     detection, slow = find_detection()
     options = JoinOptions(
@@ -249,15 +247,6 @@ def _find_launch(size: int | None) -> tuple[RankEnvironment | None, World | None
     if world is not None:
         be_a_process_of_an_engine()
     return launch, world
-
-
-def _check_name(name: str, launch: RankEnvironment) -> None:
-    """Raise JoinFailed for a second group over hosts, whose ranks have one address each."""
-    if not launch.directory and name != DEFAULT_NAME:
-        raise JoinFailed(
-            f"the ranks of this job are on several hosts, and know each other's addresses for the group "
-            f"{DEFAULT_NAME!r} alone: for {name!r} give one join(listen=...) and the others join(seeds=...)"
-        )
 
 
 def _with_own_socket(options: JoinOptions) -> JoinOptions:

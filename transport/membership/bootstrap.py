@@ -4,8 +4,8 @@ No launcher knows here whether the group was made before: an engine starts and r
 and says nothing of groups. A rank 0 that made one whenever it is started would make a second
 beside the living one.
 
-*Round.* Rank 0 sends JOIN with the number of a round to all addresses at which ranks may be. A
-process that is in a view answers INSIDE, and lets it in. One that is in none answers NOWHERE, and
+*Round.* Rank 0 sends JOIN with the number of a round to all addresses at which ranks may be, and to
+those of the ranks that have asked it to let them in: they need not be known otherwise. A process that is in a view answers INSIDE, and lets it in. One that is in none answers NOWHERE, and
 with that promises to answer so to no other rank 0. The group is made when each other rank has
 answered NOWHERE in this round, within D, no process has answered INSIDE, and each address has answered,
 or cannot be reached, or D is over. All that promised are let in at once.
@@ -101,6 +101,8 @@ class Bootstrap:
         """When the round under way is over, ns; None between two."""
         self.round = 0
         """Of the last round that was begun here; 0 if none was."""
+        self._joiners: dict[int, str] = {}
+        """By rank: where one is that has asked this process to let it in."""
         self._asked: dict[str, bool] = {}
         """The addresses of this round; whether an answer is still awaited."""
         self._answers: dict[int, Nowhere] = {}
@@ -127,7 +129,7 @@ class Bootstrap:
             self._join_through(self.holder.address, now)
             return
         self.round += 1
-        self._asked = dict.fromkeys(addresses, True)
+        self._asked = dict.fromkeys((*addresses, *self._joiners.values()), True)
         self._answers, self._troubles = {}, {}
         self._over_at = now + self._detection
         self._change(BootstrapCause.BEGUN)
@@ -233,6 +235,7 @@ class Bootstrap:
             return
         self.linked(member.address, member.incarnation, now)
         if not round_:
+            self._note_joiner(member)
             if self.holder is not None and member.incarnation == self.holder.incarnation:
                 self._release()
         elif self.asks and self._me.incarnation < member.incarnation:
@@ -250,6 +253,16 @@ class Bootstrap:
             return
         answer = Nowhere(round_, self.size, self._me, self._options)
         self._port.contact_with(member.address, answer)
+
+    def _note_joiner(self, member: Member) -> None:
+        """A rank asks the one that may make the group to let it in: it has a say in that, too."""
+        rank, address = member.rank, member.address
+        if self._me.rank != 0 or rank is None or not 0 < rank < self.size:
+            return
+        self._joiners[rank] = address
+        if self._over_at is not None and address not in self._asked:
+            self._asked[address] = True
+            self._port.contact_with(address, self._join(self.round))
 
     def lost(self, addresses: tuple[str, ...], incarnation: int | None, why: str, now: int) -> None:
         """A link to the process at these addresses broke, or could not be made, and there is no other."""

@@ -175,6 +175,39 @@ def test_a_wrong_key_is_said_only_if_no_process_has_the_right_one() -> None:
 # The other ranks.
 
 
+def test_a_rank_that_asks_to_be_let_in_is_asked_too() -> None:
+    """Its address need not be known otherwise: at once in a round, and in each of the next ones."""
+    port = Port(ZERO)
+    port.bootstrap.begin(["sim:nobody"], 0)
+    port.take()
+    port.bootstrap.asked(ONE, 0, 1)
+    assert ("sim:one", Join(ZERO, {"stack": "S"}, 1)) in port.take()
+    port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 2)
+    port.bootstrap.expire(D)
+    assert port.made == [], "rank 2 is missing"
+    port.bootstrap.asked(TWO, 0, D + 1)
+    port.take()
+    port.bootstrap.begin(["sim:nobody"], D + 2)
+    assert [address for address, _ in port.take()] == ["sim:nobody", "sim:one", "sim:two"]
+    port.bootstrap.lost(("sim:nobody", ""), None, "refused", D + 3)
+    port.bootstrap.answered(nowhere(ONE, 2), ("sim:one", ""), D + 3)
+    port.bootstrap.answered(nowhere(TWO, 2), ("sim:two", ""), D + 3)
+    assert port.made == [[ONE, TWO]]
+
+
+def test_only_ranks_of_the_job_are_asked_and_only_by_rank_0() -> None:
+    port = asking()
+    port.take()
+    for other in (OTHER_ZERO, Member("sim:three", 3, 3), Member("sim:witness", 4, None)):
+        port.bootstrap.asked(other, 0, 1)
+    port.bootstrap.asked(Member("sim:elsewhere", 5, 1), 0, 1)
+    asked = [address for address, message in port.take() if isinstance(message, Join)]
+    assert asked == ["sim:elsewhere"]
+    port = Port(ONE)
+    port.bootstrap.asked(TWO, 0, 1)
+    assert not [message for _, message in port.take() if isinstance(message, Join)]
+
+
 def test_a_promise_is_given_to_one_rank_0() -> None:
     port = Port(ONE)
     port.bootstrap.asked(ZERO, 1, 0)
