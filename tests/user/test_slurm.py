@@ -164,3 +164,18 @@ def test_each_task_with_a_launcher_of_its_own_is_refused(slurm: Slurm, tmp_path:
     assert ended.returncode == 2
     assert "that srun has started: each would run the whole program" in ended.stderr
     assert ended.stdout == ""
+
+
+def test_orcalike_run_starts_its_agents_by_srun(slurm: Slurm, tmp_path: Path) -> None:
+    program = tmp_path / "prog.py"
+    program.write_text(
+        "import os\n"
+        "import orcalike as orca\n"
+        "with orca.join() as group:\n"
+        "    group.barrier()\n"
+        "    print(group.size, os.environ['SLURMD_NODENAME'], flush=True)\n"
+    )
+    run = [sys.executable, "-m", "orcalike", "run", "--via", "slurm", "-H", "n1:2,n2,n3"]
+    result = slurm.run(*run, str(program), **make_key(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["[0] 4 n1", "[1] 4 n1", "[2] 4 n2", "[3] 4 n3"]
