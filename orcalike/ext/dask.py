@@ -8,7 +8,7 @@
         client.gather(client.map(count, text.split()))
 
 `attach` makes each worker's process a member, those that start later too; one that is retired leaves, one
-that is killed is lost as any member is, and the others go on. The first member makes the group. Who may
+that is killed is lost as any member is, and the others go on. The first member makes the group. Which one may
 do so, and through which addresses the others join, the scheduler says: it keeps no object, and is no member.
 """
 

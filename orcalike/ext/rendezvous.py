@@ -1,4 +1,4 @@
-"""How the members of an engine find each other: which one makes the group, and who is there to join.
+"""How the members of an engine find each other: which one makes the group, and which are there to join.
 
 It runs in one process of the engine's, which knows when a worker is gone, and is no member itself.
 """

@@ -71,7 +71,7 @@ def test_what_was_named_long_ago_is_forgotten(watch: LongOperations) -> None:
     assert set(watch._named) == {(1, "runs"), (2, "lately"), (3, "now")}
 
 
-def test_what_waits_for_a_processor_is_not_named(
+def test_an_operation_without_a_processor_is_not_named(
     watch: LongOperations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is named as soon as it has had one for long, and not at all if it ends."""
