@@ -104,8 +104,26 @@ def test_workers_are_one_group_as_under_orcalike_run(
     assert (lines, code) == expected(program, 3, "7"), errors
 
 
-def test_a_worker_that_is_started_again_comes_back(workers: Workers, tmp_path: Path) -> None:
-    """Rank 0 too: it makes no second group beside the one that lives."""
+@pytest.mark.parametrize(("rank", "on_one"), [(0, True), (1, False)])
+def test_a_worker_that_is_started_again_comes_back(
+    workers: Workers, tmp_path: Path, rank: int, on_one: bool
+) -> None:
+    """On one host rank 0 too; over several that one has no address of the others, and waits for them."""
+    program = write_program(tmp_path, STAYS)
+    workers.start_all(3, program, on_one=on_one)
+    for process in workers.started:
+        assert process.stdout
+        assert process.stdout.readline() == "in\n"
+    killed = workers.started.pop(rank)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    workers.start(rank, 3, program, "again", on_one=on_one)
+    lines, code, errors = workers.end()
+    assert (lines, code) == ([f"again {rank}: 3", *(f"rank {r} ends" for r in range(3))], 0), errors
+
+
+def test_rank_0_alone_makes_no_second_group(workers: Workers, tmp_path: Path) -> None:
+    """Over several hosts: the others stay what they are."""
     program = write_program(tmp_path, STAYS)
     workers.start_all(3, program)
     for process in workers.started:
@@ -114,9 +132,20 @@ def test_a_worker_that_is_started_again_comes_back(workers: Workers, tmp_path: P
     killed = workers.started.pop(0)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    workers.start(0, 3, program, "again")
-    lines, code, errors = workers.end()
-    assert (lines, code) == (["again 0: 3", *(f"rank {r} ends" for r in range(3))], 0), errors
+    alone = Workers(tmp_path)
+    alone.start(0, 3, program, "again")
+    (process,) = alone.started
+    try:
+        assert process.stderr
+        while "did not answer that the group is to be made" not in (
+            line := process.stderr.readline()
+        ):
+            assert line, "it ended"
+        assert "ranks 1 and 2 of 3" in line
+    finally:
+        process.kill()
+        printed, _ = process.communicate()
+    assert printed == ""
 
 
 @contextlib.contextmanager
