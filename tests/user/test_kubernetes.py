@@ -7,6 +7,7 @@ gives it: its name, and the others' names, for which addresses of the loopback i
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -50,6 +51,8 @@ class Pods:
 
     def __init__(self, directory: Path, count: int) -> None:
         self._count = count
+        # All pods have one port; those of tests that run at the same time have other addresses.
+        self._network = f"127.{secrets.randbelow(254) + 1}.{secrets.randbelow(256)}"
         self._hosts = directory / "hosts"
         self._environment = os.environ | make_key(directory) | {"PYTHONHASHSEED": "0"}
         self.started: list[subprocess.Popen[str]] = []
@@ -58,7 +61,7 @@ class Pods:
     def name(self, *indexes: int) -> None:
         """Have these pods' names known."""
         text = "127.0.0.1 localhost\n"
-        text += "".join(f"127.0.0.{10 + i} {JOB}-{i}.{JOB} {JOB}-{i}\n" for i in indexes)
+        text += "".join(f"{self._network}.{10 + i} {JOB}-{i}.{JOB} {JOB}-{i}\n" for i in indexes)
         self._hosts.write_text(text)
 
     def start(self, index: int, *command: str) -> subprocess.Popen[str]:

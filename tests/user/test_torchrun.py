@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,10 @@ with orca.join() as group:
 class Workers:
     """As torchrun has them: `hosts` agents with one worker each, or one agent with all."""
 
-    def __init__(self, directory: Path, run: str = "none") -> None:
+    def __init__(self, directory: Path) -> None:
+        """A run is known by its directory; those of tests that run at the same time have other ports."""
         self._environment = os.environ | make_key(directory) | {"PYTHONHASHSEED": "0"}
-        self._run = run
+        self.run = blake2b(bytes(directory), digest_size=6).hexdigest()
         self.started: list[subprocess.Popen[str]] = []
 
     def start(self, rank: int, size: int, *command: str, on_one: bool = False) -> None:
@@ -57,7 +59,7 @@ class Workers:
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": "29500",
             "RANK": str(rank),
-            "TORCHELASTIC_RUN_ID": self._run,
+            "TORCHELASTIC_RUN_ID": self.run,
             "WORLD_SIZE": str(size),
         }
         pipe = subprocess.PIPE
@@ -159,7 +161,7 @@ def mute(port: int) -> Iterator[None]:
 
 
 def test_ports_that_others_have_are_passed_over(workers: Workers, tmp_path: Path) -> None:
-    first, second, *_ = ports_of("none 127.0.0.1:29500")
+    first, second, *_ = ports_of(f"{workers.run} 127.0.0.1:29500")
     program = write_program(tmp_path)
     with mute(first), mute(second):
         workers.start_all(2, program)
