@@ -10,6 +10,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from orcalike.launcher import bootstrap
+from orcalike.launcher.reaper import NAME
+
+#: How long the reaper of a run that was killed may take to clean up.
+REAP_SECONDS = 5
 
 
 def adopt_orphans() -> None:
@@ -18,13 +22,17 @@ def adopt_orphans() -> None:
 
 
 def kill_orphans(spared: Collection[int]) -> None:
-    """Kill and reap all children but the spared ones, and theirs, which come here then."""
+    """Kill and reap all children but the spared ones, and theirs, which come here then.
+
+    The reaper of a run that was inside of this one ends by itself, when it has cleaned up.
+    """
     while orphans := _children() - set(spared):
         for pid in orphans:
             pidfd = os.pidfd_open(pid)
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             ended = select.poll()
             ended.register(pidfd, select.POLLIN)
+            if not (_is_reaper(pid) and ended.poll(1000 * REAP_SECONDS)):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             has_ended = ended.poll(1000)
             os.close(pidfd)
             if not has_ended:  # stuck in the kernel: its end cannot be waited for
@@ -38,3 +46,11 @@ def _children() -> set[int]:
     except OSError:  # a kernel without the list: the reaper kills the ranks' groups
         return set()
     return {int(pid) for pid in text.split()}
+
+
+def _is_reaper(pid: int) -> bool:
+    """Whether it cleans up after a launcher, or an agent."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip() == NAME
+    except OSError:  # it has ended
+        return False

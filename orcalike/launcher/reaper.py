@@ -15,6 +15,9 @@ import signal
 from pathlib import Path
 from typing import NoReturn
 
+#: How the process is called, so that a launcher around this one lets it do its work (`orphans`).
+NAME = "orcalike-reaper"
+
 #: What a person or a terminal may send to all that looks like the launcher.
 IGNORED = (
     signal.SIGINT,
@@ -63,6 +66,7 @@ def _become_guard(reader: int, directory: Path) -> NoReturn:
     """Wait for the launcher's end, then kill and remove; never returns to the caller's code."""
     try:
         os.setsid()
+        Path("/proc/self/comm").write_text(NAME)
         for number in IGNORED:
             signal.signal(number, signal.SIG_IGN)
         null = os.open(os.devnull, os.O_RDWR)
