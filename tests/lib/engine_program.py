@@ -22,7 +22,8 @@ with orca.join() as group:
     total = group.share(Counter, "total")
     total.add(group.rank + 1)
     group.barrier()
-    print(f"rank {group.rank} of {group.size}: {total.get()}", flush=True)
+    line = f"rank {group.rank} of {group.size}: {total.get()}\\n"
+    print(line, end="", flush=True)  # in one piece: launchers put pieces of several ranks together
     group.barrier()
 if group.rank == 1 and sys.argv[1:]:
     sys.exit(int(sys.argv[1]))

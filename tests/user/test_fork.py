@@ -48,6 +48,7 @@ def main():
                 jobs.put(job)
             for _ in members:
                 jobs.put(None)
+        group.barrier()  # each rank has been asked
     if group.rank == 0:  # the workers have ended
         assert sorted(member.rank for member in members) == sorted(ranks), (members, ranks)
         print(total.get(), len(set(ranks)), min(ranks), flush=True)
@@ -189,6 +190,8 @@ if __name__ == "__main__":
             attempt(work, on=7)
             attempt(plain)
             attempt(other, on=1)
+        group.barrier()  # rank 1 has been asked
+        if rank == 0:
             attempt(work, object())
             os.environ["EXITS"] = "1"
             attempt(work)

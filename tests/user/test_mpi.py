@@ -32,7 +32,7 @@ from mpi4py import MPI
 
 world = MPI.COMM_WORLD
 assert (world.rank, world.size) == (group.rank, 3)
-print(f"{seen} {world.allreduce(world.rank)}", flush=True)
+print(f"{seen} {world.allreduce(world.rank)}\\n", end="", flush=True)
 """
 
 RAISES = """
