@@ -88,6 +88,7 @@ def come_and_go() -> None:
             tell(client=os.getpid() in processes, hits=hits.value, read=everywhere(client, read))
             cluster.scale(3)
             client.wait_for_workers(3)
+            until(lambda: group.size == 4)
             tell(size=group.size, read=everywhere(client, read))
             client.retire_workers([next(iter(client.scheduler_info()["workers"]))])
             until(lambda: group.size == 3)
