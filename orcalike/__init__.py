@@ -114,8 +114,7 @@ def join(
     `advertise` ("10.0.0.5" or "10.0.0.5:7471"), else at the address of `interface` ("eth1" or "10.0.0.0/8"), else at the one
     from which it reaches the seeds; names of hosts stand in `seeds` and `listen` only. `insecure=True`, with
     `ORCALIKE_INSECURE=1` in the environment, lets TCP do without a key. `check` has the
-    words of `ORCALIKE_CHECK`, "shadow" for one: what is looked for in this process that costs too much
-    to look for always.
+    words of `ORCALIKE_CHECK`, "shadow" for one: what costs too much to be looked for always.
 
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
     contradict each other.

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from orcalike.environments.finding import find_unmet, find_world, is_off
 from orcalike.environments.meeting import meet
@@ -187,28 +188,19 @@ def make_options(
     Raises InsecureConfig for a TCP address without a key, or without the package that seals.
     """
     _check_arguments(seeds, listen, at, size, resilience, degree, blocked)
-    if forked_from:
-        raise JoinFailed(
-            f"the program joins a group while it is imported, to run {forked_from[0]} in a process of "
-            'its own: put what it runs under `if __name__ == "__main__":`'
-        )
+    _check_import()
     name = name or DEFAULT_NAME
     launch, world = (None, None) if seeds or listen or at else _find_launch(size)
-    given = (seeds,) if isinstance(seeds, str) else seeds or ()
-    addresses = tuple(normal(address, names=True) for address in given)
+    addresses = _normal_seeds(seeds)
     listen = normal(listen, names=True) if listen else ""
-    own = listen or (addresses[0] if addresses else "")
-    _check_place(own, advertise, interface)
+    _check_place(listen or (addresses[0] if addresses else ""), advertise, interface)
     used = [*addresses, listen, launch.listen if launch else ""]
     over_hosts = world is not None and not world.is_on_one_host
     uses_tcp = over_hosts or any(address.startswith("tcp:") for address in used)
     keys = read_keys(key) if key is not None else find_keys() if uses_tcp else None
-    may_be_open = uses_tcp and is_insecure(name, insecure, keys)
-    if uses_tcp and not may_be_open:
-        require_keys(keys, OVER_HOSTS if over_hosts else REMEDY)
+    may_be_open = uses_tcp and _may_be_open(name, insecure, keys, over_hosts=over_hosts)
     if launch is not None:
         load_layers(launch.layers)
-    detection, slow = find_detection()
     options = JoinOptions(
         name,
         how=_how_to_begin(seeds, listen, at, launch or world),
@@ -225,19 +217,52 @@ def make_options(
         blocked=blocked,
         stack=_stack_of_run(launch) if stack is None and launch else stack,
         timeout=seconds_of(timeout),
-        checks=find_checks(check),
-        history=find_history(),
-        failpoints=find_failpoints(),
-        detection=detection,
-        slow=slow,
         keys=keys,
         insecure=may_be_open,
         place=MeetingPlace(at, None if name == DEFAULT_NAME else name) if at else None,
+        **_of_environment(check),
     )
-    if options.how == "alone":
-        _check_group_of_one(size)
-        return _with_own_socket(options) if registered.functions else options
-    return options
+    return _alone(options) if options.how == "alone" else options
+
+
+def _alone(options: JoinOptions) -> JoinOptions:
+    """A group of one: with a socket of its own if the program may fork."""
+    _check_group_of_one(options.size)
+    return _with_own_socket(options) if registered.functions else options
+
+
+def _normal_seeds(seeds: str | Sequence[str] | None) -> tuple[str, ...]:
+    given = (seeds,) if isinstance(seeds, str) else seeds or ()
+    return tuple(normal(address, names=True) for address in given)
+
+
+def _may_be_open(name: str, asked: bool, keys: KeyRing | None, *, over_hosts: bool) -> bool:
+    """Whether TCP may go without a key; raises InsecureConfig if it must not, and there is none."""
+    may_be_open = is_insecure(name, asked, keys)
+    if not may_be_open:
+        require_keys(keys, OVER_HOSTS if over_hosts else REMEDY)
+    return may_be_open
+
+
+def _check_import() -> None:
+    """Raise JoinFailed if the program is imported by a new process of `group.fork`, and not run."""
+    if forked_from:
+        raise JoinFailed(
+            f"the program joins a group while it is imported, to run {forked_from[0]} in a process of "
+            'its own: put what it runs under `if __name__ == "__main__":`'
+        )
+
+
+def _of_environment(check: str | None) -> dict[str, Any]:
+    """The options that variables set, and no other argument of `join` but `check`."""
+    detection, slow = find_detection()
+    return {
+        "checks": find_checks(check),
+        "history": find_history(),
+        "failpoints": find_failpoints(),
+        "detection": detection,
+        "slow": slow,
+    }
 
 
 def _find_launch(size: int | None) -> tuple[RankEnvironment | None, World | None]:
