@@ -222,8 +222,8 @@ def test_whichever_part_is_killed_nothing_is_left(cli: Cli, tmp_path: Path, vict
     program = cli.write(
         "import subprocess\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], start_new_session=rank == 0)\n"
-        "open(f'{os.environ[\"PIDS\"]}/pid' + str(rank), 'w').write(f'{os.getpid()}\\n{child.pid}\\n')\n"
         "open(f'{os.environ[\"PIDS\"]}/agent' + str(rank), 'w').write(f'{os.getppid()}\\n')\n"
+        "open(f'{os.environ[\"PIDS\"]}/pid' + str(rank), 'w').write(f'{os.getpid()}\\n{child.pid}\\n')\n"
         + WAIT
     )
     with cli.started("-H", "a,b", "-x", f"PIDS={tmp_path}", program) as run:
