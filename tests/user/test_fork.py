@@ -343,6 +343,7 @@ def test_workers_end_with_their_host(
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # a host that is killed leaves its socket there
     with started(cli, STAYS, "stay") as process:
         pid = pid_of_worker(process)
+        assert is_alive(pid)
         process.kill()
         until(lambda: not is_alive(pid))
         process.communicate(timeout=cli.deadline)

@@ -113,6 +113,7 @@ def test_a_group_that_is_not_there_is_asked_for_again_until_it_is(place: str) ->
         with orca.join("b", listen=place, key=KEY) as b:
             joiner.join(200)
             until(lambda: b.size == 2)
+            assert [group.rank for group in found] == [1]
             write(b, found[0])
             found[0].close()
 

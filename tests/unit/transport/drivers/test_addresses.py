@@ -89,8 +89,9 @@ def test_ipv4_and_ipv6_are_bound_apart() -> None:
     """The beats of a member leave by a socket of its own kind, and so do its connections."""
     first, address = sockets.listen("tcp:[::]:0", beyond=True)
     port = split(address)[2]
-    with first, sockets.listen(f"tcp:0.0.0.0:{port}", beyond=True)[0]:
-        pass
+    second, other = sockets.listen(f"tcp:0.0.0.0:{port}", beyond=True)
+    with first, second:
+        assert (address, other) == (f"tcp:[::]:{port}", f"tcp:0.0.0.0:{port}")
 
 
 @pytest.mark.parametrize(

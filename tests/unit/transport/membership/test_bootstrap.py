@@ -13,7 +13,7 @@ from orcalike.transport.view import Member
 D = 1_000
 ZERO, OTHER_ZERO = Member("sim:zero", 50, 0), Member("sim:other", 60, 0)
 ONE, TWO = Member("sim:one", 1, 1), Member("sim:two", 2, 2)
-ADDRESSES = ("sim:one", "sim:two", "sim:nobody")
+ADDRESSES = ("sim:one", "sim:two", "sim:empty")
 
 
 class Port:
@@ -72,7 +72,7 @@ def test_the_group_is_made_when_all_have_promised() -> None:
     port.bootstrap.answered(nowhere(TWO), ("sim:two", ""), 1)
     port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
     assert port.made == [], "at one address a member may be that has not answered yet"
-    port.bootstrap.lost(("sim:nobody", ""), None, "refused", 2)
+    port.bootstrap.lost(("sim:empty", ""), None, "refused", 2)
     assert port.made == [[ONE, TWO]]
     assert port.failed == []
     port.bootstrap.expire(10 * D)
@@ -130,7 +130,7 @@ def test_a_link_that_breaks_takes_the_answer_with_it() -> None:
     port = asking()
     port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
     port.bootstrap.lost(("sim:one", ""), ONE.incarnation, "reset", 2)
-    port.bootstrap.lost(("sim:nobody", ""), None, "refused", 2)
+    port.bootstrap.lost(("sim:empty", ""), None, "refused", 2)
     port.bootstrap.answered(nowhere(TWO), ("sim:two", ""), 3)
     assert port.made == []
     assert port.failed[0].startswith("rank 1 of 3 did not answer")
@@ -141,7 +141,7 @@ def test_one_answer_of_a_member_makes_it_a_joiner() -> None:
     port.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 1)
     port.bootstrap.answered(Inside(1), ("sim:two", ""), 1)
     assert port.joined == ["sim:two"]
-    port.bootstrap.lost(("sim:nobody", ""), None, "refused", 2)
+    port.bootstrap.lost(("sim:empty", ""), None, "refused", 2)
     port.bootstrap.expire(D)
     assert (port.made, port.failed) == ([], [])
     assert not port.bootstrap.asks
@@ -168,7 +168,7 @@ def test_a_wrong_key_is_said_only_if_no_process_has_the_right_one() -> None:
         port = asking()
         port.bootstrap.lost(("sim:one", ""), None, f"closed; {NOT_PROVED}", 1)
         port.bootstrap.lost(("sim:two", ""), None, others, 1)
-        port.bootstrap.lost(("sim:nobody", ""), None, others, 1)
+        port.bootstrap.lost(("sim:empty", ""), None, others, 1)
         assert (NOT_PROVED in port.failed[0]) == said
 
 
@@ -178,7 +178,7 @@ def test_a_wrong_key_is_said_only_if_no_process_has_the_right_one() -> None:
 def test_a_rank_that_asks_to_be_let_in_is_asked_too() -> None:
     """Its address need not be known otherwise: at once in a round, and in each of the next ones."""
     port = Port(ZERO)
-    port.bootstrap.begin(["sim:nobody"], 0)
+    port.bootstrap.begin(["sim:empty"], 0)
     port.take()
     port.bootstrap.asked(ONE, 0, 1)
     assert ("sim:one", Join(ZERO, {"stack": "S"}, 1)) in port.take()
@@ -187,9 +187,9 @@ def test_a_rank_that_asks_to_be_let_in_is_asked_too() -> None:
     assert port.made == [], "rank 2 is missing"
     port.bootstrap.asked(TWO, 0, D + 1)
     port.take()
-    port.bootstrap.begin(["sim:nobody"], D + 2)
-    assert [address for address, _ in port.take()] == ["sim:nobody", "sim:one", "sim:two"]
-    port.bootstrap.lost(("sim:nobody", ""), None, "refused", D + 3)
+    port.bootstrap.begin(["sim:empty"], D + 2)
+    assert [address for address, _ in port.take()] == ["sim:empty", "sim:one", "sim:two"]
+    port.bootstrap.lost(("sim:empty", ""), None, "refused", D + 3)
     port.bootstrap.answered(nowhere(ONE, 2), ("sim:one", ""), D + 3)
     port.bootstrap.answered(nowhere(TWO, 2), ("sim:two", ""), D + 3)
     assert port.made == [[ONE, TWO]]
