@@ -33,16 +33,21 @@ class Reaper:
     """The launcher's side: it reports which process groups there are."""
 
     def __init__(self, directory: Path) -> None:
-        """Fork the reaper; at the end it removes `directory`.
+        """Fork the reaper, and wait until it is one; at the end it removes `directory`.
 
         It must be called before threads, sockets and ranks exist, for the reaper keeps none.
+        Before it has its name and ignores signals, whatever ends the launcher might end it, too.
         """
         reader, self._writer = os.pipe()
+        is_ready, becoming = os.pipe()
         #: The reaper's process, a child of this one.
         self.pid = os.fork()
         if self.pid == 0:
             _become_guard(reader, directory)
         os.close(reader)
+        os.close(becoming)
+        os.read(is_ready, 1)  # the end: the reaper has closed all that it does not need
+        os.close(is_ready)
 
     def watch(self, group: int) -> None:
         """Kill this process group at the end, if `forget` is not called before."""

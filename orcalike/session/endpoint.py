@@ -44,6 +44,8 @@ class Endpoint:
         """Where others reach this process; "" if it does not listen."""
         self.was_in = False
         """It has been in the group: it makes none any more, and lets no other be made."""
+        self.rank = options.rank
+        """The rank that is asked for: the program's from when it has joined."""
         self.detection = 0
         """D of the stacks that are made, ns."""
         self._listener: SharedListener | None = None
@@ -97,7 +99,12 @@ class Endpoint:
             each for each in dict.fromkeys((*members, *named)) if each not in ("", self.address)
         )
 
-    def make_stack(self, rank: int | None, settings: dict[str, Any] | None = None) -> Stack:
+    def arrived(self, me: Member | None) -> None:
+        """The program has joined, as this member."""
+        self.was_in = True
+        self.rank = self.rank if me is None else me.rank
+
+    def make_stack(self, settings: dict[str, Any] | None = None) -> Stack:
         """A stack for this incarnation; `settings` are the group's, if they are known."""
         options = self._options
         if options.stack is not None:
@@ -121,7 +128,7 @@ class Endpoint:
             options.slow,
             launch.size if launch is not None and launch.unanimous and not self.was_in else 0,
         )
-        me = Member(self.address, self.incarnation, rank)
+        me = Member(self.address, self.incarnation, self.rank)
         return Stack(self._layers, config, me, self.incarnation)
 
     def listen_with(self, pump: Pump) -> None:

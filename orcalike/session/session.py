@@ -107,7 +107,7 @@ class Session:
         handlers.defer()
         try:
             self._endpoint.open()
-            self.stack = self._endpoint.make_stack(self.options.rank)
+            self.stack = self._endpoint.make_stack()
         except BaseException:
             self._endpoint.close()
             self._defer_no_more()
@@ -259,7 +259,7 @@ class Session:
     def _arrive(self, now: int) -> None:
         """It has joined: from here on an expulsion is for the program to know."""
         self._entry.under_way = False
-        self._endpoint.was_in = True
+        self._endpoint.arrived(self.me)
         if self._entry.turned_out is not None:  # in the same moment
             self.exited(self._entry.turned_out)
 
@@ -455,15 +455,15 @@ class Session:
         self.pump.call(self._arrive)
 
     def _begin_again(self, now: int) -> None:
-        """Be another incarnation, which has this one's rank and objects, and is in no view yet."""
-        old, rank = self.stack, self.me.rank if self.me is not None else self.options.rank
+        """Be another incarnation, with the rank and objects that the program knows, in no view yet."""
+        old = self.stack
         self._endpoint.renew()
         self._is_in = False
         self._is_anew = True
         self._entry.denied = self._entry.trouble = None
         if self.expelled is None:
             self.exit_reason = None  # the program does not know of the one that is out
-        self.stack = self._endpoint.make_stack(rank, old.config.options)
+        self.stack = self._endpoint.make_stack(old.config.options)
         self.upper.rebind(self.stack)
         self.pump.replace(old, self.stack)
         if self._line is not None:

@@ -243,6 +243,19 @@ def test_one_that_is_expelled_while_it_joins_asks_again(alone: orca.Group) -> No
         entry.leave()
 
 
+def test_the_rank_of_one_that_is_expelled_while_it_joins_is_free(alone: orca.Group) -> None:
+    """It had not asked for that rank, and the program never saw it."""
+    entry = Entry(alone)
+    sever_both(alone._session, entry.now, apart=True)
+    until(lambda: alone.size == 1)
+    third = Entry(alone)
+    sever_both(alone._session, entry.now, apart=False)
+    assert {entry.end().rank, third.end().rank} == {1, 2}
+    assert third.end().rank == 1
+    third.leave()
+    entry.leave()
+
+
 def test_a_coroutine_that_is_expelled_while_it_joins_asks_again(alone: orca.Group) -> None:
     theirs = alone.share(Counter, "counter")
 
@@ -282,7 +295,8 @@ def test_a_group_of_messages_is_joined_again_as_well(
     until(lambda: first.view is not None and len(first.view.members) == 1)
     sever_both(first, second._session, apart=False)
     until(lambda: second._session.stack.me.incarnation != before)
-    threads[1].start()
+    until(lambda: first.view is not None and len(first.view.members) == 2)
+    threads[1].start()  # the other one is in, and receives that this one has joined
     for thread in threads:
         thread.join(DEADLINE)
     messages.send_to_group(second, b"after")
