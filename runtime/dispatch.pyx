@@ -350,13 +350,13 @@ cdef class Runtime(Layer):
 
     def wake_in(self, int64_t ns):
         """Have `expire` called after so long, if no earlier time is set."""
-        if self.deadline == NEVER:
-            self.deadline = self.core.now + ns
+        self.deadline = min(self.deadline, self.core.now + ns)
 
     cpdef expire(self):
         """The deadline has come."""
         self.deadline = NEVER
         self.digests.expire()
+        self.long_waits.expire(self.core.now)
 
     cdef int come_back(self, Call call, Replica replica, Operation operation,
                        PyObject* result) except -1:

@@ -30,6 +30,7 @@ cdef class Invocation(Waitable):
     cdef int fail(self, object error) except -1
     cdef int settle(self) except -1
     cdef object take(self)
+    cdef Invocation renewed(self)
 
 
 cdef class InvocationCoroutine:
@@ -47,7 +48,7 @@ cdef class Invoker:
     """What carries invocations out: a member's `sender.Sender`, or `left.Left` in its place."""
     cdef readonly uint64_t reads_slow   # reads that could not run at once
     cdef public bint watching       # coroutines that wait long will be noticed
-    cdef int watch(self, object loop) except -1
+    cdef int watch(self) except -1
     cdef int forget(self, Invocation invocation) noexcept
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted)

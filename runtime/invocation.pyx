@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t
 
 cdef extern from "Python.h":
     int PyErr_WarnEx(PyObject*, const char*, Py_ssize_t) except -1
+    Py_ssize_t Py_REFCNT(PyObject*)
     int Py_IsInitialized() noexcept     # not any more while the interpreter ends
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
 
@@ -25,15 +26,16 @@ from orcalike.transport.layers.base cimport NEVER
 _log = logging.getLogger("orcalike")
 cdef object get_running_loop = None     # asyncio's, as soon as it is there
 cdef object CancelledError = None       # asyncio's
+cdef Py_ssize_t modules_searched = 0    # how many there were when asyncio was not among them
 cdef object patient_loop = None         # an event loop on whose thread calls may wait
 
 
 @cython.final
+@cython.no_gc_clear                     # so it is whole at its end, also in a cycle
 cdef class Invocation(Waitable):
     """One call of an operation, on its way: wait for it, await it, withdraw it, or let it go."""
 
-    def __del__(self):
-        # While it is whole: `__dealloc__` comes when a collector of cycles has emptied it.
+    def __dealloc__(self):
         if not self.finished:
             if self.invoker is not None:
                 self.invoker.forget(self)
@@ -72,6 +74,15 @@ cdef class Invocation(Waitable):
         if self.outcome == ERROR:
             raise fresh(self.value)
         return self.value
+
+    cdef Invocation renewed(self):
+        """The same as a new one, if nothing but the caller has it: to make another takes longer. Else None."""
+        if Py_REFCNT(<PyObject*>self) != 1 or self.sleeper is not NULL:
+            return None
+        self.finished = self.seen = False
+        self.outcome = UNDER_WAY
+        self.operation = self.replica = self.value = self.withdrawn = None
+        return self
 
     def set_result(self, result):
         """It has succeeded."""
@@ -126,7 +137,7 @@ cdef class Invocation(Waitable):
             loop = loop_here()
             future = loop.create_future()
             if self.invoker is not None:
-                self.invoker.watch(loop)
+                self.invoker.watch()
             if self.waiters is None:
                 self.waiters = [future]
             else:
@@ -196,7 +207,7 @@ cdef class InvocationCoroutine:
 
     def __dealloc__(self):
         if self.invocation is not None and Py_IsInitialized():
-            hold()                      # as in `Invocation.__del__`
+            hold()                      # as in `Invocation`
             try:
                 warn_of(self.invocation)
             finally:
@@ -329,10 +340,13 @@ cdef object running_loop():
     A loop runs only if asyncio was imported, which takes longer than all of orcalike:
     a program without coroutines does without it.
     """
-    global get_running_loop, CancelledError
+    global get_running_loop, CancelledError, modules_searched
     if get_running_loop is None:
         modules = <dict>PyImport_GetModuleDict()
+        if len(<dict>modules) == modules_searched:      # asyncio brings dozens with it
+            return None
         if "asyncio" not in modules:
+            modules_searched = len(<dict>modules)
             return None
         asyncio = modules["asyncio"]
         try:
@@ -386,8 +400,8 @@ cdef int64_t nanoseconds(object seconds) except -1:
 cdef class Invoker:
     """What carries invocations out; this one knows none."""
 
-    cdef int watch(self, object loop) except -1:
-        """A coroutine of this event loop begins to wait."""
+    cdef int watch(self) except -1:
+        """A coroutine begins to wait."""
         return 0
 
     cdef int forget(self, Invocation invocation) noexcept:

@@ -1,8 +1,9 @@
 """Waits that take long: the log says why a call waits.
 
 A thread's wait comes by here when it has lasted for a moment (`began`), and then every 10 s; so a
-call that returns soon pays nothing. The coroutines of a process share one timer, which runs while
-any of them waits. After 10 s the log has, once for each call, why it waits; a call that the group
+call that returns soon pays nothing. The coroutines of a process share one deadline of the stack, which
+there is while any of them waits: with a timer of its own an event loop has one set in the kernel each time
+it sleeps, which takes longer than to receive a message. After 10 s the log has, once for each call, why it waits; a call that the group
 cannot let go on (it is blocked, or has too few members for a degree) is named again every 10 s.
 
 If all threads of a member wait for guards or at the barrier, it reports so in the order (`Code.IDLE`),
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from orcalike.runtime import waits
 from orcalike.runtime.call import Call, waiting_reads
@@ -30,11 +31,8 @@ from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import counted, listed
 
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop  # most programs import no asyncio
-
-LOOK_AGAIN = 5.0
-"""Seconds between two looks at what coroutines wait for, while any does."""
+LOOK_AGAIN = 5_000_000_000
+"""Nanoseconds between two looks at what coroutines wait for, while any does."""
 NAMED_MAX = 5
 """Calls that one line names."""
 
@@ -96,6 +94,9 @@ class Waiting(Protocol):
     def dispatched(self) -> int:
         """Messages so far."""
 
+    def wake_in(self, ns: int) -> None:
+        """Have `expire` called after so long, if no earlier time is set."""
+
 
 class LongWaits:
     """Calls that wait long in one group, in this process."""
@@ -115,6 +116,8 @@ class LongWaits:
 
         When: how many messages besides these reports had been dispatched."""
         self._idle_messages = 0
+        self._look_at: int | None = None
+        """When to look at what coroutines wait for, ns of the stack's clock; None if no time is set."""
         self._named: set[frozenset[tuple[int, tuple[tuple[int, str], ...]]]] = set()
         """Idle members and their calls that were named already."""
 
@@ -146,11 +149,28 @@ class LongWaits:
 
     # Coroutines.
 
-    def watch(self, loop: AbstractEventLoop) -> None:
-        """A coroutine of this loop begins to wait, and no timer runs."""
-        loop.call_later(LOOK_AGAIN, self._look, loop)
+    def watch(self) -> None:
+        """A coroutine begins to wait, and no look is to come; from its thread, which must not wait here."""
+        self._runtime.sender.driver.later(self._look_again)
 
-    def _look(self, loop: AbstractEventLoop) -> None:
+    def _look_again(self) -> None:
+        self._runtime.sender.driver.call(self._set_time)
+
+    def _set_time(self, now: int) -> None:
+        self._look_at = now + LOOK_AGAIN
+        self._runtime.wake_in(LOOK_AGAIN)
+
+    def expire(self, now: int) -> None:
+        """A deadline has come, perhaps this one."""
+        if self._look_at is None:
+            return
+        if now < self._look_at:
+            self._runtime.wake_in(self._look_at - now)
+        else:
+            self._look_at = None
+            self._runtime.sender.driver.later(self._look)
+
+    def _look(self) -> None:
         """Which calls wait now, and did at the last two looks?"""
         awaited: list[Invocation[Any]] = self._runtime.sender.awaited()
         before = {id(each) for each in self._looks[0]} & {id(each) for each in self._looks[1]}
@@ -163,7 +183,7 @@ class LongWaits:
         self._lacks_no_more(ended)
         self._looks = [self._looks[1], awaited]
         if awaited:
-            loop.call_later(LOOK_AGAIN, self._look, loop)
+            self._look_again()
         else:
             self._looks = [[], []]
             self._runtime.sender.watching = False

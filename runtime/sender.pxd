@@ -25,6 +25,7 @@ cdef class Sender(Invoker):
     cdef public object notice           # what the next call raises, once
     cdef public object history          # a `history.Recorder`; None if none is kept
     cdef void* issued[MESSAGES_MAX]     # this member's invocations by ticket, borrowed, or NULL
+    cdef Invocation spare               # one that has ended, and that nothing else holds; or None
     cdef readonly uint64_t writes
     cdef readonly Room room             # for what is to be under way
     cdef public object on_threads       # called as threads that do not receive come to run operations

@@ -112,15 +112,15 @@ cdef class Sender(Invoker):
         refuse_loop(operation)
         if timeout != NEVER:
             return self.invoke_within(replica, operation, args, count, names, timeout, wanted)
-        # The driver sends it, once this thread stands ready to receive the answer.
-        return self.await_outcome(self.commit_call(replica, operation, args, count, names, wanted),
-                                  NEVER, True)
+        invocation = self.commit_call(replica, operation, args, count, names, wanted)
+        outcome = self.await_outcome(invocation, NEVER, True)   # it leaves when this thread can receive
+        self.spare = invocation.renewed()
+        return outcome
 
     cdef object invoke_within(self, object replica, object operation, PyObject* const* args,
                               Py_ssize_t count, PyObject* names, int64_t timeout,
                               unsigned int wanted):
         """The same with a time limit, which holds while it waits for room, too."""
-        cdef Invocation invocation
         cdef int64_t until = self.room.limit(self.driver, timeout)
         try:
             invocation = self.commit_call(replica, operation, args, count, names, wanted)
@@ -132,7 +132,11 @@ cdef class Sender(Invoker):
 
     cdef Invocation issue(self, object replica, object operation, unsigned int wanted):
         """The invocation that belongs to the message that was committed last."""
-        cdef Invocation invocation = Invocation.__new__(Invocation)
+        cdef Invocation invocation = self.spare
+        if invocation is None:
+            invocation = Invocation.__new__(Invocation)
+        else:
+            self.spare = None
         invocation.invoker = self
         invocation.ticket = self.pack.ticket - 1
         invocation.operation = operation
@@ -444,10 +448,10 @@ cdef class Sender(Invoker):
             drop_later()
         return 0
 
-    cdef int watch(self, object loop) except -1:
+    cdef int watch(self) except -1:
         if not self.watching:
             self.watching = True
-            self.runtime.long_waits.watch(loop)
+            self.runtime.long_waits.watch()
         self.driver.look_later()
         return 0
 

@@ -16,6 +16,7 @@ cdef class Stack(Core):
     cdef readonly object config
     cdef int64_t epoch              # ns between `now` and the wall clock
     cdef Py_ssize_t depth           # how many layers
+    cdef void** chain               # they, for what looks at all of them at each input
 
     cdef int enter(self, int64_t now) except -1
     cdef int settle(self) except -1

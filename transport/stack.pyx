@@ -13,6 +13,7 @@ the input returns, and make no downcall. After each input the driver empties `ou
 from orcalike.transport.errors import ProtocolError, StackError
 
 from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free, malloc
 
 from orcalike.transport.layers.base cimport NEVER, Core, End, Layer
 from orcalike.transport.wire.message cimport Message
@@ -39,11 +40,19 @@ cdef class Stack(Core):
             upper.below = layer
             layer.above = upper
         self.depth = len(self.layers)
+        self.chain = <void**>malloc(self.depth * sizeof(void*))
+        if self.chain is NULL:
+            raise MemoryError
+        for i, layer in enumerate(self.layers):
+            self.chain[<Py_ssize_t>i] = <void*>layer
         self.top = self.layers[0]
         self.bottom = self.layers[len(self.layers) - 1]
         self.members = self.top.focus("MBRSHIP")
         for layer in reversed(self.layers):
             layer.start()
+
+    def __dealloc__(self):
+        free(self.chain)
 
     @property
     def above(self):
@@ -240,12 +249,10 @@ cdef class Stack(Core):
     # Outputs.
 
     cdef int64_t next_deadline(self) noexcept:
-        cdef Layer layer = self.top
-        cdef int64_t least = layer.above.deadline
+        cdef int64_t least = self.top.above.deadline
         cdef Py_ssize_t i
         for i in range(self.depth):
-            least = min(least, layer.deadline)
-            layer = layer.below
+            least = min(least, (<Layer>self.chain[i]).deadline)
         return least
 
     @property

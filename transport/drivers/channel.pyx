@@ -7,6 +7,7 @@ On a Unix socket each end passes one descriptor along with its first byte: a pid
 The kernel adds which process that is, and of which user (SO_PASSCRED).
 """
 
+from cpython.object cimport PyObject
 from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ETOOMANYREFS, errno
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove, strerror
@@ -49,6 +50,9 @@ cdef extern from *:
         unsigned int uid
         unsigned int gid
     int SCM_CREDENTIALS "ORCALIKE_SCM_CREDENTIALS"
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject*)
 
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
@@ -234,7 +238,6 @@ cdef class Channel:
         Sets `why` where the length cannot be believed.
         """
         cdef Py_ssize_t size
-        cdef Message frame
         if self.end - self.begin < FRAME_HEADER:
             return None
         size = 4 + <Py_ssize_t>load32(self.buffer + self.begin)
@@ -243,11 +246,14 @@ cdef class Channel:
             return None
         if self.end - self.begin < size:
             return None
-        frame = Message.view(self.buffer + self.begin, size)
+        if self.frame is not None and Py_REFCNT(<PyObject*>self.frame) == 1:
+            self.frame.view_again(self.buffer + self.begin, size)
+        else:                           # the last one is still held
+            self.frame = Message.view(self.buffer + self.begin, size)
         self.begin += size
         if self.begin == self.end:
             self.begin = self.end = 0   # the bytes stay where they are until the next fill
-        return frame
+        return self.frame
 
 
 cdef void attach(msghdr* header, size_t* control, int fd) noexcept:

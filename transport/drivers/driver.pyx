@@ -198,6 +198,10 @@ cdef class Driver:
         """Run one of the stack's inputs: `function(*args, now)`, and send what comes of it."""
         function(*args, self.clock())
 
+    def later(self, function):
+        """Call `function()` when nothing runs in the stack; from any thread, which does not wait."""
+        function()
+
     def call_within(self, seconds, function, *args):
         """The same, unless something else runs in the stacks for so long; says whether it was done."""
         self.call(function, *args)

@@ -9,6 +9,7 @@ from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.listener cimport Listener
 from orcalike.transport.drivers.sealed_channel cimport SealedChannel
 from orcalike.transport.stack cimport Stack
+from orcalike.transport.wire.ring cimport Ring
 
 
 cdef class Links(Driver):
@@ -26,7 +27,7 @@ cdef class Links(Driver):
     cdef bint knows_processes       # it was found out whether processes are known by their numbers
     cdef int64_t now                # the time of this input, ns
     cdef list stacks
-    cdef list dirty                 # channels with messages that were queued just now
+    cdef Ring dirty                 # channels with messages that were queued just now
     cdef list deaths                # (stack, incarnation): of members, to be reported to stacks
     cdef list callbacks             # of descriptors that are watched for others, and have come
     cdef dict sockets               # fd -> the socket that owns it
@@ -58,6 +59,7 @@ cdef class Links(Driver):
     cdef refuse(self, Channel channel, str why)
     cdef int emit(self) except -1
     cdef int emit_stack(self, Stack stack) except -1
+    cdef int flush_dirty(self) except -1
     cdef int follow(self, Stack stack) except -1
     cdef int flush(self, Channel channel) except -1
     cdef int read_to_end(self, Channel channel) except -1

@@ -29,6 +29,7 @@ from orcalike.transport.layers.base cimport NEVER, Outbox
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/epoll.h>" nogil:
     enum:
@@ -50,6 +51,11 @@ cdef uint64_t NOT_GIVEN = <uint64_t>-1  # as a version of all peers: the heartbe
 CUT_OFF = "this process is cut off from it"
 
 
+cdef inline bint is_refused(Channel channel) except -1:
+    """Whether its stack wants it closed."""
+    return len(channel.stack.out.closes) > 0 and channel.link in channel.stack.out.closes
+
+
 cdef class Links(Driver):
     """The sockets of one process. `log(level, text)` gets what went wrong."""
 
@@ -60,7 +66,7 @@ cdef class Links(Driver):
         self.sockets = {}
         self.processes = PeerProcesses(self.epoll)
         self.callbacks = []
-        self.dirty = []
+        self.dirty = Ring()
         self.deaths = []
         self.severed = frozenset()
         self.heartbeat = Heartbeat()
@@ -298,9 +304,10 @@ cdef class Links(Driver):
                 if lie is not None:
                     channel.why = lie
                     break
-            if channel.link in channel.stack.out.closes:
+            if is_refused(channel):
                 break
             channel.stack.receive_frame(channel.link, frame, self.now)
+            frame = None                # so that the channel may use it again
             if channel.passed >= 0:
                 self.attend(channel)
         if channel.why is not None:
@@ -364,18 +371,24 @@ cdef class Links(Driver):
                     channel.put(<Message>out.items[i].message)
                     if not channel.dirty:
                         channel.dirty = True
-                        self.dirty.append(channel)
+                        self.dirty.put(channel)
             out.clear()
-            for channel in self.dirty:
-                channel.dirty = False
-                if not channel.waits_for_room:
-                    self.flush(channel)
-                elif channel.queued > UNREAD_MAX and (channel.queued > UNREAD_BY_MEMBER_MAX
-                                                      or self.is_non_member(channel)):
-                    self.refuse(channel, "it does not read what is sent to it")
-            self.dirty.clear()
+            self.flush_dirty()
             if out.connects or out.closes:
                 self.follow(stack)
+        return 0
+
+    cdef int flush_dirty(self) except -1:
+        """Write what was queued, as far as the sockets take it."""
+        cdef Channel channel
+        while self.dirty.count:
+            channel = <Channel>self.dirty.take()
+            channel.dirty = False
+            if not channel.waits_for_room:
+                self.flush(channel)
+            elif channel.queued > UNREAD_MAX and (channel.queued > UNREAD_BY_MEMBER_MAX
+                                                  or self.is_non_member(channel)):
+                self.refuse(channel, "it does not read what is sent to it")
         return 0
 
     cdef int follow(self, Stack stack) except -1:
@@ -411,8 +424,7 @@ cdef class Links(Driver):
 
     cdef bint is_open(self, Channel channel) except -1:
         """Whether it is there, and its stack takes what comes."""
-        return (self.epoll.slots[channel.link] is channel
-                and channel.link not in channel.stack.out.closes)
+        return self.epoll.slots[channel.link] is channel and not is_refused(channel)
 
     cdef bint is_non_member(self, Channel channel) except -1:
         """Whether it is the connection of an endpoint that has greeted, and is in no view here."""

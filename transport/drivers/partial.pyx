@@ -37,7 +37,7 @@ cdef send_one(Pump pump, Channel channel, Message message):
     channel.put(message)
     if not channel.dirty:
         channel.dirty = True
-        pump.dirty.append(channel)      # where something stays, the pump goes on with it
+        pump.dirty.put(channel)         # where something stays, the pump goes on with it
     for i in range(TRIES):
         if channel.connecting or channel.flush() != 0:
             return

@@ -16,6 +16,7 @@ cdef class Pump(Links):
     cdef bint kicked                # PACK has something to cast
     cdef int timer                  # a timerfd that wakes the thread that polls for a deadline
     cdef int64_t timer_at           # when; NEVER if it has expired
+    cdef int64_t due                # the stacks' next deadline when the last input was over
     cdef int64_t waits_until        # when the thread that waits in a call gives up; or NEVER
     cdef unsigned long inside       # the thread that has `lock`; 0 where none has
     cdef unsigned long poller       # the thread that has the role, where `polled` is set

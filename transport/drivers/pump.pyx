@@ -218,12 +218,14 @@ cdef class Pump(Links):
         cdef bint handlers_wait = False
         cdef bint lost = False
         try:
-            self.emit()
-            while self.kicked:
-                self.kicked = False
-                for stack in self.stacks:
-                    stack.flush_packets(self.now)
+            while True:
+                if self.kicked:
+                    self.kicked = False
+                    for stack in self.stacks:
+                        stack.flush_packets(self.now)
                 self.emit()
+                if not self.kicked:
+                    break
         except Relieved:
             lost = True
         finally:
@@ -271,6 +273,7 @@ cdef class Pump(Links):
         """See to it that the thread that polls wakes up for the next deadline."""
         cdef int64_t deadline = self.next_deadline()
         cdef itimerspec at
+        self.due = deadline
         if deadline < self.timer_at:
             self.timer_at = deadline
             deadline = max(deadline, 1)     # 0 is no time at all
@@ -365,9 +368,10 @@ cdef class Pump(Links):
                 self.handle_slot(events[i].data.u64, events[i].events)
         if self.handed_over:
             self.take_handed_over()
-        for stack in self.stacks:
-            if stack.next_deadline() <= self.now:
-                self.expire(stack, self.now)
+        if self.due <= self.now:        # what this input has brought is looked at when it is over
+            for stack in self.stacks:
+                if stack.next_deadline() <= self.now:
+                    self.expire(stack, self.now)
         if self.links_until <= self.now:
             self.expire_links()
         return 0
@@ -387,7 +391,8 @@ cdef class Pump(Links):
                 self.poll(sleeps)
             finally:
                 self.give_up_role()
-            interrupted()
+            if sleeps:                  # else an event loop goes on, which calls handlers itself
+                interrupted()
         except BaseException:
             drop_later()
             raise
@@ -469,7 +474,6 @@ cdef class Pump(Links):
     cdef int resume_input(self) except -1:
         """What the thread that is away has left: in the stacks, in the channels, and to be sent."""
         cdef Stack stack
-        cdef Channel channel
         for stack in list(self.stacks):
             stack.resume(self.now)
         self.tell_deaths()
@@ -477,12 +481,7 @@ cdef class Pump(Links):
         for entry in list(self.epoll.slots):
             if isinstance(entry, Channel) and not (<Channel>entry).connecting:
                 self.handle_channel(<Channel>entry, 0)
-        for channel in list(self.dirty):
-            channel.dirty = False
-            if not channel.waits_for_room:
-                self.flush(channel)
-        self.dirty.clear()
-        return 0
+        return self.flush_dirty()
 
     def run_alone(self, until=None):
         """Be the only thread there is: poll until `stopped`, or until `until()` holds."""

@@ -45,7 +45,12 @@ cdef class Core:
     cdef int again_last(self, Layer layer) except -1
     cdef Layer take_todo(self)
     cdef int forget_todo(self) except -1
-    cdef int mark(self, str step) except -1
+
+    cdef inline int mark(self, str step) except -1:
+        """The protocol passes a failpoint (docs/internals/failpoints.md): the driver decides what that means."""
+        if self.on_mark is not None:
+            self.on_mark(step)
+        return 0
 
 
 cdef class Layer:

@@ -85,12 +85,6 @@ cdef class Core:
         self.beats = ()
         self.departed = ()
 
-    cdef int mark(self, str step) except -1:
-        """The protocol passes a failpoint (docs/internals/failpoints.md): the driver decides what that means."""
-        if self.on_mark is not None:
-            self.on_mark(step)
-        return 0
-
     def pass_failpoint(self, str step):
         """As `mark` does for compiled layers: tests strike at the step of that name."""
         self.mark(step)

@@ -350,7 +350,10 @@ cdef class Com(Layer):
         """To some of the view."""
         cdef bint pushed = False
         cdef Peer peer
+        cdef Py_ssize_t position
         for position in members:
+            if not 0 <= position < len(self.by_position):
+                raise IndexError("list index out of range")
             peer = self.by_position[position]
             if peer is None:
                 raise ValueError("a message to oneself")

@@ -58,6 +58,7 @@ cdef enum:
     PARTS_AHEAD = 8         # parts that are under way at a time
     SIZE_MAX = 1048576
     BYTES_MAX = 67108864    # half of what TOTAL takes of one member
+    FIRST = 512             # room of a packet that is opened
     SPARE = 1024            # room behind a packet's size, so that the last message seldom moves it
 
 
@@ -100,12 +101,14 @@ cdef class Pack(Layer):
 
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL:
         """Room for a message of up to `size` bytes in the open packet."""
-        if self.packet is None:
-            self.packet = Message.new(max(self.size + SPARE, size) + HEADER + VARINT_MAX)
+        if self.packet is None:         # it may stay small: a call that is waited for goes alone
+            self.packet = Message.new(max(FIRST, size) + HEADER + VARINT_MAX)
             self.packet.room(HEADER)
             store64(self.packet.data(), self.ticket)
             self.packet.stop += HEADER
             self.packed = 0
+        elif self.packet.capacity - self.packet.stop < size + VARINT_MAX:
+            self.packet.room(max(size + VARINT_MAX, self.size + SPARE - self.packet.size()))
         return self.packet.room(size + VARINT_MAX) + 1
 
     cdef int commit(self, unsigned char* stop) except -1:
@@ -292,6 +295,7 @@ cdef class Pack(Layer):
     cdef int put_off(self, object item) except -1:
         """Put it at the end of the agenda."""
         self.agenda.append(item)
+        self.put_off_count += 1
         if not self.hands_up:
             self.announce()
         return 0
@@ -324,11 +328,12 @@ cdef class Pack(Layer):
         while True:
             packet = self.opened
             if packet is None:
-                if not self.agenda:
+                if not self.put_off_count:
                     if self.core.handing is self:
                         self.core.handing, self.next_handing = self.next_handing, None
                         self.hands_up = False
                     return 0
+                self.put_off_count -= 1
                 self.hand_up_next(self.agenda.popleft())
                 continue
             i = self.unpacked

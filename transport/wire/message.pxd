@@ -32,6 +32,7 @@ cdef class Message:
     cdef Message new(Py_ssize_t room)
     @staticmethod
     cdef Message view(unsigned char* data, Py_ssize_t size)
+    cdef int view_again(self, unsigned char* data, Py_ssize_t size) noexcept
     cdef unsigned char* push(self, Py_ssize_t size) except NULL
     cdef unsigned char* pop(self, Py_ssize_t size) noexcept
     cdef unsigned char* room(self, Py_ssize_t size) except NULL

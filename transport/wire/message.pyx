@@ -12,6 +12,19 @@ from libc.string cimport memcpy, memmove
 
 from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
+cdef enum:
+    SMALL = 640                 # capacities of which some buffers are kept: of small messages,
+    LARGE = 17664               # and of packets of PACK's own size
+    LARGE_LEAST = 16384
+    SMALL_KEPT = 512            # as many as a quarter of TOTAL's window, which goes at once, and more
+    LARGE_KEPT = 16
+
+# Buffers that no message has: malloc takes hundreds of instructions, free as well.
+cdef unsigned char* small[SMALL_KEPT]
+cdef unsigned char* large[LARGE_KEPT]
+cdef int small_count = 0
+cdef int large_count = 0
+
 
 @cython.freelist(64)
 @cython.final
@@ -32,7 +45,7 @@ cdef class Message:
 
     def __dealloc__(self):
         if not self.borrowed:
-            free(self.base)
+            give_back(self.base, self.capacity)
 
     @staticmethod
     cdef Message new(Py_ssize_t room):
@@ -49,6 +62,14 @@ cdef class Message:
         self.base = data
         self.stop = self.capacity = size
         return self
+
+    cdef int view_again(self, unsigned char* data, Py_ssize_t size) noexcept:
+        """Be a new message that borrows these bytes: it was one that nothing holds any more."""
+        self.base, self.start, self.stop, self.capacity = data, 0, size, size
+        self.count = self.index = self.degree = 0
+        self.source = self.link = -1
+        self.seqno = self.stamp = self.ticket = 0
+        return 0
 
     cdef unsigned char* push(self, Py_ssize_t size) except NULL:
         """Room for a header of `size` bytes in front of what is there."""
@@ -130,18 +151,62 @@ cdef class Message:
 
 
 cdef int allocate(Message self, Py_ssize_t room) except -1:
-    self.base = <unsigned char*>malloc(HEADROOM + room)
-    if self.base is NULL:
-        raise MemoryError
+    cdef Py_ssize_t capacity = fitting(HEADROOM + room)
+    self.base = take(capacity)
+    self.capacity = capacity
     self.start = self.stop = HEADROOM
-    self.capacity = HEADROOM + room
     return 0
 
 
-cdef int resize(Message self, Py_ssize_t capacity) except -1:
-    cdef void* base = realloc(self.base, capacity)
+cdef Py_ssize_t fitting(Py_ssize_t capacity) noexcept:
+    """The capacity that a buffer has if so much is asked for."""
+    if capacity <= SMALL:
+        return SMALL
+    return LARGE if LARGE_LEAST <= capacity <= LARGE else capacity
+
+
+cdef unsigned char* take(Py_ssize_t capacity) except NULL:
+    """A buffer."""
+    global small_count, large_count
+    cdef unsigned char* base
+    if capacity == SMALL and small_count:
+        small_count -= 1
+        return small[small_count]
+    if capacity == LARGE and large_count:
+        large_count -= 1
+        return large[large_count]
+    base = <unsigned char*>malloc(capacity)
     if base is NULL:
         raise MemoryError
+    return base
+
+
+cdef void give_back(unsigned char* base, Py_ssize_t capacity) noexcept:
+    """Nothing uses a buffer any more: keep it, or free it."""
+    global small_count, large_count
+    if base is NULL:
+        return
+    if capacity == SMALL and small_count < SMALL_KEPT:
+        small[small_count] = base
+        small_count += 1
+    elif capacity == LARGE and large_count < LARGE_KEPT:
+        large[large_count] = base
+        large_count += 1
+    else:
+        free(base)
+
+
+cdef int resize(Message self, Py_ssize_t capacity) except -1:
+    cdef void* base
+    capacity = fitting(capacity)
+    if self.capacity <= LARGE:
+        base = take(capacity)
+        memcpy(base, self.base, min(self.stop, capacity))
+        give_back(self.base, self.capacity)
+    else:
+        base = realloc(self.base, capacity)
+        if base is NULL:
+            raise MemoryError
     self.base = <unsigned char*>base
     self.capacity = capacity
     return 0

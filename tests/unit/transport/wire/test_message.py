@@ -47,3 +47,23 @@ def test_a_message_without_a_source_yet() -> None:
     assert (message.source, message.link, len(message)) == (-1, -1, 0)
     assert repr(message) == "<Message of 0 bytes>"
     assert Message(bytearray(b"x")).body == Message(memoryview(b"x")).body == b"x"
+
+
+SIZES = st.sampled_from([0, 1, 400, 559, 560, 561, 2_000, 16_303, 16_304, 17_584, 17_585, 40_000])
+"""Beside the sizes for which buffers are kept when their messages are gone."""
+
+
+@given(st.lists(st.tuples(SIZES, st.booleans(), SIZES), max_size=60))
+def test_no_two_messages_have_one_buffer(steps: list[tuple[int, bool, int]]) -> None:
+    """Messages come, grow and go: what each holds is its own, in whatever buffer it was put."""
+    held: list[tuple[Message, bytes]] = []
+    for number, (size, goes, header) in enumerate(steps):
+        body, front = bytes([number]) * size, bytes([255 - number]) * header
+        message = Message(body)
+        message.push_header(front)
+        held.append((message, front + body))
+        if goes:
+            del held[number % len(held)]
+        del message
+        for other, expected in held:
+            assert other.body == expected
