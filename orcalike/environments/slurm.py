@@ -6,8 +6,6 @@ variables of the step are read. The tasks of the nodes may be uneven (`3,1`): no
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Mapping
 
 from orcalike.environments.hostlist import expand
@@ -51,6 +49,9 @@ def find(environ: Mapping[str, str]) -> World | None:
 
 def address_of_node(node: str) -> str:
     """Where Slurm itself reaches a node whose name only Slurm knows; "" if it does not say."""
+    import shutil  # not at the top: each program looks whether it is a Slurm task
+    import subprocess
+
     scontrol = shutil.which("scontrol")
     if scontrol is None:
         return ""

@@ -7,7 +7,6 @@ does the key, so that neither stands on a command line or in an environment.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import time
@@ -74,6 +73,7 @@ def start_process(request: Request, session: Hosting, taken: Collection[int | No
 
     Raises OSError if the system has no room for it.
     """
+    import json  # not at the top: few programs fork
     import subprocess
 
     with contextlib.ExitStack() as opened:

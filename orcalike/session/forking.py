@@ -7,7 +7,6 @@ do: the kernel kills a child when the thread that started it ends.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import selectors
@@ -278,6 +277,8 @@ class HostedProcesses:
 
 def _parse(said: bytes) -> object:
     try:
+        import json  # not at the top: few programs fork
+
         return json.loads(said)
     except (ValueError, RecursionError):
         return None

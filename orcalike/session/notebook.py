@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from html import escape
 from typing import Any
 
 from orcalike.runtime.invocation import allow_blocking
@@ -46,7 +45,7 @@ def html_of_object(obj: object) -> str | None:
     replica = replica_of(obj)
     if replica is None:
         return None
-    head = f"<b>{escape(type(obj).__qualname__)}</b> {escape(repr(replica.name))}"
+    head = f"<b>{_escaped(type(obj).__qualname__)}</b> {_escaped(repr(replica.name))}"
     return head + _table(("attribute", "value"), vars(obj).items())
 
 
@@ -55,8 +54,8 @@ def html_of_group(info: GroupInfo) -> str:
     view = info.view
     state = "" if info.blocked is None else f" · blocked: {info.blocked.rule}"
     head = (
-        f"<b>Group</b> {escape(repr(info.name))} · view {view.number} · "
-        f"this is rank {info.rank}{escape(state)}"
+        f"<b>Group</b> {_escaped(repr(info.name))} · view {view.number} · "
+        f"this is rank {info.rank}{_escaped(state)}"
     )
     rows = [
         (
@@ -69,10 +68,17 @@ def html_of_group(info: GroupInfo) -> str:
     return head + _table(("member", "address", ""), rows)
 
 
+def _escaped(text: str) -> str:
+    """A text as it stands in a page."""
+    import html  # not at the top: few programs run in a notebook
+
+    return html.escape(text)
+
+
 def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
-    lines = ["".join(f"<th>{escape(name)}</th>" for name in head)]
+    lines = ["".join(f"<th>{_escaped(name)}</th>" for name in head)]
     for row in rows:
-        lines.append("".join(f"<td>{escape(_short(cell))}</td>" for cell in row))
+        lines.append("".join(f"<td>{_escaped(_short(cell))}</td>" for cell in row))
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
 
 

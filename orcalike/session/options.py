@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from orcalike.environments.finding import find_unmet, find_world, is_off
-from orcalike.environments.meeting import meet
-from orcalike.environments.signals import be_a_process_of_an_engine
 from orcalike.environments.world import World
 from orcalike.errors import JoinFailed
 from orcalike.launch_protocol.environment import (
@@ -131,6 +128,8 @@ class JoinOptions:
         if self.is_located:
             return self
         if self.world is not None:
+            from orcalike.environments.meeting import meet  # few programs take that way
+
             return self._launched(meet(self.world))
         listen, advertise = places(
             self.listen, self.seeds, self.advertise, self.interface, hosts_of
@@ -270,12 +269,16 @@ def _find_launch(size: int | None) -> tuple[RankEnvironment | None, World | None
     launch = find_rank_environment()
     world = None if launch or size == 1 or is_off() else find_world()
     if world is not None:
+        from orcalike.environments.signals import be_a_process_of_an_engine  # few are
+
         be_a_process_of_an_engine()
     return launch, world
 
 
 def _with_own_socket(options: JoinOptions) -> JoinOptions:
     """For a program that may fork: its group of one listens, and has all that a group of one had."""
+    import tempfile  # not at the top: it takes long, as what it imports
+
     base = tempfile.gettempdir()
     private = tempfile.mkdtemp(
         prefix="orcalike-", dir=base if len(os.fsencode(base)) <= PATH_MAX else "/tmp"
