@@ -2,12 +2,15 @@
 
     python examples/asp.py                               one process
     orcalike run -n 4 examples/asp.py                    four
-    orcalike run -n 4 examples/asp.py --cities 400 --seed 7
+    orcalike run -n 4 --keep-going examples/asp.py --cities 400 --seed 7
 
 Floyd's algorithm goes through the cities k = 0, 1, ...; in step k a row of the matrix becomes
 better by ways through city k, which takes nothing but row k as it stood before the step. So the
 rows are split among the processes, and the owner of row k puts it into the shared table before
 step k: one ordered write, that every other process waits for in its own replica.
+
+A process may die at any time: the table knows which are left, and which of them puts the rows that
+the dead have not put. All that takes is in the table: the rows of the steps before.
 """
 
 from __future__ import annotations
@@ -22,27 +25,72 @@ import orcalike as orca
 
 FAR = 10**12  # no way: more than any way can cost, and adding two of them does no harm
 Row = list[int]
+Rank = int | None
 
 
 @orca.shared
 class Rows:
-    """A table of rows, each put once."""
+    """Rows as they are before a step, each put once, and which process is to put which."""
 
-    def __init__(self) -> None:
-        self.rows: dict[int, Row] = {}
+    def __init__(self, cities: int) -> None:
+        self.cities = cities
+        self.rows: dict[tuple[int, int], Row] = {}  # by number and step
+        self.ranks: list[Rank] = []  # that the rows were split among
+        self.present: dict[Rank, int] = {}  # by the rank of each that is there: its incarnation
+        self.gone: set[int] = set()
+        self.reported = False
 
     @orca.write
-    def put(self, number: int, row: Row) -> None:
-        self.rows[number] = row
+    def split(self, members: tuple[orca.Member, ...]) -> list[Rank]:
+        """The ranks that share the rows; each process names all, and the first in the order counts."""
+        if not self.ranks:
+            self.ranks = [member.rank for member in members]
+            self.present = {
+                member.rank: member.incarnation
+                for member in members
+                if member.incarnation not in self.gone
+            }
+        return self.ranks
+
+    def member_joined(self, member: orca.Member) -> None:
+        """A rank that was started again is there for its rows as it was before."""
+        if member.rank in self.ranks:
+            self.present[member.rank] = member.incarnation
+
+    def member_left(self, member: orca.Member) -> None:
+        """A member that dies leaves its rows to the others."""
+        self.gone.add(member.incarnation)
+        if self.present.get(member.rank) == member.incarnation:
+            del self.present[member.rank]
+
+    @orca.write
+    def put(self, number: int, step: int, row: Row) -> None:
+        self.rows[number, step] = row  # each that computes it gets the same
 
     @orca.read
-    def get(self, number: int) -> Row:
-        """The row, to be looked at and not changed: it is the replica's own."""
-        return self.rows[number]
+    def get(self, number: int, step: int, rank: Rank) -> Row | None:
+        """The row, to be looked at and not changed: it is the replica's own.
+
+        None if this rank is to put it.
+        """
+        return self.rows.get((number, step))
 
     @get.when
-    def _(self, number: int) -> bool:
-        return number in self.rows  # a guarded read waits here, and sends nothing
+    def _(self, number: int, step: int, rank: Rank) -> bool:
+        # A guarded read waits here, and sends nothing.
+        return (number, step) in self.rows or self._rank_for(number) == rank
+
+    def _rank_for(self, number: int) -> Rank:
+        """The rank to which a row belongs, or, if that is gone, one of those that are left."""
+        owner = self.ranks[number * len(self.ranks) // self.cities]
+        left = [rank for rank in self.ranks if rank in self.present]
+        return owner if owner in left or not left else left[number % len(left)]
+
+    @orca.write
+    def tell(self) -> bool:
+        """Whether the answer is still to be reported."""
+        reported, self.reported = self.reported, True
+        return not reported
 
 
 def improved(row: Row, k: int, through: Row) -> Row:
@@ -65,22 +113,37 @@ def serial(graph: list[Row]) -> list[Row]:
     return rows
 
 
-def shared(group: orca.Group, graph: list[Row]) -> list[Row]:
+def shared(rank: Rank, ranks: list[Rank], table: Rows, graph: list[Row]) -> list[Row]:
     """The answer as the group computes it; each process gets all of it."""
-    steps = group.share(Rows, "steps")  # row k as it is before step k
-    answer = group.share(Rows, "answer")
     size = len(graph)
     # A block of neighbours: their owner goes from one to the next without waiting for others.
-    block = range(group.rank * size // group.size, (group.rank + 1) * size // group.size)
-    mine = {number: graph[number] for number in block}
+    mine = {n: row for n, row in enumerate(graph) if ranks[n * len(ranks) // size] == rank}
+    steps: list[Row] = []  # row k as it is before step k
+
+    def caught_up(number: int) -> Row:
+        """A row of a process that is gone, from the beginning to the step that is reached."""
+        row = graph[number]
+        for k, through in enumerate(steps):
+            row = improved(row, k, through)
+        return row
+
     for k in range(size):
-        if k in mine:
-            steps.put.nowait(k, mine[k])
-        through = mine[k] if k in mine else steps.get(k)
+        through = table.get(k, k, rank)
+        if through is None:
+            through = mine[k] = mine[k] if k in mine else caught_up(k)
+            table.put.nowait(k, k, through)
+        steps.append(through)
         mine = {number: improved(row, k, through) for number, row in mine.items()}
     for number, row in mine.items():
-        answer.put.nowait(number, row)
-    return [answer.get(number) for number in range(size)]
+        table.put.nowait(number, size, row)
+    for number in range(size):
+        if number not in mine:
+            last = table.get(number, size, rank)
+            if last is None:
+                last = caught_up(number)
+                table.put.nowait(number, size, last)
+            mine[number] = last
+    return [mine[number] for number in range(size)]
 
 
 def random_graph(cities: int, seed: int) -> list[Row]:
@@ -108,14 +171,15 @@ def main() -> None:
         parser.error("--cities takes a number from 1 on")
     graph = random_graph(options.cities, options.seed)
     with orca.join() as group:
+        table = group.share(Rows, "rows", options.cities)
+        ranks = table.split(group.members)
         if group.rank == 0:
-            print(f"{options.cities} cities, {group.size} processes", flush=True)
-        group.barrier()
+            print(f"{options.cities} cities, {len(ranks)} processes", flush=True)
         started = time.perf_counter()
-        rows = shared(group, graph)
+        rows = shared(group.rank, ranks, table, graph)
         seconds = time.perf_counter() - started
         group.barrier()  # so that the serial run below has the machine to itself
-        if group.rank != 0:
+        if not table.tell():
             return
         started = time.perf_counter()
         expected = serial(graph)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.campaign import (
     busy,
+    hosts,
     outsiders,
     partitions,
     processes,
@@ -36,6 +37,7 @@ BARS = [
     *runtimes.BARS,
     *processes.BARS,
     *partitions.BARS,
+    *hosts.BARS,
     *transfer.BARS,
     *mutants.BARS,
     *busy.BARS,

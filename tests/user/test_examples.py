@@ -140,6 +140,44 @@ def test_shortest_paths_equal_the_serial_answer(command: list[str], cities: int)
     assert f"{cities} cities, {1 if command is ALONE else 4} processes" in printed
 
 
+DIES = """
+import os, pathlib, signal, sys, time
+import asp
+again, step, improved = pathlib.Path(sys.argv.pop()), int(sys.argv.pop()), asp.improved
+def dies_once(row, k, through):
+    if os.environ["ORCALIKE_RANK"] != "1":
+        while k == 29 and not again.exists():
+            time.sleep(0.001)
+    elif os.environ["ORCALIKE_RESTART_COUNT"] == "1":
+        again.touch()
+    elif k == step:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return improved(row, k, through)
+asp.improved = dies_once
+asp.main()
+"""
+
+
+@pytest.mark.parametrize("others", [["--keep-going"], ["--restart", "1"]], ids=lambda it: it[0])
+@pytest.mark.parametrize("step", [0, 14, 29])
+def test_shortest_paths_are_found_though_a_process_dies(
+    tmp_path: Path, step: int, others: list[str]
+) -> None:
+    """Before, amid and after the steps of its own rows: 10 to 19 of 30.
+
+    If it is started again, the others are there until it takes part.
+    """
+    program, again = tmp_path / "dies.py", tmp_path / "again"
+    program.write_text(f"import sys\nsys.path.insert(0, {str(EXAMPLES)!r})\n{DIES}")
+    if others == ["--keep-going"]:
+        again.touch()
+    command = [sys.executable, "-m", "orcalike", "run", "-n", "3", *others]
+    ended = end(command, program, "--cities", "30", str(step), again)
+    assert ended.returncode == 0, ended.stderr
+    assert "rank 1 (pid" in ended.stderr, "it has died"
+    assert ended.stdout.count("check: ok, equal to the serial answer, bit for bit") == 1
+
+
 @pytest.mark.parametrize("command", [ALONE, LAUNCHED], ids=["alone", "launched"])
 def test_the_bank_loses_no_money(command: list[str]) -> None:
     options = ["--accounts", "5", "--each", "200", "--transfers", "2000"]
