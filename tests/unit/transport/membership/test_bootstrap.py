@@ -321,6 +321,26 @@ def test_one_that_gives_way_asks_the_other_to_be_let_in() -> None:
     assert port.bootstrap.machine.state is BootstrapState.ASKING
 
 
+def test_one_that_gives_way_between_two_rounds_gives_the_promises_back_too() -> None:
+    """No round is under way, so none is given up; what the last one was promised is held by it all the same."""
+    second, one = Port(OTHER_ZERO), Port(ONE)
+    second.bootstrap.begin(ADDRESSES, 0)
+    one.bootstrap.asked(OTHER_ZERO, 1, 1)
+    second.bootstrap.answered(nowhere(ONE), ("sim:one", ""), 2)
+    second.bootstrap.expire(D)
+    assert (len(second.failed), second.bootstrap.asks) == (1, False)
+    second.take(), one.take()
+    second.bootstrap.asked(ZERO, 1, D + 1)
+    given_back = [(address, Join(OTHER_ZERO, {"stack": "S"})) for address in ADDRESSES]
+    assert second.take() == [*given_back, ("sim:zero", Nowhere(1, 3, OTHER_ZERO, {"stack": "S"}))]
+    assert second.bootstrap.machine.state is BootstrapState.PROMISED
+    one.bootstrap.asked(OTHER_ZERO, 0, D + 2)
+    one.bootstrap.asked(ZERO, 2, D + 3)
+    assert one.take()[-1] == ("sim:zero", Nowhere(2, 3, ONE, {"stack": "S"})), "it is free for it"
+    second.bootstrap.begin(ADDRESSES, D + 4)
+    assert second.joined == ["sim:zero"]
+
+
 def test_a_promise_to_one_that_comes_later_is_waited_for() -> None:
     port = asking()
     port.bootstrap.answered(Taken(1, OTHER_ZERO), ("sim:one", ""), 1)
