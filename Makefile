@@ -80,6 +80,7 @@ bench-peers: build  ## orcalike beside what people would use instead, as far as 
 guests: build    ## Dask, Ray and MPI are installed, and the tests of orcalike as their guest run
 	$(BIN)/python -m pip install --quiet --group guests
 	$(BIN)/python -m pytest -q tests/cluster/test_dask.py tests/cluster/test_ray.py tests/cluster/test_mpi4py.py
+	$(BIN)/python -m pytest -q tests/project/test_docs.py -k with_a_package
 
 $(VENV)/docs: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --group docs

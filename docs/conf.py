@@ -38,10 +38,14 @@ autodoc_default_options = {
     # What orcalike itself calls.
     "exclude-members": "member_left, pack, restore, set_error, set_result, snapshot, unpack",
 }
+# The guests' engines are large, and none of their names is shown.
+autodoc_mock_imports = ["distributed", "ray"]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 # The names of types that many signatures have, in place of what they stand for.
 autodoc_type_aliases = {name: name for name in ("ArrayLike", "DTypeLike", "Duration", "Resilience")}
 
 # Types in signatures that have no entry of their own: of other packages, variables, or not public.
-nitpick_ignore_regex = [("py:.*", r"(?!orcalike\.(\w+|(messages|objects|testing)\.\w+)$).*")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!orcalike\.(\w+|(messages|objects|testing|ext\.dask|ext\.ray)\.\w+)$).*")
+]

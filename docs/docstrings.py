@@ -21,6 +21,8 @@ from orcalike.objects.steps import Method
 
 NOT_CONSTRUCTED = {
     "orcalike.Group",
+    "orcalike.ext.dask.Attachment",
+    "orcalike.ext.ray.Attachment",
     "orcalike.messages.MessageGroup",
     "orcalike.objects.Subscription",
     "orcalike.testing.Process",

@@ -130,4 +130,4 @@ def show_commands(options: Options) -> None:
             command = shlex.join(host_command(options.via, host, options.remote_python))
         click.echo(f"{command}   # {host.name}: ranks {ranks}")
     if not options.is_local:
-        click.echo("# the run's key, program and variables follow on standard input")
+        click.echo("# key, program and variables of the run follow on standard input")

@@ -5,7 +5,7 @@
 
     with orcalike.ext.dask.attach(client) as guests:
         words = guests.group.share(Counter, "words")
-        client.gather(client.map(count, text.split()))
+        client.gather(client.map(count, text.split(), pure=False))
 
 `attach` makes each worker's process a member, those that start later too; one that is retired leaves, one
 that is killed is lost as any member is, and the others go on. The first member makes the group. Which one may

@@ -19,9 +19,10 @@ from typing import Any, ForwardRef
 import orcalike
 from orcalike import messages, objects, testing
 from orcalike.testing import plugin
+from tests.lib.guest_modules import GUESTS
 
 STORED = Path(__file__).with_name("public_names.txt")
-MODULES = (orcalike, messages, objects, testing)
+MODULES = (orcalike, messages, objects, testing, *GUESTS)
 BODIES = ("function", "fget", "__func__", "steps", "_ready")
 """Where descriptors keep the function that they are made of."""
 

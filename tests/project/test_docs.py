@@ -3,9 +3,11 @@
 A block's info string says what it is:
 
 - `python NAME.py` is a program that a command of the same document runs;
+- `text NAME.txt` is a file that these programs read;
 - `python run` is a program by itself; the `text` block after it, if any, is what it prints;
 - `console run` is commands, each after a `$`, and what they print. A command that ends in `&` is
-  waited for at the end of the block, `echo $?` shows the code of the one before.
+  waited for at the end of the block, `echo $?` shows the code of the one before;
+- `console with PACKAGE` is the same, if the package is installed: `make guests`.
 
 In what is printed `...` stands for anything, a line of `...` for any lines, and lines may come in
 another order, for ranks print when they do.
@@ -13,10 +15,14 @@ another order, for ranks print when they do.
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -33,7 +39,10 @@ LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]+)(?:#[^)]*)?\)")
 COMMANDS = {
     "orcalike": [sys.executable, "-m", "orcalike"],
     "python": [sys.executable],
+    "mpiexec": [str(Path(sys.executable).with_name("mpiexec"))],
 }
+SAVED = re.compile(r"(?:python|text) (?P<name>\S+\.(?:py|txt))")
+ENVIRONMENT = re.compile(r"(?P<name>[A-Z_]+)=(?P<value>\S*) ")
 
 
 @dataclass(frozen=True)
@@ -75,11 +84,27 @@ def programs(document: Path) -> dict[str, str]:
     }
 
 
+def files(document: Path) -> dict[str, str]:
+    """The programs, and what they read."""
+    return {
+        saved["name"]: block.text
+        for block in blocks(document)
+        if (saved := SAVED.fullmatch(block.info))
+    }
+
+
 def start(command: str, directory: Path) -> subprocess.Popen[str]:
+    environment = dict(os.environ)
+    while given := ENVIRONMENT.match(command):
+        environment[given["name"]] = given["value"]
+        command = command[given.end() :]
     first, *rest = shlex.split(command)
+    if first == "mpiexec":  # which runs another of them
+        rest = [word for each in rest for word in COMMANDS.get(each, [each])]
     return subprocess.Popen(
         [*COMMANDS[first], *rest],
         cwd=directory,
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -138,8 +163,8 @@ def differences(printed: list[str], shown: list[str]) -> list[str]:
 
 @pytest.fixture
 def place(document: Path, tmp_path: Path) -> Path:
-    """A directory with the document's programs."""
-    for name, text in programs(document).items():
+    """A directory with the document's programs, and their files."""
+    for name, text in files(document).items():
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -156,6 +181,31 @@ def test_what_is_shown_runs(document: Path, place: Path) -> None:
         elif block.info == "python run":
             (place / "shown.py").write_text("\n" * block.line + block.text)  # errors show the line
             assert run_commands(f"$ python shown.py\n{block.follows}", place) == []
+
+
+def with_packages() -> Iterator[tuple[Path, str]]:
+    """The documents whose commands need a package, and each of these."""
+    for document in DOCUMENTS:
+        needed = (block.info.partition("console with ")[2] for block in blocks(document))
+        yield from ((document, package) for package in dict.fromkeys(needed) if package)
+
+
+@pytest.mark.parametrize(
+    ("document", "package"),
+    [*with_packages()],
+    ids=lambda it: it if isinstance(it, str) else it.name,
+)
+def test_what_is_shown_with_a_package_runs(
+    document: Path, package: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed: make guests")
+    with tempfile.TemporaryDirectory(prefix="o", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("RAY_TMPDIR", folder)  # sockets need a short path
+        monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        for block in blocks(document):
+            if block.info == f"console with {package}":
+                assert run_commands(block.text, place) == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=by_name)

@@ -12,6 +12,7 @@ import pytest
 import orcalike
 from orcalike import messages, objects, testing
 from orcalike.testing import plugin
+from tests.lib.guest_modules import GUESTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -46,7 +47,7 @@ def test_the_toctree_has_every_page_once() -> None:
     assert sorted(listed()) == sorted(pages - {DOCS / "index.md"})
 
 
-@pytest.mark.parametrize("module", [orcalike, messages, objects, testing])
+@pytest.mark.parametrize("module", [orcalike, messages, objects, testing, *GUESTS])
 def test_the_reference_has_every_public_name_once(module: ModuleType) -> None:
     public = [f"{module.__name__}.{name}" for name in module.__all__]
     assert sorted(n for n in described() if n.rpartition(".")[0] == module.__name__) == sorted(
