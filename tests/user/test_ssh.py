@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.lib.processes import DEADLINE, until
-from tests.lib.ssh_hosts import SshHosts, command_of, ssh_hosts, unpack_sshd
-
-#: A process that a rank starts outlives it, unless it is killed; each writes its number.
-STAYS = """
-import os, signal, subprocess, sys
-rank = os.environ["RANK"]
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
-print("ready", os.environ.get("HOST_NAME", "here"), flush=True)
-signal.pause()
-"""
+from tests.lib.broken_runs import VICTIMS, break_off
+from tests.lib.ssh_hosts import SshHosts, ssh_hosts, unpack_sshd
 
 COUNTS = """
 import sys
@@ -80,43 +68,7 @@ def test_an_unreachable_host(two: SshHosts) -> None:
     assert two.rest() == []
 
 
-VICTIMS = ("launcher", "agent", "ssh", "sshd", "cable")
-
-
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_nothing_is_left_whichever_part_dies(two: SshHosts, victim: str) -> None:
-    with two.started("-H", "b,c", write(two, STAYS)) as run:
-        assert run.stdout is not None
-        assert sorted(run.stdout.readline() for _ in range(2)) == ["[0] ready b\n", "[1] ready c\n"]
-        harm(two, victim, run)
-        assert run.wait(DEADLINE) == (-signal.SIGKILL if victim == "launcher" else 69)
-        if victim != "launcher":
-            assert run.stderr is not None
-            assert re.search(r"rank 1 \(host c, pid \d+\) was lost first", run.stderr.read())
-    if (
-        victim == "agent"
-    ):  # what its ranks have started in sessions of their own is left, as on one host
-        for pid in two.sessions("c"):
-            if "time.sleep(1000)" in command_of(pid):
-                os.kill(pid, signal.SIGKILL)
-    until(lambda: two.rest() == [], f"the end of {two.rest()}")
-
-
-def harm(hosts: SshHosts, victim: str, run: subprocess.Popen[str]) -> None:
-    """End a part of the connection to the host c."""
-    if victim == "cable":
-        hosts.hosts["c"].cut()
-        return
-    sign = {
-        "launcher": ("a", "-m orcalike run"),
-        "agent": ("c", "orcalike.launcher.agent"),
-        "ssh": ("a", " c -- "),
-        "sshd": ("c", "sshd: "),
-    }[victim]
-    host, text = sign
-    for pid in hosts.sessions(host):
-        command = command_of(pid)
-        if text in command and (victim != "ssh" or " ssh " in f" {command}"):
-            os.kill(pid, signal.SIGKILL)
-            if victim in ("launcher", "agent"):
-                return
+    """The campaign has more of it (G38)."""
+    assert break_off(two, victim).wrong == []
