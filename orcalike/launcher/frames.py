@@ -1,7 +1,8 @@
 """What the launcher and the agent of a host send each other: frames on a stream of bytes.
 
 A frame is its kind (1 byte), the process that it is about (4 bytes; 0 for none), the length of what follows (4 bytes),
-big-endian, and so many bytes. The launcher numbers the processes of a host by their starts, from 1.
+big-endian, so many bytes, and a newline: Open MPI's `mpiexec` passes output on when a line is complete, and keeps the
+rest until the process ends. The launcher numbers the processes of a host by their starts, from 1.
 
 | to the agent | |
 | --- | --- |
@@ -41,6 +42,7 @@ from typing import NamedTuple
 from orcalike.launcher.child import REPORT_MAX
 
 HEADER = struct.Struct("!BII")
+END = b"\n"
 #: The longest content: a report of an exception, or a `HELLO`.
 FRAME_MAX = REPORT_MAX + 64
 
@@ -89,7 +91,7 @@ class Frame(NamedTuple):
 
     def encode(self) -> bytes:
         """Its bytes."""
-        return HEADER.pack(self.kind, self.process, len(self.data)) + self.data
+        return HEADER.pack(self.kind, self.process, len(self.data)) + self.data + END
 
 
 class FrameReader:
@@ -110,8 +112,10 @@ class FrameReader:
             except ValueError:
                 raise FrameError(f"a frame of kind {kind}") from None
             end = HEADER.size + length
-            if len(self._rest) < end:
+            if len(self._rest) < end + len(END):
                 return
+            if not self._rest.startswith(END, end):
+                raise FrameError("a frame without its end")
             content = bytes(self._rest[HEADER.size : end])
-            del self._rest[:end]
+            del self._rest[: end + len(END)]
             yield Frame(kind, process, content)

@@ -145,10 +145,20 @@ class Hosts:
         self.local.spared |= {host.pid for host in self._remotes.values() if host.connected}
 
     def ready(self, host: RemoteHost) -> None:
-        """A host's agent has answered."""
+        """A host's agent has answered.
+
+        What is wrong is said at once: an agent that cannot take part ends before the others answer.
+        """
+        if not self.connecting:
+            return
+        try:
+            compare(self.plan, {host.name: _report(host)})
+        except LaunchError as error:
+            self._fail(str(error), error.code)
+            return
         self._connect_some()
         if self.connecting and all(each.report for each in self._remotes.values()):
-            self._compare()
+            self._open()
 
     def failed(self, host: RemoteHost, returncode: int, said: str) -> None:
         """No agent has answered."""
@@ -177,14 +187,9 @@ class Hosts:
             self.connecting = False
             self.on_failed(LaunchError(text, code))
 
-    # Comparison
+    # Addresses
 
-    def _compare(self) -> None:
-        try:
-            compare(self.plan, {host.name: _report(host) for host in self._remotes.values()})
-        except LaunchError as error:
-            self._fail(str(error), error.code)
-            return
+    def _open(self) -> None:
         for node, host in self._remotes.items():
             self._addresses[node] = _report(host).addresses
         try:

@@ -6,6 +6,7 @@ and output of each reach the agent.
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from orcalike.launcher.host_list import ListedHost
 Via: TypeAlias = Literal["ssh", "slurm", "mpi"]
 
 MODULE = "orcalike.launcher.agent"
+KEY_FILE = "ORCALIKE_KEY_FILE"
 CONNECT_SECONDS = 10
 PROBE_SECONDS = 20
 
@@ -58,9 +60,14 @@ def srun_command(host: ListedHost, python: str = "") -> list[str]:
 
 
 def mpiexec_command(host: ListedHost, python: str = "") -> list[str]:
-    """As one process, which is bound to no core; Open MPI's options are other ones than MPICH's."""
+    """As one process, which is bound to no core; Open MPI's options are other ones than MPICH's.
+
+    MPICH's gives processes on other hosts the variables that there are here; Open MPI's does not.
+    """
     if is_open_mpi():
         options = ["--host", f"{host.name}:{host.slots}", "--bind-to", "none"]
+        if os.environ.get(KEY_FILE):
+            options += ["-x", KEY_FILE]  # a path: the key itself is on each host
     else:
         options = ["-hosts", host.name, "-bind-to", "none"]
     return ["mpiexec", "-n", "1", *options, *agent_command(python)]

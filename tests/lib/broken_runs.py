@@ -45,7 +45,8 @@ def break_off(hosts: SshHosts, victim: str, *, down: float = 0.0) -> Ended:
         assert run.stdout is not None
         ready = sorted(run.stdout.readline() for _ in range(2))
         if ready != ["[0] ready b\n", "[1] ready c\n"]:
-            return Ended(wrong=[f"it does not begin: {ready}"])
+            run.kill()
+            return Ended(wrong=[f"it does not begin: {ready} {run.communicate()[1]}"])
         began = time.monotonic()
         HARMS[victim](hosts, run)
         errors = run.communicate(timeout=DEADLINE)[1]

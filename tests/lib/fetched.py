@@ -58,7 +58,15 @@ def python_package(name: str) -> Path:
     wanted = next(each for each in project["dependency-groups"]["launchers"] if name in each)
 
     def fetch(folder: Path) -> None:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--ignore-installed",
+        ]
         subprocess.run(
             [*command, "--prefix", str(folder), wanted],
             check=True,

@@ -49,6 +49,16 @@ class Mpi:
             env=self.environment | variables,
         )
 
+    def over(self, shell: Path) -> dict[str, str]:
+        """Variables with which programs find `mpiexec`, which reaches other hosts by the command `shell`."""
+        return self.environment | {
+            "PATH": f"{self._mpiexec.parent}:{os.environ['PATH']}",
+            "HYDRA_LAUNCHER": "ssh",
+            "HYDRA_LAUNCHER_EXEC": str(shell),
+            "HYDRA_IFACE": "eth0",
+            "PRTE_MCA_plm_ssh_agent": str(shell),
+        }
+
     def _on_one(self) -> list[str]:
         return [] if self._name == "mpich" else ["--oversubscribe"]
 

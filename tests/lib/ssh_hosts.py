@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -119,10 +119,16 @@ class SshHosts:
         environment = [
             f"ORCALIKE_SSH=ssh -F {self.directory / 'config'}",
             f"XDG_RUNTIME_DIR={self.folders}",
-            f"PATH={os.environ['PATH']}",
         ]
         python = [sys.executable, "-m", "orcalike", *arguments]
         return self.hosts["a"].command("env", *environment, *python)
+
+    def shell(self) -> Path:
+        """A command that others may use as their ssh."""
+        path = self.directory / "shell"
+        path.write_text(f'#!/bin/sh\nexec ssh -F {self.directory / "config"} "$@"\n')
+        path.chmod(0o700)
+        return path
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`orcalike run ARGUMENTS` to the end."""
@@ -135,11 +141,13 @@ class SshHosts:
         )
 
     @contextlib.contextmanager
-    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def started(
+        self, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> Iterator[subprocess.Popen[str]]:
         """`orcalike run ARGUMENTS` under way; killed at the end if it still goes on."""
-        pipe = subprocess.PIPE
+        command, pipe = self.command("run", *arguments), subprocess.PIPE
         with subprocess.Popen(
-            self.command("run", *arguments), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env
         ) as process:
             try:
                 yield process

@@ -77,6 +77,44 @@ def test_without_a_key_nothing_is_started(cli: Cli, log: Path, via: str) -> None
     assert "Traceback" not in result.stderr
 
 
+def test_a_host_without_the_key_is_named_though_another_has_not_answered_yet(
+    cli: Cli, log: Path, tmp_path: Path
+) -> None:
+    """Its agent has ended by then."""
+    path = key_file.default_path()
+    assert path is not None
+    key_file.write(path, [key_file.draw()])
+    command = tmp_path / "bin" / "mpiexec"
+    elsewhere = f"""#!/bin/sh
+export XDG_CONFIG_HOME={tmp_path / "none"}
+case "$*" in *"-hosts b"*) sleep 2 ;; esac
+"""
+    command.write_text(elsewhere + command.read_text())
+    result = cli.run("--via", "mpi", "-H", "a,b", cli.write(COUNTS))
+    assert result.returncode == 69
+    assert "host a: it has no key" in result.stderr
+    assert "orcalike keygen" in result.stderr
+
+
+@pytest.mark.parametrize("given", ["named by the variable", "where it is by itself"])
+def test_open_mpi_passes_on_where_the_key_is(
+    cli: Cli, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """It gives processes on other hosts none of the variables, unless it is said."""
+    command = tmp_path / "bin" / "mpiexec"
+    text = command.read_text().replace("HYDRA build details", "Open MPI 5.0.8")
+    command.write_text(text.replace("-n|", "-n|-x|"))
+    path = tmp_path / "my key" if given == "named by the variable" else key_file.default_path()
+    assert path is not None
+    key_file.write(path, [key_file.draw()])
+    if given == "named by the variable":
+        monkeypatch.setenv("ORCALIKE_KEY_FILE", str(path))
+    result = cli.run("--via", "mpi", "-H", "a", cli.write(COUNTS))
+    assert result.returncode == 0, result.stderr
+    passed_on = "-x ORCALIKE_KEY_FILE " in log.read_text()
+    assert passed_on == (given == "named by the variable")
+
+
 def test_via_is_for_other_hosts(cli: Cli) -> None:
     result = cli.run("--via", "slurm", cli.write(""))
     assert (result.returncode, "-H or --hostfile" in result.stderr) == (2, True)

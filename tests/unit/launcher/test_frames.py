@@ -34,6 +34,16 @@ def test_what_is_no_frame_is_refused_before_memory_is_taken() -> None:
             list(FrameReader().feed(HEADER.pack(kind, 0, length)))
 
 
+def test_each_frame_ends_a_line() -> None:
+    """Else Open MPI keeps it until there is a newline in a later one, or the process ends."""
+    for frame in FRAMES:
+        data = frame.encode()
+        assert data.endswith(b"\n")
+        assert list(FrameReader().feed(data[:-1])) == []
+        with pytest.raises(FrameError, match="without its end"):
+            list(FrameReader().feed(data[:-1] + b"\0"))
+
+
 def test_random_bytes_are_frames_or_refused() -> None:
     rng = random.Random(5)
     for _ in range(2000):
