@@ -46,7 +46,9 @@ def break_off(hosts: SshHosts, victim: str, *, down: float = 0.0) -> Ended:
         ready = sorted(run.stdout.readline() for _ in range(2))
         if ready != ["[0] ready b\n", "[1] ready c\n"]:
             run.kill()
-            return Ended(wrong=[f"it does not begin: {ready} {run.communicate()[1]}"])
+            wrong = f"it does not begin: {ready} {run.communicate()[1]}"
+            until(lambda: hosts.rest() == [], "the end of all")
+            return Ended(wrong=[wrong])
         began = time.monotonic()
         HARMS[victim](hosts, run)
         errors = run.communicate(timeout=DEADLINE)[1]
@@ -57,6 +59,7 @@ def break_off(hosts: SshHosts, victim: str, *, down: float = 0.0) -> Ended:
         until(lambda: hosts.rest() == [], "the end of all")
     except Stuck:
         ended.wrong.append(f"left: {hosts.rest()}")
+        hosts.end_rest()  # the next run is not to blame for it
     ended.seconds = time.monotonic() - began
     ended.wrong += _listened_at(hosts)
     if victim == "cable":

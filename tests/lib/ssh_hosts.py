@@ -169,6 +169,15 @@ class SshHosts:
         runs = self.folders / "orcalike"
         return left + (os.listdir(runs) if runs.exists() else [])
 
+    def end_rest(self) -> None:
+        """Kill what a run has left on the hosts."""
+        for name in self.hosts:
+            for pid in self.sessions(name):
+                if " sshd: " not in command_of(pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folders / "orcalike", ignore_errors=True)
+
     def close(self) -> None:
         """End each sshd, and its sessions."""
         for name in self._sshds:
