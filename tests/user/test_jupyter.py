@@ -58,15 +58,22 @@ class Notebook:
         self.client.wait_for_ready(timeout=DEADLINE)
 
     def cell(self, source: str, *, interrupt_at: str | None = None) -> str:
-        """All that a cell shows, an error as `NAME: TEXT`; it is interrupted once it has shown that."""
+        """All that a cell shows, an error as `NAME: TEXT`; it is interrupted once it has shown that.
+
+        And each second again, as a person does: a signal that comes as the kernel's loop is about to
+        sleep is seen by Python when the loop wakes up.
+        """
         request = self.client.execute(source)
         shown = ""
         end = time.monotonic() + DEADLINE
+        interrupted = False
         while True:
             try:
                 message: dict[str, Any] = self.client.get_iopub_msg(timeout=1)
             except queue.Empty:
                 assert time.monotonic() < end, f"{source!r} did not end; it has shown {shown!r}"
+                if interrupted:
+                    self.kernel.interrupt_kernel()
                 continue
             if message["parent_header"].get("msg_id") != request:
                 continue
@@ -80,7 +87,7 @@ class Notebook:
             elif kind == "status" and content["execution_state"] == "idle":
                 return shown
             if interrupt_at is not None and interrupt_at in shown:
-                interrupt_at = None
+                interrupt_at, interrupted = None, True
                 self.kernel.interrupt_kernel()
 
     def restart(self) -> None:
