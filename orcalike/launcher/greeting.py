@@ -140,7 +140,10 @@ class HostReport:
             known = {field.name for field in fields(cls)}
             return cls(**_tuples({name: values[name] for name in values.keys() & known}))
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            raise GreetingError("a report of a host that cannot be understood") from None
+            raise GreetingError(
+                "a report of a host that cannot be understood: install the same version of "
+                "orcalike on all hosts"
+            ) from None
 
 
 def draw_nonce() -> bytes:

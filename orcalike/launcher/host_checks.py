@@ -39,7 +39,16 @@ def explain(host: str, command: Sequence[str], returncode: int, said: str) -> tu
         return text, False
     if returncode < 0:
         return f"host {host} does not answer as an agent: {said}", False
-    return f"host {host}: the agent ended with exit code {returncode}: {said}", False
+    text = f"host {host}: the agent ended with exit code {returncode}: {said}"
+    return text + _agent_hint(python, said), False
+
+
+def _agent_hint(python: str, said: str) -> str:
+    if "orcalike agent: " in said:  # it has not understood this launcher: they differ
+        return f"; install the same version on all hosts: this one has orcalike {__version__}"
+    if "nknown option" in said:  # Python knows -P since 3.11
+        return f"; {python} is older there: say which interpreter is the same with --remote-python PATH"
+    return ""
 
 
 def _hint(host: str, said: str) -> str:

@@ -1,0 +1,131 @@
+"""`orcalike run -H` with hosts that are unlike the launcher's, and with a launcher that is stopped.
+
+A command in place of ssh has all hosts on this machine. `other` is the host that is not as it should be.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orcalike.launcher.remote_host import LEASE
+from tests.lib.fake_ssh import FakeSsh
+from tests.lib.processes import DEADLINE, state_of, until
+
+if TYPE_CHECKING:
+    from tests.lib.command import Cli
+
+#: An interpreter that is like this one at each host but one.
+_INTERPRETER = """#!/bin/sh
+if [ "$HOST_NAME" != other ]; then exec {python} "$@"; fi
+{shell}
+exec {python} -P -c "import runpy
+{patch}
+runpy.run_module('orcalike.launcher.agent', run_name='__main__', alter_sys=True)"
+"""
+_OTHER_VERSION = "import orcalike._version as v; v.__version__ = '0.0.1'"
+_OTHER_MINOR = "import platform; platform.python_version_tuple = lambda: ('3', '99', '0')"
+#: A version whose launchers say less than this one's: it does not understand the assignment.
+_OTHER_WORDS = """import orcalike.launcher.greeting as g
+def fail(values): raise TypeError
+g._plan = fail"""
+#: A version whose agents report less than this one wants.
+_LESS = """import json, orcalike.launcher.greeting as g
+g.HostReport.encode = lambda report: json.dumps({'version': '0.0.1'}).encode()"""
+_NO_OPTION = "echo 'Unknown option: -P' >&2; exit 2"
+
+
+@pytest.fixture(autouse=True)
+def folders(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Where runs have their folders, which is the test's own."""
+    monkeypatch.setenv("ORCALIKE_SSH", str(FakeSsh(tmp_path).path))
+    folders = tmp_path_factory.mktemp("x")
+    folders.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folders))
+    return folders / "orcalike"
+
+
+def interpreter(directory: Path, patch: str = "", shell: str = "") -> str:
+    """Write it; returns its path."""
+    path = directory / "interpreter"
+    path.write_text(_INTERPRETER.format(python=sys.executable, patch=patch, shell=shell))
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("patch", "shell", "message"),
+    [
+        (_OTHER_VERSION, "", "host other has orcalike 0.0.1, .*install the same version"),
+        (_OTHER_MINOR, "", "host other has Python 3.99, .*--remote-python PATH"),
+        (_OTHER_WORDS, "", "host other: .*cannot be understood.*install the same version"),
+        (_LESS, "", "host other is lost: .*a report .*install the same version"),
+        ("", _NO_OPTION, "host other: .*Unknown option: -P.*--remote-python PATH"),
+    ],
+    ids=["version", "minor", "words", "report", "old-python"],
+)
+def test_a_host_with_another_installation(
+    cli: Cli, folders: Path, patch: str, shell: str, message: str
+) -> None:
+    program = cli.write("print('runs')")
+    python = interpreter(cli.directory, patch, shell)
+    result = cli.run("-H", "a,other", "--remote-python", python, program)
+    assert (result.returncode, result.stdout) == (69, ""), result.stderr
+    assert re.search(f"orcalike: {message}", result.stderr), result.stderr
+    until(lambda: os.listdir(folders) == [], "the end of all folders")
+
+
+def test_a_host_with_another_program(
+    cli: Cli, folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.write("print('runs')")
+    cli.write("print('is another one')", "elsewhere/prog.py")
+    monkeypatch.chdir(tmp_path)
+    python = interpreter(tmp_path, shell=f"cd {tmp_path}/elsewhere")
+    # One path, whose file depends on the process that opens it.
+    program = "/proc/self/cwd/prog.py"
+    result = cli.run("-H", "a,other", "--remote-python", python, program)
+    assert (result.returncode, result.stdout) == (2, ""), result.stderr
+    assert re.search("another one on host other than on this host: copy it", result.stderr)
+    until(lambda: os.listdir(folders) == [], "the end of all folders")
+
+
+STAYS = """
+import orcalike as orca
+from orcalike.objects import Counter
+with orca.join() as group:
+    counter = group.share(Counter, "n")
+    counter.add(1)
+    group.barrier()
+    open(f'{directory}/pid{{rank}}', 'w').write(f'{{os.getpid()}}\\n')
+    while not os.path.exists('{directory}/go'):
+        time.sleep(0.05)
+    counter.add(1)
+    group.barrier()
+    print(counter.get(), group.size, flush=True)
+"""
+
+
+def test_ctrl_z_for_longer_than_the_lease(cli: Cli, folders: Path, tmp_path: Path) -> None:
+    program = cli.write(STAYS.format(directory=tmp_path))
+    with cli.started("-H", "a,b", "-q", program) as run:
+        ranks = cli.pids(2)
+        run.send_signal(signal.SIGTSTP)
+        until(lambda: {*map(state_of, ranks), state_of(run.pid)} == {"T"}, "all are stopped")
+        time.sleep(LEASE + 2)  # agents would end all by now
+        assert set(map(state_of, ranks)) == {"T"}
+        run.send_signal(signal.SIGCONT)
+        until(lambda: "T" not in map(state_of, ranks), "the ranks go on")
+        (tmp_path / "go").touch()
+        output, errors = run.communicate(timeout=DEADLINE)
+    assert (run.returncode, sorted(output.splitlines())) == (0, ["[0] 4 2", "[1] 4 2"]), errors
+    until(lambda: os.listdir(folders) == [], "the end of all folders")
