@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.lib.fake_ssh import FakeSsh
 from tests.lib.processes import is_alive, until
 
 if TYPE_CHECKING:
@@ -101,6 +102,39 @@ def test_on_other_ranks(cli: Cli, options: tuple[str, ...]) -> None:
     program = cli.write(WORKERS)
     ended = cli.run(*options, "-q", "-n", "2", program, "1,0,1")
     assert (ended.returncode, ended.stdout) == (0, "[0] 4950 3 2\n"), ended.stderr
+
+
+ON_ANOTHER_HOST = (
+    HEAD
+    + """
+@orca.register
+def work(group, hosts, done):
+    hosts.append(os.environ["HOST_NAME"])
+    done.set()
+
+def main():
+    with orca.join() as group:
+        hosts, done = group.share(List, "hosts"), group.share(Event, "done")
+        if group.rank == 0:
+            member = group.fork(work, hosts, done, on=1)
+            done.wait()
+            print(os.environ["HOST_NAME"], *hosts, member.rank, flush=True)
+        group.barrier()
+
+if __name__ == "__main__":
+    main()
+"""
+)
+
+
+def test_on_a_rank_of_another_host(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process is started where that rank is, and not where it is asked for."""
+    pytest.importorskip("cryptography")
+    monkeypatch.setenv("ORCALIKE_SSH", str(FakeSsh(tmp_path).path))
+    ended = cli.run("-H", "a,b", "-q", cli.write(ON_ANOTHER_HOST))
+    assert (ended.returncode, ended.stdout) == (0, "[0] a b 2\n"), ended.stderr
 
 
 def test_in_coroutines(cli: Cli) -> None:
