@@ -99,6 +99,27 @@ def test_a_host_with_another_program(
     until(lambda: os.listdir(folders) == [], "the end of all folders")
 
 
+#: The host reports a door at which nothing listens.
+_NO_DOOR = """import orcalike.launcher.agent as a
+import orcalike.launcher.host_report as h
+made = h.report_of
+def report_of(plan, host='', door='', *rest): return made(plan, host, '127.0.0.1:1', *rest)
+a.report_of = report_of"""
+
+
+def test_a_host_that_others_do_not_reach(cli: Cli, folders: Path) -> None:
+    program = cli.write("print('runs')")
+    python = interpreter(cli.directory, _NO_DOOR + "\nimport sys; sys.argv = ['agent']\na.main()")
+    result = cli.run("-H", "a,other:2", "--remote-python", python, program)
+    assert (result.returncode, result.stdout) == (69, ""), result.stderr
+    assert re.search(
+        r"host (a|other) cannot reach host other at 127\.0\.0\.1 \(ranks 1 to 2\): .*refused; "
+        r"say at which .*--advertise other=ADDRESS",
+        result.stderr,
+    ), result.stderr
+    until(lambda: os.listdir(folders) == [], "the end of all folders")
+
+
 STAYS = """
 import orcalike as orca
 from orcalike.objects import Counter
