@@ -83,14 +83,21 @@ class Rows:
     def _rank_for(self, number: int) -> Rank:
         """The rank to which a row belongs, or, if that is gone, one of those that are left."""
         owner = self.ranks[number * len(self.ranks) // self.cities]
-        left = [rank for rank in self.ranks if rank in self.present]
+        left = self._left()
         return owner if owner in left or not left else left[number % len(left)]
 
+    def _left(self) -> list[Rank]:
+        return [rank for rank in self.ranks if rank in self.present]
+
     @orca.write
-    def tell(self) -> bool:
-        """Whether the answer is still to be reported."""
+    def is_to_report(self, rank: Rank) -> bool:
+        """Whether this rank reports the answer: the first one that is left does, once."""
         reported, self.reported = self.reported, True
         return not reported
+
+    @is_to_report.when
+    def _(self, rank: Rank) -> bool:
+        return self.reported or rank in self._left()[:1]
 
 
 def improved(row: Row, k: int, through: Row) -> Row:
@@ -179,7 +186,7 @@ def main() -> None:
         rows = shared(group.rank, ranks, table, graph)
         seconds = time.perf_counter() - started
         group.barrier()  # so that the serial run below has the machine to itself
-        if not table.tell():
+        if not table.is_to_report(group.rank):
             return
         started = time.perf_counter()
         expected = serial(graph)
