@@ -31,11 +31,12 @@ cdef object patient_loop = None         # an event loop on whose thread calls ma
 
 
 @cython.final
-@cython.no_gc_clear                     # so it is whole at its end, also in a cycle
 cdef class Invocation(Waitable):
     """One call of an operation, on its way: wait for it, await it, withdraw it, or let it go."""
 
-    def __dealloc__(self):
+    def __del__(self):
+        # While it is whole, and its error as well: `__dealloc__` comes when a collector of cycles has
+        # emptied them, and to show an exception that was emptied is a crash.
         if not self.finished:
             if self.invoker is not None:
                 self.invoker.forget(self)
