@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import pytest
 
@@ -49,31 +51,37 @@ def environment(two: SshHosts, request: pytest.FixtureRequest) -> Mapping[str, s
     return Mpi(request.param, two.directory).over(two.shell()) | make_key(keys)
 
 
+@contextmanager
+def by_mpi(
+    two: SshHosts, program: str, hosts: str, environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen[str]]:
+    """A run whose agents `mpiexec` starts at these hosts; in the end nothing is left of it."""
+    path = two.directory / "prog.py"
+    path.write_text(program)
+    with two.started("--via", "mpi", "-H", hosts, str(path), env=environment) as run:
+        yield run
+    until(lambda: two.rest() == [], f"the end of {two.rest()}")
+
+
 def test_a_run_by_agents_that_mpiexec_has_started(
     two: SshHosts, environment: Mapping[str, str]
 ) -> None:
     """Output, input and exit code are as on one host."""
-    program = two.directory / "prog.py"
-    program.write_text(COUNTS)
-    with two.started("--via", "mpi", "-H", "b:2,c:2", str(program), env=environment) as run:
+    with by_mpi(two, COUNTS, "b:2,c:2", environment) as run:
         out, errors = run.communicate("typed", timeout=DEADLINE)
     assert run.returncode == 3, errors
     lines = ["[0] 4 typed []", "[1] 4 - []", "[2] 4 - []", "[3] 4 - []"]
     assert sorted(out.splitlines()) == lines, errors
     assert "4 members on 2 hosts (mpi)" in errors
     assert "rank 2 (host c, pid " in errors
-    until(lambda: two.rest() == [], f"the end of {two.rest()}")
 
 
 def test_nothing_is_left_of_a_run_whose_launcher_is_killed(
     two: SshHosts, environment: Mapping[str, str]
 ) -> None:
     """No rank, and nothing of MPI itself."""
-    program = two.directory / "prog.py"
-    program.write_text(STAYS)
-    with two.started("--via", "mpi", "-H", "b,c", str(program), env=environment) as run:
+    with by_mpi(two, STAYS, "b,c", environment) as run:
         assert run.stdout is not None
         assert sorted(run.stdout.readline() for _ in range(2)) == ["[0] ready\n", "[1] ready\n"]
         run.kill()
         assert run.wait(DEADLINE) == -signal.SIGKILL
-    until(lambda: two.rest() == [], f"the end of {two.rest()}")

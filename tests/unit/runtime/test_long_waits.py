@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -86,3 +87,28 @@ def test_a_read_that_waits_for_its_guard_for_long_says_so_and_goes_on(
         group.fence()
         assert "Lock.look of 'lock'; nothing can let them go on" in caplog.text
         waits.cancel()
+
+
+def test_coroutines_that_wait_are_looked_at_without_a_timer_of_their_loop() -> None:
+    """With one the kernel would set and cancel a timer each time that the loop sleeps."""
+
+    async def take_part() -> None:
+        async with orca.join() as group:
+            lock = await group.share.aio(Lock, "lock")
+            waiting = asyncio.ensure_future(lock.enter.aio())
+            long_waits = group._runtime.long_waits
+            while long_waits._look_at is None:  # until the loop has served the group
+                await asyncio.sleep(0)
+            assert not asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+            due = long_waits._look_at
+            long_waits.expire(due - 1)  # another deadline of the stack
+            assert (long_waits._look_at, long_waits._looks) == (due, [[], []])
+            long_waits.expire(due)
+            while not long_waits._looks[1]:
+                await asyncio.sleep(0)
+            assert [each.operation for each in long_waits._looks[1]] == [Lock.enter]
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+
+    asyncio.run(take_part())
