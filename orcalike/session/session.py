@@ -35,7 +35,6 @@ from orcalike.session.upper import Upper
 from orcalike.session.waiting import Waiting
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import OwnThread, held
-from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.layers.total import Total
@@ -279,7 +278,8 @@ class Session:
 
     @held
     def leave(self, within: float = LEAVE_WITHIN) -> None:
-        """Leave the group and close; never raises, never takes longer than `within` seconds."""
+        """Leave the group and close; never raises, never takes longer than `within` seconds and one."""
+        until = time.monotonic() + within
         try:
             if self._can_leave():
                 if not self.pump.call_within(within, self.stack.leave):
@@ -289,7 +289,7 @@ class Session:
         except OrcalikeError as error:
             self._say_left(error)
         finally:
-            self.close()
+            self.close(max(1.0, until - time.monotonic()))
 
     async def leave_on_loop(self, within: float = LEAVE_WITHIN) -> None:
         """Leave the group and close, on the event loop."""
@@ -323,8 +323,8 @@ class Session:
         return logging.WARNING if self.on_blocked is None else logging.INFO
 
     @held
-    def close(self) -> None:
-        """Close the sockets, after what is still to be sent."""
+    def close(self, within: float = LEAVE_WITHIN) -> None:
+        """Close the sockets, after what is still to be sent; never takes longer than `within` seconds."""
         if self._line is not None:
             self._line.forget()
         if self._loop is not None:
@@ -332,10 +332,10 @@ class Session:
         self.pump.stopped = True
         if self._thread is not None:
             self.pump.ring()
-            (self.pump.thread or self._thread).join(LEAVE_WITHIN)
+            (self.pump.thread or self._thread).join(within)  # else an operation does not end
             switching.restore()
-        if self.pump.call_within(LEAVE_WITHIN, lambda now: None):  # else an operation does not end
-            self.pump.drain(clock() + 1_000_000_000)
+        elif self.pump.call_within(within, lambda now: None):
+            self.pump.drain()
         self.pump.close_all()
         self._endpoint.close()
         self._defer_no_more()
@@ -431,8 +431,8 @@ class Session:
     def rejoin(self, timeout: float | None) -> None:
         """Join again after Expelled or ReplicaDivergence; raises OrcalikeError if neither was."""
         if self.expelled is None and self.diverged is not None and self._is_in:
-            self.pump.call(self.stack.leave)
-            if not self._waiting.wait(self._is_out, LEAVE_WITHIN, "leave"):
+            asked = self.pump.call_within(LEAVE_WITHIN, self.stack.leave)
+            if not (asked and self._waiting.wait(self._is_out, LEAVE_WITHIN, "leave")):
                 raise JoinFailed("the group did not let this member go, which it must leave first")
             self.expelled = self.diverged
         if self.expelled is None:

@@ -50,7 +50,9 @@ class Waiting:
                     if end is not None and now >= end:
                         return condition()
                     rest = say_at - now if end is None else min(say_at, end) - now
-                    if not self._attend(changed, max(rest, 0.0)) and time.monotonic() >= say_at:
+                    # One with a time limit runs no operations of others: they may not end.
+                    serve = self._attend if end is None else Waitable.wait
+                    if not serve(changed, max(rest, 0.0)) and time.monotonic() >= say_at:
                         self._say(what)
                         say_at += SAY_EVERY
                 finally:

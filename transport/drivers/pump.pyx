@@ -44,6 +44,7 @@ import logging
 import os
 import threading
 
+from orcalike.transport.drivers.errand import Errand
 from orcalike.transport.drivers.peer_processes import is_elsewhere
 
 from orcalike.transport.drivers.channel cimport Channel
@@ -186,7 +187,17 @@ cdef class Pump(Links):
                 self.leave()
 
     def call_within(self, seconds, function, *args):
-        """The same, unless something else runs in the stacks for so long; says whether it was done."""
+        """The same, within so many seconds; says whether it was done in that time.
+
+        A thread that the pump has of its own does it, or one that waits without a time limit: with the
+        input go packets of other threads, and their operations may not end.
+        """
+        if self.outer >= 0 and not self.stopped and self.server != PyThread_get_thread_ident():
+            return Errand(self, function, args).done_within(seconds)
+        return self.call_here_within(seconds, function, args)
+
+    def call_here_within(self, seconds, function, args):
+        """The same on this thread: only what runs in the stacks already is waited for no longer."""
         cdef long long within = <long long>(seconds * 1000000)
         cdef int got
         hold()
@@ -421,6 +432,8 @@ cdef class Pump(Links):
             with nogil:
                 epoll_wait(self.outer, &event, 1, -1)
             self.handle()
+        if self.stopped and self.server == PyThread_get_thread_ident():
+            self.drain()
         return 0
 
     # Another thread's place.
@@ -554,14 +567,21 @@ cdef class Pump(Links):
             if self.on_failure is not None:
                 self.on_failure(error)
 
-    def drain(self, int64_t until):
-        """Send what is queued, for as long as it takes until the time `until`."""
+    def drain(self, seconds=1.0):
+        """Send what is queued, within so many seconds."""
+        cdef epoll_event event
+        cdef int64_t until = monotonic() + <int64_t>(seconds * 1e9)
         hold()
         try:
             self.waits_until = until
             self.wind()
             while not self.is_drained() and self.now < until:
-                self.poll()
+                if self.polled:         # by a thread that lets go when it sees that the pump has stopped
+                    with nogil:
+                        epoll_wait(self.outer, &event, 1, 1 + <int>((until - self.now) // 1000000))
+                    self.now = monotonic()
+                else:
+                    self.poll_once(True)
             self.waits_until = NEVER
         finally:
             drop_later()

@@ -1,0 +1,78 @@
+"""What a thread has the pump do within a time limit: another thread does it, and it is not done late."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from orcalike.transport.drivers.pump import Pump
+from tests.lib.processes import DEADLINE, until
+
+SHORT = 0.05
+
+
+@pytest.fixture
+def pump() -> Iterator[Pump]:
+    """A pump that has a thread of its own."""
+    made = Pump()
+    thread = threading.Thread(target=made.run, daemon=True)
+    thread.start()
+    until(lambda: made.thread is thread)
+    yield made
+    made.stopped = True
+    made.ring()
+    assert made.thread is not None
+    made.thread.join(DEADLINE)
+    made.close_all()
+    assert made.failure is None
+
+
+def test_what_has_a_time_limit_is_done_by_the_pumps_own_thread(pump: Pump) -> None:
+    """With it go packets of other threads, whose operations may not end."""
+    ran: list[threading.Thread] = []
+    assert pump.call_within(DEADLINE, lambda now: ran.append(threading.current_thread()))
+    assert ran == [pump.thread]
+
+
+def test_it_returns_where_it_does_not_end(pump: Pump) -> None:
+    """The caller goes on, and what it has begun as well."""
+    ends, ended = threading.Event(), threading.Event()
+
+    def stand_still(now: int) -> None:
+        ends.wait(DEADLINE)
+        ended.set()
+
+    assert not pump.call_within(SHORT, stand_still)
+    assert not ended.is_set()
+    ends.set()
+    assert ended.wait(DEADLINE)
+
+
+def test_what_has_not_begun_in_time_is_never_done(pump: Pump) -> None:
+    """Its caller was notified that it is not done."""
+    begun, ends, done = threading.Event(), threading.Event(), threading.Event()
+    late: list[int] = []
+
+    def stand_still(now: int) -> None:
+        begun.set()
+        ends.wait(DEADLINE)
+
+    pump.later(lambda: pump.call(stand_still))
+    assert begun.wait(DEADLINE)
+    assert not pump.call_within(SHORT, late.append)
+    ends.set()
+    pump.later(done.set)
+    assert done.wait(DEADLINE)
+    assert late == []
+
+
+def test_what_it_raises_is_the_callers(pump: Pump) -> None:
+    """The pump goes on."""
+
+    def slip(now: int) -> None:
+        raise LookupError("as planned")
+
+    with pytest.raises(LookupError, match="as planned"):
+        pump.call_within(DEADLINE, slip)
+    assert pump.call_within(DEADLINE, lambda now: None)

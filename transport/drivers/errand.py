@@ -1,0 +1,52 @@
+"""What a thread that must not run operations has another one do in the stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVarTuple
+
+from orcalike.transport.drivers.driver import Waitable
+
+if TYPE_CHECKING:
+    from orcalike.transport.drivers.pump import Pump
+
+_Given = TypeVarTuple("_Given")
+
+
+class Errand(Waitable):
+    """An input of a stack, `function(*args, now)`, that the next thread which is free in the pump runs."""
+
+    def __init__(
+        self, pump: Pump, function: Callable[[*_Given, int], object], args: tuple[*_Given]
+    ) -> None:
+        self._pump = pump
+        self._input = lambda now: function(*args, now)
+        self._withdrawn = False
+        self._error: BaseException | None = None
+
+    def done_within(self, seconds: float) -> bool:
+        """Have it done; False if it has not begun in that time, and never will, or has not ended.
+
+        Raises what the input raises.
+        """
+        self._pump.later(self._run)
+        try:
+            done = self.wait(seconds)
+        finally:
+            self._withdrawn = True
+        if self._error is not None:
+            raise self._error
+        return done
+
+    def _run(self) -> None:
+        if not self._withdrawn:
+            self._pump.call(self._enter)
+
+    def _enter(self, now: int) -> None:
+        try:
+            if not self._withdrawn:
+                self._input(now)
+        except Exception as error:
+            self._error = error
+        finally:
+            self.finish()
