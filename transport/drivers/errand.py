@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVarTuple
+from typing import TypeVarTuple
 
-from orcalike.transport.drivers.driver import Waitable
-
-if TYPE_CHECKING:
-    from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.drivers.driver import Driver, Waitable
 
 _Given = TypeVarTuple("_Given")
 
@@ -17,10 +14,13 @@ class Errand(Waitable):
     """An input of a stack, `function(*args, now)`, that the next thread which is free in the pump runs."""
 
     def __init__(
-        self, pump: Pump, function: Callable[[*_Given, int], object], args: tuple[*_Given]
+        self, pump: Driver, function: Callable[[*_Given, int], object], args: tuple[*_Given]
     ) -> None:
+        def run(now: int) -> None:
+            function(*args, now)
+
         self._pump = pump
-        self._input = lambda now: function(*args, now)
+        self._input: Callable[[int], None] = run
         self._withdrawn = False
         self._error: BaseException | None = None
 
@@ -46,7 +46,7 @@ class Errand(Waitable):
         try:
             if not self._withdrawn:
                 self._input(now)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for
             self._error = error
         finally:
             self.finish()

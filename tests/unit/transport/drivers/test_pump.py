@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from orcalike.transport.drivers.pump import Pump
 from tests.lib.processes import DEADLINE, until
 
