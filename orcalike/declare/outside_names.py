@@ -6,7 +6,7 @@ import ast
 import functools
 import linecache
 import os
-import sysconfig
+import sys
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
 
@@ -17,7 +17,8 @@ _INSTALLED = tuple(
     {
         os.path.join(os.path.realpath(path), "")
         for path in (
-            *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
+            os.path.dirname(os.__file__),  # sysconfig says the same, and takes 300 KB of memory
+            *(entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))),
             os.path.dirname(os.path.abspath(__file__)),
             *orcalike.runtime.__path__,
             *orcalike.transport.__path__,

@@ -5,7 +5,6 @@ The launcher believes nothing of it: what is not of the kind that its field has 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -119,6 +118,8 @@ def plain(record: Record) -> dict[str, Any]:
 
 def encode(description: Description) -> str:
     """The description in one line of ASCII, not longer than a line may be: names are left out."""
+    import json  # not at the top: few members are asked for it
+
     fields = plain(description)
     room = SIZE_MAX
     for key, (_, most) in _LISTS.items():
@@ -135,6 +136,8 @@ def encode(description: Description) -> str:
 
 def parse(text: str) -> Description | None:
     """What `encode` has made; None for anything else."""
+    import json
+
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError):

@@ -7,7 +7,6 @@ each make a group of their own.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -323,5 +322,5 @@ def find_seed(name: str, environ: Mapping[str, str] = os.environ) -> int:
     """
     given = environ.get("ORCALIKE_SEED")
     if not given:
-        return secrets.randbits(63)
+        return int.from_bytes(os.urandom(8), "big") >> 1
     return int.from_bytes(blake2b(f"{given} {name}".encode(), digest_size=7).digest(), "big")
