@@ -8,13 +8,13 @@ class's operations (features D11, D12). Only what is declared here can be invoke
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from hashlib import blake2b
 from types import FunctionType
 from typing import Any, Literal, Protocol, Self
 
 from orcalike.runtime.source import update_digest
 from orcalike.transport.degree import Resilience, degree_of, least_of
+from orcalike.transport.record import Record
+from orcalike.transport.wire.digest import blake2b
 
 DIGEST_SIZE = 16
 
@@ -52,8 +52,7 @@ class DeclaredAtomic(Declared, Protocol):
     info: AtomicInfo | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassInfo:
+class ClassInfo(Record, eq=False):
     """A shared class as the group knows it."""
 
     cls: type[Any]
@@ -88,8 +87,7 @@ class ClassInfo:
         return cls.__new__(cls)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AtomicInfo:
+class AtomicInfo(Record, eq=False):
     """An atomic function as the group knows it."""
 
     atomic: DeclaredAtomic

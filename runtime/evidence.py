@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Protocol
 
 from orcalike.runtime.digests import Digests
@@ -10,6 +9,7 @@ from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.sender import Sender
 from orcalike.transport.view import Member, View
+from orcalike.transport.wire.digest import blake2b
 from orcalike.transport.wire.message import Message
 
 

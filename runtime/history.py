@@ -15,7 +15,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -35,6 +34,7 @@ from orcalike.runtime.replica import DROPPED, LOCKED, QUEUED, UNDECLARED, Replic
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member, View
+from orcalike.transport.wire.digest import blake2b
 
 NEVER_RAN = (InvocationCancelled, ObjectDropped, ProtocolError, TooManyWaiting)
 """How invocations end that did not run and never will, beside a withdrawal for the time."""

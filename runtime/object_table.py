@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from array import array
-from hashlib import blake2b
 from typing import Any, Protocol
 
 from orcalike.runtime import classes
@@ -45,6 +44,7 @@ from orcalike.runtime.state import decode_pieces, take_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import empty_queue, go_on, never
 from orcalike.transport.view import Member
+from orcalike.transport.wire.digest import blake2b
 from orcalike.transport.wording import counted
 
 FINDS_MAX = 65_536

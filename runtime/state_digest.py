@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Collection
 from dataclasses import fields, is_dataclass
-from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 from orcalike.runtime.classes import lookup_class
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.marshal import Codec
+from orcalike.transport.wire.digest import blake2b
 
 DIGEST_SIZE = 8
 

@@ -7,7 +7,8 @@ that is paid by each process of a run, before its first line. Here one set of me
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Never, dataclass_transform
+from types import FunctionType
+from typing import Any, ClassVar, Never, Self, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True)
@@ -20,10 +21,18 @@ class Record:
 
     __match_args__: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, kw_only: bool = False, eq: bool = True) -> None:
+        # `kw_only` is for type checkers: here fields may be given by name in any case.
+        if not eq:
+            cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
         own = [
             name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar")
         ]
+        for name in own:
+            if isinstance(cls.__dict__.get(name), FunctionType):
+                raise TypeError(
+                    f"{cls.__name__}.{name} would be a method: give it as a staticmethod"
+                )
         cls.__match_args__ = (*cls.__match_args__, *own)  # type: ignore[misc]  # it is for patterns
 
     def __init__(self, *values: Any, **named: Any) -> None:
@@ -55,6 +64,14 @@ class Record:
     def values(self) -> tuple[Any, ...]:
         """Of the fields, in their order."""
         return tuple([getattr(self, name) for name in self.__match_args__])
+
+    def named(self) -> dict[str, Any]:
+        """The fields, by name."""
+        return dict(zip(self.__match_args__, self.values(), strict=True))
+
+    def replace(self, **changes: Any) -> Self:
+        """The same with other values in these fields."""
+        return type(self)(**(self.named() | changes))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -24,6 +24,7 @@ from orcalike.transport.layers.pack import Pack
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.layers.total import Total
 from orcalike.transport.layers.xfer import Xfer
+from orcalike.transport.record import Record
 from orcalike.transport.view import Member
 
 MEDIA = {
@@ -71,8 +72,7 @@ class LayerSpec:
         return f"{text}:{self.medium}" if self.medium else text
 
 
-@dataclass(frozen=True, slots=True)
-class LayerInfo:
+class LayerInfo(Record):
     """What people may know of a layer."""
 
     name: str

@@ -9,12 +9,12 @@ lineage is 1; each `reset` begins a higher one, which no other reset begins (`ne
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.wire.digest import blake2b
 from orcalike.transport.wording import counted
 
 POSITION_BITS = 10
@@ -55,7 +55,7 @@ def next_lineage(before: tuple[int, int, int], ballot: int) -> int:
     if count >= LINEAGES_MAX:
         raise OverflowError(f"{LINEAGES_MAX} lineages are over: make a new group")
     text = b"%d %d %d" % before
-    origin = int.from_bytes(hashlib.blake2b(text, digest_size=ORIGIN_BITS // 8).digest())
+    origin = int.from_bytes(blake2b(text, digest_size=ORIGIN_BITS // 8).digest())
     return count << LINEAGE_BITS | ballot << ORIGIN_BITS | origin
 
 

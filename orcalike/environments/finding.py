@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from orcalike.environments import kubernetes, mpich, open_mpi, slurm, torchrun
 from orcalike.environments.world import World
 from orcalike.launch_protocol.environment import is_ranks_child
+from orcalike.transport.record import Record
 
 MARK = "ORCALIKE_WORLD"
 """The variable in which a rank leaves the mark of its world to what it starts."""
@@ -39,8 +39,7 @@ def find_world(environ: Mapping[str, str] = os.environ) -> World | None:
     return None if is_child else world
 
 
-@dataclass(frozen=True, slots=True)
-class Unmet:
+class Unmet(Record):
     """A world in which no process finds the others."""
 
     launcher: str

@@ -12,12 +12,12 @@ import fcntl
 import os
 import re
 import shutil
-from hashlib import blake2b
 from pathlib import Path
 
 from orcalike.errors import OrcalikeError
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.runtime_folders import runtime_base
+from orcalike.transport.wire.digest import blake2b
 
 _NAME = re.compile("w[0-9a-f]{16}")
 _held: dict[Path, int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from orcalike.transport.wire.digest import blake2b
 
 COUNT = 8
 """Rank 0 listens at the first of so many that is free."""

@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from orcalike.errors import OrcalikeError
+from orcalike.transport.record import Record
 
 SIZE_MAX = 1 << 20
 """Processes that a launcher can be believed to have started."""
 
 
-@dataclass(frozen=True, slots=True)
-class AtFirstHost:
+def _nowhere(host: str) -> str:
+    """What a launcher says of a host that it does not know."""
+    return ""
+
+
+class AtFirstHost(Record):
     """Rank 0 listens at one of a few ports of its host, which all know; the others ask there."""
 
     host: str
     """Its name, or its number."""
     others: tuple[str, ...] = ()
     """Some other hosts of the world: towards one of these each process has its own address."""
-    ask: Callable[[str], str] = lambda host: ""
+    ask: Callable[[str], str] = staticmethod(_nowhere)
     """Where a host is by the launcher's word, if its name is not known otherwise; "" for nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class AtNames:
+class AtNames(Record):
     """Each rank listens at a name and a port of its own."""
 
     addresses: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ByExchange:
+class ByExchange(Record):
     """The launcher passes texts among its processes, by the protocol of that name: "pmi" or "pmix"."""
 
     protocol: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class World(Record, kw_only=True):
     """The processes of one job, this one among them."""
 
     launcher: str

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from hashlib import blake2b
 from urllib.parse import quote, unquote
 
 from orcalike.errors import OrcalikeError
 from orcalike.runtime.durations import parse_duration
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.addresses import is_local
+from orcalike.transport.record import Record
+from orcalike.transport.wire.digest import blake2b
 
 CHECKS = frozenset({"hash", "none", "order", "shadow", "strict"})
 """What `ORCALIKE_CHECK` and `join(check=...)` can ask for."""
@@ -53,8 +53,7 @@ so that what it starts takes neither for its own. `ORCALIKE_RANK_PID` is the ran
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnvironment:
+class RunEnvironment(Record, kw_only=True):
     """What the launcher gives to the witness and to all ranks of a run alike."""
 
     size: int
@@ -112,8 +111,7 @@ class RunEnvironment:
         return environ
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankEnvironment(RunEnvironment):
+class RankEnvironment(RunEnvironment, kw_only=True):
     """What the launcher gives to one rank."""
 
     rank: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import socket
 import time
 from collections.abc import Hashable
@@ -38,7 +37,7 @@ class Endpoint:
         text = DEFAULT if options.stack is None else options.stack
         self._layers = parse_stack(text, upper)
         self._check_witness()
-        self.incarnation = secrets.randbits(64)
+        self.incarnation = int.from_bytes(os.urandom(8))
         """The number of this membership; a process that joins again has another one."""
         self.address = ""
         """Where others reach this process; "" if it does not listen."""
@@ -88,7 +87,7 @@ class Endpoint:
 
     def renew(self) -> None:
         """The next stack is that of another incarnation."""
-        self.incarnation = secrets.randbits(64)
+        self.incarnation = int.from_bytes(os.urandom(8))
 
     def targets(self, last: View | None) -> tuple[str, ...]:
         """Where the group can be joined: at the members of its last view, and at the addresses that were given."""

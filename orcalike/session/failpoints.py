@@ -20,11 +20,11 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from orcalike.transport.drivers.partial import pending, send_part
 from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.record import Record
 from orcalike.transport.stack import Stack
 
 VARIABLE = "ORCALIKE_FAIL"
@@ -69,8 +69,7 @@ _FORM = re.compile(
 _log = logging.getLogger("orcalike")
 
 
-@dataclass(frozen=True, slots=True)
-class Failpoint:
+class Failpoint(Record):
     """One fault: at which passing of a step, after how many frames, and what it does."""
 
     step: str

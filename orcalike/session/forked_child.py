@@ -17,7 +17,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def _joined(task: dict[str, Any]) -> Iterator[Group]:
     options = make_options(**task["join"])
     first = task["rank_from"]
     for rank in [None] if first is None else range(first, first + RANKS_TRIED_MAX):
-        joining = Joining(functools.partial(replace, options, own_rank=rank, rank_from=first))
+        joining = Joining(functools.partial(options.replace, own_rank=rank, rank_from=first))
         try:
             group = joining.__enter__()
         except JoinFailed as error:

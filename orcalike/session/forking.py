@@ -15,7 +15,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from orcalike.errors import OrcalikeError
@@ -38,12 +37,12 @@ REPORT_MAX = 1 << 16
 _log = logging.getLogger("orcalike")
 
 
-@dataclass(slots=True)
 class _Orders:
     """What the thread is asked for; guarded by the lock of `HostedProcesses`."""
 
-    requests: deque[Request] = field(default_factory=deque)
-    withdrawn: deque[tuple[int, int]] = field(default_factory=deque)
+    def __init__(self) -> None:
+        self.requests: deque[Request] = deque()
+        self.withdrawn: deque[tuple[int, int]] = deque()
 
 
 class HostedProcesses:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import stat
 import time
 from collections.abc import Sequence
@@ -96,7 +95,7 @@ def write(path: Path, entries: Sequence[Entry]) -> None:
     """Put these keys into the file in one step, for its owner alone; raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lines = "".join(f"{key.id.hex()} {key.secret.hex()} {made}\n" for key, made in entries)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w") as file:
@@ -111,7 +110,7 @@ def write(path: Path, entries: Sequence[Entry]) -> None:
 
 def draw() -> Entry:
     """A new key, made today."""
-    return Entry(key_of(secrets.token_bytes(KEY_SIZE)), time.strftime("%Y-%m-%d"))
+    return Entry(key_of(os.urandom(KEY_SIZE)), time.strftime("%Y-%m-%d"))
 
 
 class Reread:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import replace
 
 from orcalike.errors import JoinFailed
 from orcalike.session.names import Lookup
@@ -73,7 +72,7 @@ class _Locating:
         found = self._lookup.result()
         if timeout is not None:
             timeout = max(0.0, timeout - (time.monotonic() - self._began))
-        return replace(found, timeout=timeout)
+        return found.replace(timeout=timeout)
 
     def _look_up(self) -> JoinOptions:
         while True:

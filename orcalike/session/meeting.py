@@ -13,15 +13,14 @@ import contextlib
 import fcntl
 import os
 import re
-import secrets
 import socket
 import time
 from collections.abc import Iterator
-from hashlib import blake2b
 from pathlib import Path
 
 from orcalike.errors import JoinFailed
 from orcalike.transport.drivers.addresses import DATAGRAM_SUFFIX, UNIX_PATH_MAX
+from orcalike.transport.wire.digest import blake2b
 
 LOCK = "lock"
 TRY_AGAIN = 0.01
@@ -64,7 +63,7 @@ class MeetingPlace:
 
     def new_address(self) -> str:
         """Where the member that makes the group listens."""
-        return f"unix:{self.path / secrets.token_hex(8)}"
+        return f"unix:{self.path / os.urandom(8).hex()}"
 
     def members(self) -> tuple[str, ...]:
         """The addresses at which processes listen; what others have left behind is removed."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from orcalike.environments.finding import find_unmet, find_world, is_off
@@ -42,6 +41,7 @@ from orcalike.session.names import hosts_of
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.addresses import normal
 from orcalike.transport.drivers.key_ring import KeyRing
+from orcalike.transport.record import Record
 
 _log = logging.getLogger("orcalike")
 
@@ -52,8 +52,7 @@ PATH_MAX = 60
 """The longest temporary directory, in bytes, that leaves room for the names of sockets in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class JoinOptions:
+class JoinOptions(Record):
     """How one membership begins."""
 
     name: str
@@ -105,8 +104,8 @@ class JoinOptions:
         if self.place is None:
             return self
         if seeds := self.place.members():
-            return replace(self, how="seeds", seeds=seeds)
-        return replace(self, how="listen", listen=self.place.new_address())
+            return self.replace(how="seeds", seeds=seeds)
+        return self.replace(how="listen", listen=self.place.new_address())
 
     @property
     def beyond(self) -> bool:
@@ -134,7 +133,7 @@ class JoinOptions:
         listen, advertise = places(
             self.listen, self.seeds, self.advertise, self.interface, hosts_of
         )
-        return replace(self, listen=listen, advertise=advertise)
+        return self.replace(listen=listen, advertise=advertise)
 
     def missing(self, there: set[int | None]) -> list[int]:
         """The ranks of the program that are not there; none if it was not launched."""
@@ -148,8 +147,7 @@ class JoinOptions:
     def _launched(self, launch: RankEnvironment) -> JoinOptions:
         """The options of a process that is a rank, now that it has met those of its world."""
         load_layers(launch.layers)
-        return replace(
-            self,
+        return self.replace(
             launch=launch,
             world=None,
             rank_from=launch.size,
@@ -283,8 +281,8 @@ def _with_own_socket(options: JoinOptions) -> JoinOptions:
     private = tempfile.mkdtemp(
         prefix="orcalike-", dir=base if len(os.fsencode(base)) <= PATH_MAX else "/tmp"
     )
-    return replace(
-        options, how="listen", listen=f"unix:{private}/group", private=private, degree="available"
+    return options.replace(
+        how="listen", listen=f"unix:{private}/group", private=private, degree="available"
     )
 
 

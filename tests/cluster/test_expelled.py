@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -282,7 +281,7 @@ def test_a_group_of_messages_is_joined_again_as_well(
     monkeypatch.setenv("ORCALIKE_DETECTION", "0.1")
     chat = messages.create_group(listen=f"unix:{tmp_path}/chat")
     address = chat._session.address
-    options = replace(chat._session.options, how="seeds", seeds=(address,), listen="", size=3)
+    options = chat._session.options.replace(how="seeds", seeds=(address,), listen="", size=3)
     second, third = messages.MessageGroup(options), messages.MessageGroup(options)
     threads = [threading.Thread(target=group._session.join) for group in (second, third)]
     threads[0].start()

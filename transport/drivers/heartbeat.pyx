@@ -50,7 +50,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 import os
-from hashlib import blake2b
+from orcalike.transport.wire.digest import blake2b
 
 from orcalike.transport.drivers import addresses, sockets
 from orcalike.transport.errors import OrcalikeError

@@ -6,9 +6,10 @@ the old one removed. Connections stay as they were made; each handshake takes th
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from orcalike.transport.wire.digest import blake2b
 
 KEY_SIZE = 32
 ID_SIZE = 8
@@ -38,7 +39,7 @@ def key_of(secret: bytes) -> Key:
 
 
 def _digest(secret: bytes, size: int, purpose: bytes) -> bytes:
-    return hashlib.blake2b(digest_size=size, key=secret, person=purpose).digest()
+    return blake2b(digest_size=size, key=secret, person=purpose).digest()
 
 
 class KeyRing:

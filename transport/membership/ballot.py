@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from orcalike.transport.application_state import State
 from orcalike.transport.degree import number_of
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.messages import FlushOk, Value
 from orcalike.transport.membership.quorum import Ruling, rule_on
+from orcalike.transport.record import Record
 from orcalike.transport.view import BALLOT_BITS, POSITION_BITS, View
 from orcalike.transport.wording import counted
 
@@ -39,8 +40,7 @@ def check_ballot(ballot: int, view: View, own: int, leader: int | None) -> None:
         raise ProtocolError(f"ballot {ballot}, which leaves too few of this view's")
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Record):
     """What a member says when it promises a ballot."""
 
     held: bytes
@@ -85,11 +85,11 @@ class Ballot:
         known = self.reports.setdefault(position, report)
         state, vouched = max(known.state, report.state), known.vouched | report.vouched
         if (state, vouched) != (known.state, known.vouched):
-            self.reports[position] = replace(known, state=state, vouched=vouched)
+            self.reports[position] = known.replace(state=state, vouched=vouched)
 
     def note_vouched(self, position: int, vouched: Iterable[int]) -> None:
         """A member that has reported vouches for more of the dead."""
-        self.note(position, replace(self.reports[position], vouched=frozenset(vouched)))
+        self.note(position, self.reports[position].replace(vouched=frozenset(vouched)))
 
     def ruling(self, positions: AbstractSet[int], dead: AbstractSet[int]) -> Ruling:
         """Whether the members at these positions may form the next view."""

@@ -6,7 +6,6 @@ It is a participant of its own ballot, too, and tells that part of itself withou
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from orcalike.transport.application_state import State
@@ -365,7 +364,7 @@ class Coordinator:
                 self._ask(position)
             elif report is not None:
                 state = State(self.holdings.has_state())
-                ballot.note(position, replace(report, state=state))
+                ballot.note(position, report.replace(state=state))
                 self.go_on()
                 if self.ballot is not ballot or self.machine.state is CoordinatorState.DECIDED:
                     return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -74,3 +75,34 @@ def test_they_are_frozen() -> None:
     with pytest.raises(AttributeError, match="'name' stays as it is"):
         del pair.name
     assert pair.name == "a"
+
+
+def test_one_with_other_values_is_another_one() -> None:
+    pair = Pair("a", 1)
+    assert pair.named() == {"name": "a", "number": 1}
+    assert pair.replace(number=2) == Pair("a", 2)
+    assert pair == Pair("a", 1)
+    with pytest.raises(TypeError, match="Pair has no size"):
+        pair.replace(size=1)
+
+
+def test_one_that_is_compared_by_identity_is_equal_to_itself_alone() -> None:
+    class Single(Record, eq=False):
+        texts: list[str]
+
+    single = Single(["a"])
+    assert single == single  # noqa: PLR0124
+    assert single != Single(["a"])
+    assert len({single, Single(["a"])}) == 2
+
+
+def test_a_default_that_is_a_function_stays_one() -> None:
+    class Asks(Record):
+        ask: Callable[[str], str] = staticmethod(str.upper)
+
+    assert Asks().ask("a") == "A"
+    assert Asks() == Asks()
+    with pytest.raises(TypeError, match="ask would be a method"):
+
+        class Bound(Record):
+            ask: Callable[[str], str] = lambda host: host
