@@ -265,6 +265,11 @@ cdef class Stack(Core):
         """The layer with that name (H33), or None."""
         return self.top.focus(name)
 
+    def awaited_donors(self):
+        """The members of which one is to give this one its state; none if it waits for none."""
+        xfer = self.focus("XFER")
+        return () if xfer is None else xfer.awaited_donors()
+
     def dump(self):
         """What each layer knows (H34), by name."""
         return {layer.name: layer.dump() for layer in self.layers}

@@ -10,7 +10,7 @@ from orcalike.session.names import Lookup, has_name, numeric
 from orcalike.session.options import JoinOptions
 from orcalike.transport.drivers.addresses import split
 from orcalike.transport.errors import NOT_PROVED
-from orcalike.transport.view import View
+from orcalike.transport.view import Member, View
 from orcalike.transport.wording import counted, listed
 
 RETRY_STEP, RETRY_MAX = 0.02, 0.5
@@ -131,19 +131,24 @@ class Entry:
                 "keygen --list shows its ids)"
             )
 
-    def why_out(self) -> str | None:
-        """Why it is not in yet, as far as is known."""
+    def why_out(self, donors: tuple[Member, ...]) -> str | None:
+        """Why it is not in yet, as far as is known; one of `donors` is to give it the state."""
+        if donors:
+            givers = str(donors[0]) if len(donors) == 1 else f"one of {listed(donors)}"
+            return f"the group's state has not come yet: {givers} is to give it"
         if self._is_unanimous and self._last_trouble:
             return f"the group was not made or found yet: {self._last_trouble}"
         targets = self._targets()
         return f"no answer from {', '.join(targets)}" if targets else None
 
-    def too_late(self, timeout: float | None, view: View | None) -> JoinFailed:
+    def too_late(
+        self, timeout: float | None, view: View | None, donors: tuple[Member, ...]
+    ) -> JoinFailed:
         """The time is over; `view` is the one that this process is in, if it is in one."""
         missing = ""
         if view is not None:
             missing = f"; in it are {listed(view.replicas)}"
-        elif why := self.why_out():
+        elif why := self.why_out(donors):
             missing = f"; {why}"
         if self._last_trouble and self._last_trouble not in missing:
             missing += (

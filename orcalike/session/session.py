@@ -240,7 +240,8 @@ class Session:
             self.pump.call(self._endpoint.ask, self.stack, addresses)
 
     def _too_late(self, timeout: float | None) -> JoinFailed:
-        return self._entry.too_late(timeout, self.view if self._is_in else None)
+        donors = self.stack.awaited_donors()
+        return self._entry.too_late(timeout, self.view if self._is_in else None, donors)
 
     def _say_waiting(self, what: str) -> None:
         """Joining, leaving, or a reset has taken long: say what it waits for."""
@@ -252,7 +253,7 @@ class Session:
             elif self.options.size is not None and len(self.view.replicas) < self.options.size:
                 why = f"{len(self.view.replicas)} of {self.options.size} members are in"
         if why is None and not self._is_in:
-            why = self._entry.why_out()
+            why = self._entry.why_out(self.stack.awaited_donors())
         _log.warning("%s waits: %s", what, why or "the others did not answer yet")
 
     def _arrive(self, now: int) -> None:

@@ -69,7 +69,7 @@ class Stuck:
 with orca.join() as group:
     if sys.argv[1] == "hook":
         stuck = group.share(Stuck, "stuck", 0)
-        group.barrier(timeout=200.0)
+    group.barrier(timeout=200.0)  # rank 0 has the state: rank 1 could not give it any more
     if rank == 0:
         time.sleep(1000)
     elif sys.argv[1] == "init":

@@ -507,6 +507,15 @@ cdef class Xfer(Layer):
             self.above.up_join_denied(f"the state of the group did not come: {self.reason}")
         self.above.up_exit(why)
 
+    def awaited_donors(self):
+        """The members of which one is to give this one its state; none if it has that, or no view yet."""
+        if self.complete or self.newest is None:
+            return ()
+        me = self.core.me.incarnation
+        return tuple([member for member in self.newest.members
+                      if not member.witness and member.incarnation != me
+                      and (self.giver is None or self.giver == member.incarnation)])
+
     cpdef dict dump(self):
         return {"complete": self.complete, "waiting": len(self.donors),
                 "giving": len(self.transfers), "buffered": len(self.buffered),
