@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal
 from orcalike.launcher.errors import LaunchError
-from orcalike.launcher.host_list import ListedHost, fill, parse_hosts, read_hostfile
+from orcalike.launcher.host_list import MORE_SLOTS, ListedHost, fill, parse_hosts, read_hostfile
 from orcalike.launcher.job import Options
 from orcalike.launcher.remote_command import Via, host_command, is_this_host
 
@@ -36,7 +37,7 @@ HOST_OPTIONS = [
         type=click.Choice(["auto", "ssh", "slurm", "mpi"]),
         default="auto",
         show_default=True,
-        help="What starts the agents on other hosts; auto: ssh.",
+        help="What starts the agents on other hosts; auto: ssh. Without -H, slurm takes the allocation's.",
     ),
     click.option(
         "--remote-python",
@@ -75,7 +76,7 @@ def with_hosts(
     """
     if hosts is not None and hostfile is not None:
         raise Refusal("-H and --hostfile both name the hosts: give one of them")
-    if hosts is None and hostfile is None:
+    if hosts is None and hostfile is None and via != "slurm":
         if via != "auto":
             raise Refusal(
                 f"--via {via} starts ranks on other hosts: name them with -H or --hostfile"
@@ -87,11 +88,17 @@ def with_hosts(
         return options
     context = click.get_current_context()
     try:
-        listed = parse_hosts(hosts) if hosts is not None else read_hostfile(hostfile or Path())
+        remedy = MORE_SLOTS
+        if hosts is not None:
+            listed = parse_hosts(hosts)
+        elif hostfile is not None:
+            listed = read_hostfile(hostfile)
+        else:
+            listed, remedy = _allocated(), "ask Slurm for more tasks"
         listed = _advertised(listed, advertise)
         if context.get_parameter_source("nprocs") is ParameterSource.DEFAULT:
             options = replace(options, nprocs=sum(host.slots for host in listed))
-        fill(listed, options.nprocs)
+        fill(listed, options.nprocs, remedy)
     except LaunchError as error:
         raise Refusal(str(error), error.code) from None
     options = replace(options, hosts=tuple(listed), via=_VIA[via])
@@ -99,6 +106,24 @@ def with_hosts(
     if not options.is_local and options.scheme == "unix" and chosen is not ParameterSource.DEFAULT:
         raise Refusal("--unix is for one host: leave it out with -H")
     return options
+
+
+def _allocated() -> list[ListedHost]:
+    """The nodes of the allocation of Slurm in which this command runs; raises Refusal."""
+    from orcalike.environments.slurm import find_allocation
+    from orcalike.errors import OrcalikeError
+
+    try:
+        nodes = find_allocation(os.environ)
+    except OrcalikeError as error:
+        raise Refusal(f"--via slurm: {error}; name the hosts with -H or --hostfile") from None
+    if nodes is None:
+        raise Refusal(
+            "--via slurm: this is no allocation of Slurm (SLURM_JOB_NODELIST is not set): run it in one, as "
+            "`salloc -N 2 -n 8 orcalike run --via slurm PROG` or in a script for sbatch; or name the "
+            "hosts with -H or --hostfile"
+        )
+    return [ListedHost(node.name, node.tasks, cores=node.cores) for node in nodes]
 
 
 def _advertised(listed: list[ListedHost], advertise: Sequence[str]) -> list[ListedHost]:

@@ -1,4 +1,4 @@
-"""Slurm's lists of hosts: `n[1-3,07],login` stands for n1, n2, n3, n07 and login."""
+"""Slurm's lists: `n[1-3,07],login` stands for n1, n2, n3, n07 and login, `4(x2),3` for 4, 4 and 3."""
 
 from __future__ import annotations
 
@@ -7,14 +7,27 @@ import re
 from collections.abc import Iterator
 
 TEXT_MAX = 1 << 20
+HOSTS_MAX = 65536
 
 _PART = re.compile(r"[^\[\],]+|\[[^\[\]]*\]|,")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_COUNT = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?", re.ASCII)
 
 
-def expand(text: str, most: int = 65536) -> list[str]:
+def expand(text: str, most: int = HOSTS_MAX) -> list[str]:
     """The first hosts of a list, `most` of them at the most; raises ValueError for what is no list."""
     return list(itertools.islice(_hosts(text), most))
+
+
+def expand_counts(text: str, most: int = HOSTS_MAX) -> list[int]:
+    """The first counts of a list, one for each host; raises ValueError for what is no list."""
+    counts: list[int] = []
+    for item in text.split(","):
+        match = _COUNT.fullmatch(item)
+        if match is None:
+            raise ValueError(f"{text[:80]!r} is no list of counts")
+        counts += [int(match[1])] * min(int(match[2] or 1), most - len(counts))
+    return counts
 
 
 def _hosts(text: str) -> Iterator[str]:

@@ -11,6 +11,8 @@ from orcalike.launcher.errors import LaunchError
 
 USAGE = 2
 SLOTS_MAX = 4096
+#: What to do about too few slots.
+MORE_SLOTS = "name more hosts or slots (a:8)"
 #: The longest hostfile.
 FILE_MAX = 1 << 20
 
@@ -26,6 +28,8 @@ class ListedHost:
     slots: int = 1
     advertise: str = ""
     """The address at which others reach it; "" to find it out."""
+    cores: int = 0
+    """How many cores an engine is asked for; 0 for one for each rank."""
 
 
 def parse_hosts(text: str) -> list[ListedHost]:
@@ -109,13 +113,13 @@ def _without_duplicates(listed: Iterable[tuple[str, ListedHost]]) -> list[Listed
     return list(found.values())
 
 
-def fill(hosts: list[ListedHost], ranks: int) -> list[int]:
-    """How many ranks each host gets: the first ones are filled first; raises LaunchError."""
+def fill(hosts: list[ListedHost], ranks: int, remedy: str = MORE_SLOTS) -> list[int]:
+    """How many ranks each host gets: the first ones are filled first; raises LaunchError with the remedy."""
     slots = sum(host.slots for host in hosts)
     if ranks > slots:
         raise LaunchError(
             f"-n {ranks} is more than the {slots} slots of {', '.join(f'{h.name}:{h.slots}' for h in hosts)}: "
-            "lower -n, or name more hosts or slots (a:8)",
+            f"lower -n, or {remedy}",
             USAGE,
         )
     counts = []

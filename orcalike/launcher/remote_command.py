@@ -54,7 +54,12 @@ def srun_command(host: ListedHost, python: str = "") -> list[str]:
     """As a step of one task, which has the cores of the host's ranks, beside other steps of the job."""
     return [
         *("srun", "--nodes=1", "--ntasks=1", f"--nodelist={host.name}", "--overlap"),
-        *(f"--cpus-per-task={host.slots}", "--cpu-bind=none", "--unbuffered", "--quiet"),
+        *(
+            f"--cpus-per-task={host.cores or host.slots}",
+            "--cpu-bind=none",
+            "--unbuffered",
+            "--quiet",
+        ),
         *agent_command(python),
     ]
 

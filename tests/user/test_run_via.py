@@ -115,6 +115,42 @@ def test_open_mpi_passes_on_where_the_key_is(
     assert passed_on == (given == "named by the variable")
 
 
-def test_via_is_for_other_hosts(cli: Cli) -> None:
+@pytest.mark.parametrize("options", [[], ["--dry-run"], ["--interface", "eth0"]])
+def test_outside_of_an_allocation_there_are_no_hosts(
+    cli: Cli, log: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    result = cli.run("--via", "slurm", *options, cli.write(""))
+    assert result.returncode == 2
+    assert "this is no allocation of Slurm" in result.stderr
+    assert "salloc -N 2 -n 8 orcalike run --via slurm" in result.stderr
+    assert "-H or --hostfile" in result.stderr
+    assert not log.exists()
+
+
+def test_a_list_of_nodes_that_makes_no_sense(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-")
     result = cli.run("--via", "slurm", cli.write(""))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "SLURM_JOB_NODELIST: 'n[1-' is no list of hosts" in result.stderr
+    assert "-H or --hostfile" in result.stderr
+
+
+def test_a_dry_run_in_an_allocation(cli: Cli, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", "3,1")
+    monkeypatch.setenv("SLURM_JOB_CPUS_PER_NODE", "6,2")
+    monkeypatch.delenv("SLURM_STEP_ID", raising=False)
+    result = cli.run("--via", "slurm", "--advertise", "n2=10.0.0.2", "--dry-run", cli.write(""))
+    assert result.returncode == 0, result.stderr
+    first, second, _ = result.stdout.splitlines()
+    assert "--nodelist=n1 --overlap --cpus-per-task=6 " in first
+    assert first.endswith("# n1: ranks 0 1 2")
+    assert "--nodelist=n2 --overlap --cpus-per-task=2 " in second
+    assert second.endswith("# n2: ranks 3")
+    assert not log.exists()
+
+
+def test_via_is_for_other_hosts(cli: Cli) -> None:
+    result = cli.run("--via", "mpi", cli.write(""))
     assert (result.returncode, "-H or --hostfile" in result.stderr) == (2, True)

@@ -166,16 +166,56 @@ def test_each_task_with_a_launcher_of_its_own_is_refused(slurm: Slurm, tmp_path:
     assert ended.stdout == ""
 
 
+NODES = """
+import os
+import orcalike as orca
+with orca.join() as group:
+    group.barrier()
+    print(group.size, os.environ["SLURMD_NODENAME"], flush=True)
+"""
+RUN = (sys.executable, "-m", "orcalike", "run", "--via", "slurm")
+
+
 def test_orcalike_run_starts_its_agents_by_srun(slurm: Slurm, tmp_path: Path) -> None:
-    program = tmp_path / "prog.py"
-    program.write_text(
-        "import os\n"
-        "import orcalike as orca\n"
-        "with orca.join() as group:\n"
-        "    group.barrier()\n"
-        "    print(group.size, os.environ['SLURMD_NODENAME'], flush=True)\n"
-    )
-    run = [sys.executable, "-m", "orcalike", "run", "--via", "slurm", "-H", "n1:2,n2,n3"]
-    result = slurm.run(*run, str(program), **make_key(tmp_path))
+    program = write_program(tmp_path, NODES)
+    result = slurm.run(*RUN, "-H", "n1:2,n2,n3", program, **make_key(tmp_path))
     assert result.returncode == 0, result.stderr
     assert sorted(result.stdout.splitlines()) == ["[0] 4 n1", "[1] 4 n1", "[2] 4 n2", "[3] 4 n3"]
+
+
+@pytest.mark.parametrize(
+    ("allocation", "nodes"),
+    [
+        ("-N3 -n5", "n1 n1 n1 n2 n3"),
+        ("-N2 -n3 -c2", "n1 n1 n2"),
+        ("-N2 --ntasks-per-node=2", "n1 n1 n2 n2"),
+        ("-N2 -n4 srun -N1 -n1", "n1 n1 n1 n2"),
+    ],
+)
+def test_in_an_allocation_the_hosts_are_its_nodes(
+    slurm: Slurm, tmp_path: Path, allocation: str, nodes: str
+) -> None:
+    """At the prompt that `salloc` gives, or in a step of one task, as `srun --pty bash` is."""
+    program = write_program(tmp_path, NODES)
+    command = ("salloc", *allocation.split(), *RUN, program)
+    result = slurm.run(*command, **make_key(tmp_path))
+    assert result.returncode == 0, result.stderr
+    size = len(nodes.split())
+    expected_lines = [f"[{rank}] {size} {node}" for rank, node in enumerate(nodes.split())]
+    assert sorted(result.stdout.splitlines()) == expected_lines
+
+
+def test_a_batch_script_may_have_a_launcher_over_its_nodes(slurm: Slurm, tmp_path: Path) -> None:
+    program, output, script = write_program(tmp_path, NODES), tmp_path / "output", tmp_path / "job"
+    script.write_text(f"#!/bin/sh\nexec {' '.join(RUN)} -q -n 3 {program}\n")
+    options = ("--wait", "-N2", "-n4", f"--output={output}")
+    sent = slurm.run("sbatch", *options, str(script), **make_key(tmp_path))
+    assert sent.returncode == 0, output.read_text()
+    assert sorted(output.read_text().splitlines()) == ["[0] 3 n1", "[1] 3 n1", "[2] 3 n1"]
+
+
+def test_more_ranks_than_tasks_are_refused(slurm: Slurm, tmp_path: Path) -> None:
+    program = write_program(tmp_path, NODES)
+    result = slurm.run("salloc", "-N2", "-n3", *RUN, "-n", "4", program, **make_key(tmp_path))
+    assert result.returncode == 2
+    assert "-n 4 is more than the 3 slots of n1:2, n2:1: lower -n, or ask Slurm" in result.stderr
