@@ -13,7 +13,14 @@ from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal
 from orcalike.launcher.errors import LaunchError
-from orcalike.launcher.host_list import MORE_SLOTS, ListedHost, fill, parse_hosts, read_hostfile
+from orcalike.launcher.host_list import (
+    MORE_SLOTS,
+    ListedHost,
+    fill,
+    parse_address,
+    parse_hosts,
+    read_hostfile,
+)
 from orcalike.launcher.job import Options
 from orcalike.launcher.remote_command import Via, host_command, is_this_host
 
@@ -133,6 +140,7 @@ def _advertised(listed: list[ListedHost], advertise: Sequence[str]) -> list[List
         name, equals, address = text.partition("=")
         if not equals or not address or name not in by_name:
             raise Refusal(f"--advertise {text}: write HOST=ADDRESS, of one of {', '.join(by_name)}")
+        address = parse_address(address, f"--advertise {text}: {address!r}")
         by_name[name] = replace(by_name[name], advertise=address)
     return list(by_name.values())
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from orcalike._version import __version__
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.greeting import HostReport
+from orcalike.launcher.host_list import for_ssh
 from orcalike.launcher.host_report import program_digest
 from orcalike.launcher.run_plan import RunPlan
 
@@ -53,12 +54,12 @@ def _agent_hint(python: str, said: str) -> str:
 
 def _hint(host: str, said: str) -> str:
     if "Host key verification failed" in said:
-        return f"; accept its key once: ssh {host} true"
+        return f"; accept its key once: ssh {for_ssh(host)} true"
     if "Permission denied" in said:
         return "; ssh must let you in without a password: ssh-copy-id, or an agent with your key"
     if "resolve hostname" in said:
         return "; check its name, in -H, the hostfile and ~/.ssh/config"
-    return f"; try: ssh {host} true"
+    return f"; try: ssh {for_ssh(host)} true"
 
 
 def compare(plan: RunPlan, reports: Mapping[str, HostReport]) -> None:

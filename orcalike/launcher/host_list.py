@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ MORE_SLOTS = "name more hosts or slots (a:8)"
 FILE_MAX = 1 << 20
 
 #: What ssh takes for a host: a name or a number, with a user before it or not. It begins as no option does.
-_NAME = re.compile(r"(?:[A-Za-z0-9_][\w.+-]*@)?(?:[A-Za-z0-9_][\w.-]*|\[[0-9A-Fa-f:.%\w]+\])")
+_NAME = re.compile(
+    r"(?:[A-Za-z0-9_][\w.+-]*@)?(?:[A-Za-z0-9_][\w.-]*|\[(?P<number>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def _parse_line(words: list[str], where: str) -> ListedHost:
         if key == "slots" and equals:
             slots = _slots(value, where)
         elif key == "advertise" and equals and value:
-            advertise = value
+            advertise = parse_address(value, f"{where}: {word!r}")
         else:
             raise LaunchError(
                 f"{where}: {word!r} is not understood: write `a slots=4`, `a:4`, or "
@@ -85,11 +88,41 @@ def _parse_host(item: str, where: str) -> ListedHost:
     name, colon, slots = item, "", ""
     if not item.endswith("]"):  # an IPv6 number without slots
         name, colon, slots = item.rpartition(":") if ":" in item else (item, "", "")
-    if not _NAME.fullmatch(name):
+    match = _NAME.fullmatch(name)
+    if match is None or not (match["number"] is None or _is_ipv6(match["number"])):
         raise LaunchError(
             f"{where}: {item!r} is no host: write a, a:4, user@a:4 or [fd00::5]:4", USAGE
         )
     return ListedHost(name, _slots(slots, where) if colon else 1)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def for_ssh(name: str) -> str:
+    """A host's name as ssh takes it, which knows no brackets."""
+    return name.replace("[", "").replace("]", "")
+
+
+def parse_address(text: str, where: str) -> str:
+    """The number at which others reach a host, `fd00::5` or `[fd00::5]`; raises LaunchError."""
+    from orcalike.session.host_address import split_advertised  # not for `orcalike run` on one host
+
+    try:
+        host, port = split_advertised(text)
+    except ValueError:
+        host, port = "", 0
+    if not host or port:
+        raise LaunchError(
+            f"{where} is no address at which others reach the host: a number such as 10.0.0.5 or fd00::5",
+            USAGE,
+        )
+    return host
 
 
 def _slots(text: str, where: str) -> int:
@@ -103,14 +136,23 @@ def _slots(text: str, where: str) -> int:
 def _without_duplicates(listed: Iterable[tuple[str, ListedHost]]) -> list[ListedHost]:
     found: dict[str, ListedHost] = {}
     for where, host in listed:
-        if host.name in found:
+        name = _one_way_to_write(host.name)
+        if name in found:
             raise LaunchError(
                 f"{where}: the host {host.name} is named twice: name it once, with all of its slots "
-                f"({host.name}:{host.slots + found[host.name].slots})",
+                f"({host.name}:{host.slots + found[name].slots})",
                 USAGE,
             )
-        found[host.name] = host
+        found[name] = host
     return list(found.values())
+
+
+def _one_way_to_write(name: str) -> str:
+    """The same for `[fd00::1]` and `[FD00:0::1]`."""
+    user, at, host = name.rpartition("@")
+    if host.startswith("["):
+        host = str(ipaddress.IPv6Address(host[1:-1]))
+    return f"{user}{at}{host}"
 
 
 def fill(hosts: list[ListedHost], ranks: int, remedy: str = MORE_SLOTS) -> list[int]:

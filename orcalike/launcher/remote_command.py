@@ -14,7 +14,7 @@ import sys
 from typing import Literal, TypeAlias
 
 from orcalike.launch_protocol.environment import find_ssh
-from orcalike.launcher.host_list import ListedHost
+from orcalike.launcher.host_list import ListedHost, for_ssh
 
 Via: TypeAlias = Literal["ssh", "slurm", "mpi"]
 
@@ -41,11 +41,10 @@ def ssh_command(host: ListedHost, python: str = "") -> list[str]:
 
     `exec` is the one word that sh, csh and fish share, and spares a shell.
     """
-    name = host.name.replace("[", "").replace("]", "")
     return [
         *shlex.split(find_ssh()),
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}"),
-        *("-o", "ServerAliveInterval=5", name, "--"),
+        *("-o", "ServerAliveInterval=5", for_ssh(host.name), "--"),
         *map(shlex.quote, ["exec", *agent_command(python)]),
     ]
 

@@ -65,6 +65,19 @@ def unpack_sshd(directory: Path) -> Path:
     return root
 
 
+#: Counts to 10 in each rank.
+COUNTS = """
+import orcalike as orca
+from orcalike.objects import Counter
+with orca.join() as group:
+    counter = group.share(Counter, "n")
+    for _ in range(10):
+        counter.add(1)
+    group.barrier()
+    print(counter.get(), flush=True)
+"""
+
+
 class SshHosts:
     """The hosts; the first one is the user's own."""
 
@@ -113,6 +126,12 @@ class SshHosts:
                 start_new_session=True,
             )
         until(lambda: b"listening" in (self.directory / f"sshd-{name}.log").read_bytes(), "sshd")
+
+    def write(self, source: str) -> str:
+        """A program that all hosts have; returns its path."""
+        path = self.directory / "prog.py"
+        path.write_text(source)
+        return str(path)
 
     def command(self, *arguments: str) -> list[str]:
         """`orcalike ARGUMENTS` on the user's host."""

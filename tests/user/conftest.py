@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.lib.command import Cli
+from tests.lib.ssh_hosts import SshHosts, ssh_hosts, unpack_sshd
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     """The command, for this test."""
     return Cli(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def sshd_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """sshd, unpacked."""
+    return unpack_sshd(tmp_path_factory.mktemp("sshd"))
+
+
+@pytest.fixture
+def two(sshd_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHosts]:
+    """Hosts with a real sshd: the user's own, a, and b and c."""
+    with ssh_hosts(3, sshd_root, tmp_path_factory.mktemp("s")) as made:
+        yield made

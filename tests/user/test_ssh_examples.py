@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.lib.cut_examples import EXAMPLES, Example, cut_in_the_middle
 from tests.lib.processes import until
-from tests.lib.ssh_hosts import SshHosts, ssh_hosts, unpack_sshd
+from tests.lib.ssh_hosts import SshHosts, ssh_hosts
 
 
 @pytest.fixture
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHosts]:
+def three(sshd_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHosts]:
     """The user's host, and b, c and d."""
-    sshd_root = unpack_sshd(tmp_path_factory.mktemp("sshd"))
     with ssh_hosts(4, sshd_root, tmp_path_factory.mktemp("s")) as made:
         yield made
         until(lambda: made.rest() == [], "the end of all processes")

@@ -16,6 +16,7 @@ beta:2
 gamma
 me@delta slots=1 advertise=10.0.0.5
 [fd00::5]:3
+[fd00::6] slots=2 advertise=[fd00::7]
 """
 
 
@@ -29,6 +30,7 @@ def test_hosts_of_an_option() -> None:
         ListedHost("[fd00::5]", 3),
         ListedHost("[fd00::6]"),
     ]
+    assert parse_hosts("me@[fe80::5%eth0]:3") == [ListedHost("me@[fe80::5%eth0]", 3)]
 
 
 def test_hosts_of_a_file(tmp_path: Path) -> None:
@@ -40,6 +42,7 @@ def test_hosts_of_a_file(tmp_path: Path) -> None:
         ListedHost("gamma", 1),
         ListedHost("me@delta", 1, "10.0.0.5"),
         ListedHost("[fd00::5]", 3),
+        ListedHost("[fd00::6]", 2, "fd00::7"),
     ]
 
 
@@ -58,6 +61,18 @@ def test_hosts_of_a_file(tmp_path: Path) -> None:
         ("a;reboot", "is no host"),
         ("me@-x", "is no host"),
         ("$(reboot)", "is no host"),
+        ("[fd00:::1]:2", "'\\[fd00:::1\\]:2' is no host: .*\\[fd00::5\\]:4"),
+        ("[fd00::1:2", "'\\[fd00::1:2' is no host"),
+        ("fd00::1]:2", "is no host"),
+        ("fd00::1:2", "'fd00::1:2' is no host: .*\\[fd00::5\\]:4"),
+        ("[fd00::1]2", "is no host"),
+        ("[fd00::1]:", "'' is not how many ranks"),
+        ("[hello]", "is no host"),
+        ("[10.0.0.5]", "is no host"),
+        ("[fd00::1%]", "is no host"),
+        ("[]", "is no host"),
+        ("[fd00::1],[fd00:0::1]", "the host \\[fd00:0::1\\] is named twice"),
+        ("me@[fd00::1],me@[FD00::1]:3", "is named twice: .*\\(me@\\[FD00::1\\]:4\\)"),
         ("a:2,b,a:3", "the host a is named twice: name it once, with all of its slots \\(a:5\\)"),
     ],
 )
@@ -75,6 +90,11 @@ def test_slips_in_an_option(text: str, message: str) -> None:
         ("a slots", "'slots' is not understood: write `a slots=4`"),
         ("a max_slots=4", "'max_slots=4' is not understood"),
         ("a advertise=", "is not understood"),
+        ("a advertise=[fd00::5", "'advertise=\\[fd00::5' is no address .*10.0.0.5 or fd00::5"),
+        ("a advertise=a.example", "is no address"),
+        ("a advertise=10.0.0.5:7471", "is no address"),
+        ("a advertise=0.0.0.0", "is no address"),
+        ("[fd00::5 slots=2", "'\\[fd00::5' is no host"),
         ("b", "the host b is named twice"),
         ("a\x00b", "is no host"),
     ],
