@@ -25,7 +25,7 @@ from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.frame_stream import FrameStream
 from orcalike.launcher.frames import CREDIT, NUMBER, SIGNAL, Frame, FrameError, Kind
 from orcalike.launcher.greeting import Assignment, GreetingError, HostReport, answer
-from orcalike.launcher.host_report import report_of
+from orcalike.launcher.host_report import missing_packages, report_of
 from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.probes import Door, Probes
 from orcalike.launcher.reaper import Reaper
@@ -101,6 +101,8 @@ class Agent:
 
     def _report(self) -> HostReport:
         assignment = self.assignment
+        if missing := missing_packages(assignment.plan):
+            return report_of(assignment.plan, trouble=missing)
         host = assignment.advertise or assignment.interface or "its own address"
         try:
             host = self.host.own = own_host(

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from orcalike.launch_protocol.control_lines import Quit, Role
-from orcalike.launcher import orphans, outcome
+from orcalike.launcher import orphans, outcome, remote_host
 from orcalike.launcher.chaos import Chaos
 from orcalike.launcher.child import Child, Exit, Stream
 from orcalike.launcher.control_socket import Answer, ControlSocket
@@ -162,6 +162,8 @@ class _Launcher:
             self.hosts.on_ready = self._start_all
             self.hosts.on_failed = self._not_connected
             self.hosts.on_lost = self._host_lost
+            if not options.quiet:
+                self.hosts.on_slow = self._host_slow
         return local
 
     def _key_of_user(self) -> RunKey:
@@ -236,6 +238,13 @@ class _Launcher:
     def _not_connected(self, error: LaunchError) -> None:
         """The hosts of the run cannot be had."""
         self._decide(Outcome(error.code, f"orcalike: {error}"))
+
+    def _host_slow(self, host: RemoteHost) -> None:
+        """It has not answered yet."""
+        slow, end = remote_host.SLOW_SECONDS, remote_host.ANSWER_SECONDS
+        self.relay.notice(
+            f"[orcalike] host {host.name} has not answered for {slow:g} s; it is given up after {end:g} s"
+        )
 
     def _host_lost(self, host: RemoteHost, why: str) -> None:
         """Its processes have been reported as lost."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 from orcalike._version import __version__
@@ -15,6 +17,9 @@ from orcalike.launcher.run_plan import RunPlan
 UNREACHABLE, USAGE = 69, 2
 _SSH_FAILED, _NO_COMMAND, _NOT_EXECUTABLE = 255, 127, 126
 
+#: What csh says of a program that it cannot run, with exit code 1.
+_OF_CSH = ("Command not found", "Permission denied")
+_NO_ORCALIKE = re.compile(r"No module named '?orcalike\b")
 #: What ssh says when sshd has dropped a connection among too many: worth another try.
 _DROPPED = ("kex_exchange_identification", "Connection reset by", "Connection closed by")
 
@@ -23,7 +28,7 @@ def explain(host: str, command: Sequence[str], returncode: int, said: str) -> tu
     """(why a host's agent has not answered, whether another try may do)."""
     python = command[-4] if len(command) > 4 else "python"
     said = said or "it said nothing"
-    if returncode in (_NO_COMMAND, _NOT_EXECUTABLE):
+    if returncode in (_NO_COMMAND, _NOT_EXECUTABLE) or _is_not_there(python, said):
         text = (
             f"host {host} has no interpreter {python} ({said}): "
             "say where it is with --remote-python PATH"
@@ -32,16 +37,30 @@ def explain(host: str, command: Sequence[str], returncode: int, said: str) -> tu
     if returncode == _SSH_FAILED:
         again = any(each in said for each in _DROPPED)
         return f"cannot reach host {host}: {said}{_hint(host, said)}", again
-    if "No module named" in said:
+    if _NO_ORCALIKE.search(said):
         text = (
             f"host {host} has no orcalike for {python} ({said}): install it there, or say which "
             "interpreter has it with --remote-python PATH"
         )
         return text, False
-    if returncode < 0:
-        return f"host {host} does not answer as an agent: {said}", False
     text = f"host {host}: the agent ended with exit code {returncode}: {said}"
-    return text + _agent_hint(python, said), False
+    if returncode < 0:  # it was given up
+        text = f"host {host} does not answer as an agent: {said}"
+    return text + (_agent_hint(python, said) or _try(host, command)), False
+
+
+def _is_not_there(python: str, said: str) -> bool:
+    """Whether csh has found no such interpreter: it has no exit code for that."""
+    program = python.strip("'")  # as it was quoted for a shell
+    return any(f"{program}: {trouble}" in said for trouble in _OF_CSH)
+
+
+def _try(host: str, command: Sequence[str]) -> str:
+    """What to type, to see what is wrong."""
+    *start, python, _, _, _ = command
+    if "--" in start:  # by ssh: its options matter less than what can be read
+        return f"; try: ssh {for_ssh(host)} {python} -m orcalike --version"
+    return f"; try: {shlex.join([*start, python])} -m orcalike --version"
 
 
 def _agent_hint(python: str, said: str) -> str:

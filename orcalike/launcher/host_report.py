@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import platform
 import socket
@@ -37,6 +38,20 @@ def report_of(
         addresses=addresses,
         trouble=trouble,
     )
+
+
+def missing_packages(plan: RunPlan) -> str:
+    """What the ranks need here and is not installed, in words that say what to do; "" for nothing."""
+    needed = {"msgpack": "orcalike"}
+    if plan.scheme == "tcp":
+        needed["cryptography"] = "orcalike[net]"
+    for package, extra in needed.items():
+        if importlib.util.find_spec(package) is None:
+            return (
+                f"no package {package} for {sys.executable}: pip install '{extra}' there, or say which "
+                "interpreter has it with --remote-python PATH"
+            )
+    return ""
 
 
 def program_digest(plan: RunPlan) -> str | None:

@@ -57,6 +57,7 @@ class Hosts:
         self.on_ready: Callable[[Placement], None] = lambda placement: None
         self.on_failed: Callable[[LaunchError], None] = lambda error: None
         self.on_lost: Callable[[RemoteHost, str], None] = lambda host, why: None
+        self.on_slow: Callable[[RemoteHost], None] = lambda host: None
         self._selector, self._notice = selector, notice
         self._interface = interface
         self._counts = fill(self.listed, plan.nprocs)
@@ -170,6 +171,11 @@ class Hosts:
             self._connect_some()
         else:
             self._fail(trouble)
+
+    def slow(self, host: RemoteHost) -> None:
+        """No agent has answered yet."""
+        if self.connecting:
+            self.on_slow(host)
 
     def lost(self, host: RemoteHost, why: str) -> None:
         """Nothing more comes of a host."""

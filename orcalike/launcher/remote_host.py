@@ -11,6 +11,7 @@ import selectors
 import signal
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from typing import BinaryIO, Protocol
 
 from orcalike.launcher.child import Start, Usage
@@ -33,12 +34,14 @@ from orcalike.launcher.timers import Timers
 #: nothing for so long is lost.
 LEASE = 10.0
 PING_SECONDS = 1.0
-#: How long an agent may take to answer.
-ANSWER_SECONDS = 30.0
+#: How long an agent may take to answer; after how long it is said that it has not.
+ANSWER_SECONDS, SLOW_SECONDS = 30.0, 5.0
+#: How long a command may go on that has closed its output, and is no agent.
+CLOSED_SECONDS = 1.0
 #: How long an agent may take to end.
 QUIT_SECONDS = 5.0
-#: What is kept of what ssh, or a host's shell, says.
-SAID_MAX = 4096
+#: What is kept of what ssh, or a host's shell, says; and how much of the end of it is shown.
+SAID_MAX, SHOWN_MAX = 4096, 250
 
 
 class HostObserver(Protocol):
@@ -49,6 +52,9 @@ class HostObserver(Protocol):
 
     def failed(self, host: RemoteHost, returncode: int, said: str) -> None:
         """No agent has answered: how the command ended (0 if it was given up), and what it said."""
+
+    def slow(self, host: RemoteHost) -> None:
+        """No agent has answered yet."""
 
     def probed(self, host: RemoteHost, troubles: list[str]) -> None:
         """Which of the addresses it can reach."""
@@ -128,6 +134,7 @@ class RemoteHost:
         with contextlib.suppress(BrokenPipeError):  # its end says more
             self._write_assignment(stdin)
         self._timers.at(self._timer("answer"), ANSWER_SECONDS, self._give_up)
+        self._timers.at(self._timer("slow"), SLOW_SECONDS, partial(self._observer.slow, self))
 
     def _pipes(self) -> tuple[BinaryIO, BinaryIO, BinaryIO]:
         process = self._process
@@ -157,6 +164,8 @@ class RemoteHost:
             self._selector.unregister(stdout)
             if data:
                 self._give_up()
+            else:  # mostly it ends, and its end says more
+                self._timers.at(self._timer("answer"), CLOSED_SECONDS, self._give_up)
 
     def _answered(self, rest: bytes) -> None:
         stdin, stdout, _ = self._pipes()
@@ -207,19 +216,19 @@ class RemoteHost:
         for pipe in (stdin, stdout, stderr):
             pipe.close()
         self._process = None
-        self._timers.cancel(self._timer("answer"))
+        self._stop_waiting()
         if self._stream is None and not self._quitting:
             self._observer.failed(self, returncode, self._what_it_said())
         else:
             self._lose("the connection has ended")
 
+    def _stop_waiting(self) -> None:
+        for what in ("answer", "slow"):
+            self._timers.cancel(self._timer(what))
+
     def _what_it_said(self) -> str:
-        """In one line: what ssh has printed, and what came instead of the answer."""
-        texts = (self._said, self._before)
-        lines = [
-            line.strip() for text in texts for line in text.decode(errors="replace").split("\n")
-        ]
-        return " / ".join(filter(None, lines))[:500]
+        """In one line: the end of what ssh has printed, and of what came instead of the answer."""
+        return " / ".join(filter(None, map(_end_of, (self._said, self._before))))
 
     def _give_up(self) -> None:
         """No answer comes, or only noise."""
@@ -253,7 +262,7 @@ class RemoteHost:
                     self.report = HostReport.decode(frame.data)
                 except GreetingError as error:
                     raise FrameError(str(error)) from None
-                self._timers.cancel(self._timer("answer"))
+                self._stop_waiting()
                 self._ping()
                 self._observer.ready(self)
             case Kind.PROBED:
@@ -329,6 +338,13 @@ class RemoteHost:
 
     def _timer(self, what: str) -> str:
         return f"{what} {self.assignment.node}"
+
+
+def _end_of(data: bytes) -> str:
+    """The last lines: a traceback, or what comes after a banner, says there what is wrong."""
+    lines = [line.strip() for line in data.decode(errors="replace").split("\n")]
+    text = " / ".join(filter(None, lines))
+    return text if len(text) <= SHOWN_MAX else f"... {text[-SHOWN_MAX:]}"
 
 
 def _json_list(data: bytes) -> list[object]:

@@ -88,10 +88,6 @@ class SshHosts:
         self.folders.mkdir(mode=0o700)
         self._root = root
         self._sshds: dict[str, subprocess.Popen[bytes]] = {}
-        passwd = Path("/etc/passwd").read_text()
-        (directory / "passwd").write_text(
-            f"{passwd}\nsshd:x:109:65534::/run/sshd:/usr/sbin/nologin\n"
-        )
         for name in ("host_key", "key"):
             subprocess.run(
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", directory / name], check=True
@@ -103,12 +99,22 @@ class SshHosts:
         for name in list(self.hosts)[1:]:
             self.start_sshd(name)
 
+    def set_shell(self, name: str, shell: str, home: str = "/root") -> None:
+        """Have root log in there with this shell, from the next time on."""
+        lines = Path("/etc/passwd").read_text().splitlines()
+        others = [line for line in lines if not line.startswith("root:")]
+        root = f"root:x:0:0:root:{home}:{shell}"
+        sshd = "sshd:x:109:65534::/run/sshd:/usr/sbin/nologin"
+        # Written in its own file: the host has that one mounted.
+        (self.directory / f"passwd-{name}").write_text("\n".join([root, *others, sshd, ""]))
+
     def start_sshd(self, name: str) -> None:
         """Have an sshd on a host."""
+        self.set_shell(name, "/bin/sh")
         architecture = f"{os.uname().machine}-linux-gnu"
         libraries = f"{self._root}/lib/{architecture}:{self._root}/usr/lib/{architecture}"
         script = _SSHD.format(
-            passwd=self.directory / "passwd",
+            passwd=self.directory / f"passwd-{name}",
             libraries=libraries,
             sshd=self._root / "usr/sbin/sshd",
             key=self.directory / "host_key",

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -274,7 +275,10 @@ def test_others_go_on_without_a_lost_host(cli: Cli, tmp_path: Path) -> None:
         ),
         ("dropping", "cannot reach host dropping: kex_exchange_identification"),
         ("chatty", "host chatty does not answer as an agent: .*Welcome"),
-        ("wordy", "host wordy: the agent ended with exit code 1: This account is closed"),
+        (
+            "wordy",
+            r"host wordy: the agent .* code 1: This account is closed.; try: ssh wordy \S+ -m orcalike",
+        ),
     ],
 )
 def test_hosts_that_cannot_be_had(cli: Cli, ssh: FakeSsh, host: str, message: str) -> None:
@@ -296,18 +300,29 @@ def test_what_a_shell_prints_is_skipped(cli: Cli) -> None:
     assert (result.stdout, result.stderr) == ("[0] runs\n", "")
 
 
-@pytest.mark.parametrize("shell", ["csh", "fish", "bash", "dash"])
-def test_other_login_shells(cli: Cli, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
-    monkeypatch.setenv("LOGIN_SHELL", shell)
-    assert cli.run("-H", "a", "-q", cli.write("print('runs')")).stdout == "[0] runs\n"
+@pytest.fixture(params=["csh", "tcsh", "fish", "bash", "dash"])
+def shell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The login shell on all hosts."""
+    name: str = request.param
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    monkeypatch.setenv("LOGIN_SHELL", name)
+    return name
 
 
-def test_an_interpreter_that_is_not_there(cli: Cli) -> None:
-    result = cli.run("-H", "a", "--remote-python", "/no/python", cli.write(""))
+def test_other_login_shells(cli: Cli, tmp_path: Path, shell: str) -> None:
+    python = tmp_path / "own python's"  # quoted for each shell
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    result = cli.run("-H", "a", "-q", "--remote-python", str(python), cli.write("print('runs')"))
+    assert (result.stdout, result.stderr) == ("[0] runs\n", "")
+
+
+@pytest.mark.parametrize("python", ["/no/python", "no-python", "/etc/passwd"])
+def test_an_interpreter_that_is_not_there(cli: Cli, shell: str, python: str) -> None:
+    result = cli.run("-H", "a", "--remote-python", python, cli.write(""))
     assert result.returncode == 69
-    assert "host a has no interpreter /no/python" in result.stderr
+    assert f"host a has no interpreter {python} (" in result.stderr
     assert "--remote-python PATH" in result.stderr
 
 

@@ -39,7 +39,22 @@ g._plan = fail"""
 #: A version whose agents report less than this one wants.
 _LESS = """import json, orcalike.launcher.greeting as g
 g.HostReport.encode = lambda report: json.dumps({'version': '0.0.1'}).encode()"""
+#: Its environment has lost a package that orcalike needs there.
+_NO_PACKAGE = "import sys; sys.modules['{}'] = None"
+_NO_ORCALIKE = f"exec {sys.executable} -S -P -m orcalike.launcher.agent"  # without site-packages
+#: A command that never says anything, and one that has closed its output; both end with their input.
+_SILENT, _CLOSED = "cat > /dev/null; exit 0", "exec cat > /dev/null 2>&1"
+#: An installation whose agent ends by an exception: the end of what it says is what counts.
+_BROKEN = """import orcalike.launcher.agent as a
+def fail(deep): return fail(deep - 1) if deep else open('/no/such/' + 'x' * 40)
+fail(60)"""
+_NO_LICENCE = """for i in $(seq 200); do echo "Welcome to this site, line $i."; done
+echo 'no licence for python' >&2; exit 3"""
 _NO_OPTION = "echo 'Unknown option: -P' >&2; exit 2"
+
+
+#: What to type, to see what is wrong.
+_TRY = "; try: ssh other \\S+ -m orcalike --version"
 
 
 @pytest.fixture(autouse=True)
@@ -70,8 +85,23 @@ def interpreter(directory: Path, patch: str = "", shell: str = "") -> str:
         (_OTHER_WORDS, "", "host other: .*cannot be understood.*install the same version"),
         (_LESS, "", "host other is lost: .*a report .*install the same version"),
         ("", _NO_OPTION, "host other: .*Unknown option: -P.*--remote-python PATH"),
+        ("", _NO_ORCALIKE, "host other has no orcalike for .*: install it there, or .*PATH"),
+        (
+            _NO_PACKAGE.format("cryptography"),
+            "",
+            "host other: no package cryptography .*pip install 'orcalike.net.'.*--remote-python PATH",
+        ),
+        (_NO_PACKAGE.format("msgpack"), "", "host other: no package msgpack .*--remote-python"),
+        (_BROKEN, "", f"host other: .*No such file .*{_TRY}"),
+        ("", _NO_LICENCE, f"host other: .*exit code 3: no licence for python .*{_TRY}"),
+        ("", "exit 0", f"host other: .*exit code 0: it said nothing{_TRY}"),
+        ("", "kill -9 $$", f"host other: .*exit code 137: .*{_TRY}"),
+        ("", _CLOSED, f"host other does not answer .*: it said nothing{_TRY}"),
     ],
-    ids=["version", "minor", "words", "report", "old-python"],
+    ids=[
+        *("version", "minor", "words", "report", "old-python", "no-orcalike", "no-cryptography"),
+        *("no-msgpack", "broken", "banner", "nothing", "killed", "closed"),
+    ],
 )
 def test_a_host_with_another_installation(
     cli: Cli, folders: Path, patch: str, shell: str, message: str
@@ -82,6 +112,27 @@ def test_a_host_with_another_installation(
     assert (result.returncode, result.stdout) == (69, ""), result.stderr
     assert re.search(f"orcalike: {message}", result.stderr), result.stderr
     until(lambda: os.listdir(folders) == [], "the end of all folders")
+
+
+#: The launcher, with less patience.
+_SOON = """import orcalike.launcher.remote_host as host, orcalike.cli
+host.SLOW_SECONDS, host.ANSWER_SECONDS = 0.5, 2.0
+orcalike.cli.main()"""
+
+
+def test_a_host_that_never_answers(cli: Cli, folders: Path) -> None:
+    """It is named after some seconds, and given up after some more."""
+    program = cli.write("print('runs')")
+    python = interpreter(cli.directory, shell=_SILENT)
+    cli.command = (sys.executable, "-c", _SOON, "run")
+    result = cli.run("-H", "other", "--remote-python", python, program)
+    assert (result.returncode, result.stdout) == (69, "")
+    _, slow, end = result.stderr.splitlines()
+    assert slow == "[orcalike] host other has not answered for 0.5 s; it is given up after 2 s"
+    assert re.fullmatch(
+        f"orcalike: host other does not answer as an agent: it said nothing{_TRY}", end
+    )
+    assert os.listdir(folders) == []
 
 
 def test_a_host_with_another_program(

@@ -12,7 +12,7 @@ import pytest
 from tests.lib.engine_program import make_key
 from tests.lib.mpi import Mpi
 from tests.lib.processes import DEADLINE, until
-from tests.lib.ssh_hosts import SshHosts, ssh_hosts, unpack_sshd
+from tests.lib.ssh_hosts import SshHosts
 
 COUNTS = """
 import os, sys
@@ -33,14 +33,6 @@ import signal
 print("ready", flush=True)
 signal.pause()
 """
-
-
-@pytest.fixture
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHosts]:
-    """The user's host, and b and c."""
-    root = unpack_sshd(tmp_path_factory.mktemp("sshd"))
-    with ssh_hosts(3, root, tmp_path_factory.mktemp("s")) as made:
-        yield made
 
 
 @pytest.fixture(params=["mpich", "openmpi"])
