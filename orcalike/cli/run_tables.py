@@ -60,7 +60,9 @@ def _sent_by(run: dict[str, Any]) -> dict[int | str, int]:
 
 def title_of_run(run: dict[str, Any]) -> str:
     """`job 7f3a · tsp.py · up 0:03:12 · 4 ranks on 2 hosts`."""
-    hosts = run["hosts"]
+    # Of the ranks: the witness may be on another one.
+    hosts = sorted({each["host"] for each in run["processes"] if each["role"] != "witness"})
+    hosts = hosts or run["hosts"] or ["no host"]
     where = hosts[0] if len(hosts) == 1 else counted(len(hosts), "host")
     ranks = f"{counted(run['nprocs'], 'rank')} on {where}"
     return f"job {run['job']} · {run['program']} · up {time_text(run['up_seconds'])} · {ranks}"

@@ -6,8 +6,10 @@ here: orcalike's version, Python's, the program's file. Then each host tries to 
 
 from __future__ import annotations
 
+import math
 import selectors
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from orcalike._version import __version__
 from orcalike.launch_protocol.control_lines import Role
@@ -18,7 +20,7 @@ from orcalike.launcher.host_checks import compare, explain
 from orcalike.launcher.host_list import ListedHost, fill
 from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.placement import Place, Placement
-from orcalike.launcher.probes import Door
+from orcalike.launcher.probes import PROBE_SECONDS, Door, Probes
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.remote_command import Via, host_command, is_this_host
 from orcalike.launcher.remote_host import LEASE, RemoteHost
@@ -32,6 +34,7 @@ STARTS_MAX = 8
 #: How often a connection is tried that sshd has dropped.
 TRIES_MAX = 3
 UNREACHABLE = 69
+_SAY_WHICH = "say at which address others reach it: --interface NAME or NETWORK, or --advertise"
 
 
 class Hosts:
@@ -58,7 +61,7 @@ class Hosts:
         self.on_failed: Callable[[LaunchError], None] = lambda error: None
         self.on_lost: Callable[[RemoteHost, str], None] = lambda host, why: None
         self.on_slow: Callable[[RemoteHost], None] = lambda host: None
-        self._selector, self._notice = selector, notice
+        self._selector, self._timers, self._notice = selector, timers, notice
         self._interface = interface
         self._counts = fill(self.listed, plan.nprocs)
         self._remotes: dict[int, RemoteHost] = {}
@@ -90,6 +93,7 @@ class Hosts:
                 )
         self._waiting = list(self._remotes.values())
         self._unprobed: set[RemoteHost] = set()
+        self._unprobed_here = False
         self._doors: list[Door] = []
         self._addresses: dict[int, tuple[str, ...]] = {}
         self._witness_address = ""
@@ -201,27 +205,56 @@ class Hosts:
         try:
             self._open_here()
         except (OSError, ValueError) as error:
-            self._fail(f"this host has no address for the others: {error}; give --interface")
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self._fail(
+                f"this host has no address for the others: {why}; {_SAY_WHICH} localhost=ADDRESS"
+            )
             return
         self._probe()
 
     def _open_here(self) -> None:
         """Choose this host's address towards the others, and keep addresses there."""
         towards = [_report(host).host for host in self._remotes.values()]
-        self.local.own = own_host(interface=self._interface or None, towards=towards)
+        advertised = [self.listed[node].advertise for node in self._here]
+        self.local.own = own_host(
+            advertise=advertised[0] if advertised else None,
+            interface=self._interface or None,
+            towards=towards,
+        )
         for node, listed in enumerate(self.listed):
             if node not in self._remotes:
                 self._addresses[node] = tuple(self.local.reserve(range(listed.slots)))
         self._witness_address = self.local.reserve([None])[0]
         self._doors.append(Door(self._selector, self.local.own))
 
+    @property
+    def _here(self) -> list[int]:
+        """The numbers of this host, if it has ranks."""
+        return [node for node in range(len(self.listed)) if node not in self._remotes]
+
     def _probe(self) -> None:
         """Have each host try to reach all others, this one included."""
-        doors = [door.address for door in self._doors]
-        doors += [_report(host).door for host in self._remotes.values()]
+        there = [_report(host).door for host in self._remotes.values()]
+        doors = [door.address for door in self._doors] + there
         self._unprobed = set(self._remotes.values())
         for host in self._remotes.values():
             host.probe(doors)
+        if self._here:
+            self._unprobed_here = True
+            probes = Probes(self._selector)
+            self._timers.at("probes", PROBE_SECONDS, partial(probes.expire, math.inf))
+            probes.try_all(there, self._probed_here)
+
+    def _probed_here(self, troubles: list[str]) -> None:
+        """This host has tried to reach the others, as its ranks must."""
+        self._timers.cancel("probes")
+        self._unprobed_here = False
+        if not self.connecting:
+            return
+        for node, trouble in zip(self._remotes, troubles, strict=True):
+            if trouble:
+                self._unreachable("this host", node, trouble)
+        self._place_if_probed()
 
     def probed(self, host: RemoteHost, troubles: list[str]) -> None:
         """A host has tried to reach the others."""
@@ -231,26 +264,32 @@ class Hosts:
         here, *others = troubles
         if here:
             self._reaches_witness = False
-            if len(self._remotes) < len(self.listed):
-                self._unreachable(host.name, "this host", self.local.own, here)
-        for other, trouble in zip(self._remotes.values(), others, strict=True):
+            if self._here:
+                self._unreachable(f"host {host.name}", self._here[0], here)
+        for node, trouble in zip(self._remotes, others, strict=True):
             if trouble:
-                self._unreachable(host.name, f"host {other.name}", _report(other).host, trouble)
-        if not self._unprobed and self.connecting:
-            self._place()
+                self._unreachable(f"host {host.name}", node, trouble)
+        self._place_if_probed()
 
-    def _unreachable(self, source: str, target: str, address: str, trouble: str) -> None:
-        ranks = "its ranks"
-        for node, host in self._remotes.items():
-            if target == f"host {host.name}":
-                first = sum(self._counts[:node])
-                last = first + self._counts[node] - 1
-                ranks = f"rank {first}" if first == last else f"ranks {first} to {last}"
+    def _unreachable(self, source: str, node: int, trouble: str) -> None:
+        name = self.listed[node].name
+        remote = self._remotes.get(node)
+        target, address = "this host", self.local.own
+        if remote is not None:
+            target, address = f"host {name}", _report(remote).host
+        first = sum(self._counts[:node])
+        last = first + self._counts[node] - 1
+        ranks = f"ranks {first} to {last}" if first < last else f"rank {first}"
+        if last < first:
+            ranks = "a spare host"
         self._fail(
-            f"host {source} cannot reach {target} at {address} ({ranks}): {trouble}; say at which "
-            "address others reach it: --interface NAME or NETWORK, or --advertise "
-            f"{target.removeprefix('host ')}=ADDRESS"
+            f"{source} cannot reach {target} at {address} ({ranks}): {trouble}; "
+            f"{_SAY_WHICH} {name}=ADDRESS"
         )
+
+    def _place_if_probed(self) -> None:
+        if self.connecting and not self._unprobed and not self._unprobed_here:
+            self._place()
 
     # Places
 

@@ -101,6 +101,12 @@ class Host:
         with contextlib.suppress(OSError):  # the kernel was asked to keep it
             self.add_address(f"{self.address6}/64")
 
+    def answer_only(self, other: Host, port: int) -> None:
+        """Send by TCP to another host from this port only, which is all that a host behind a router has of others."""
+        rule = ("-n", self.name, "rule", "add", "to", other.address, "ipproto", "tcp")
+        ip(*rule, "sport", str(port), "lookup", "main", "priority", "10")
+        ip(*rule, "unreachable", "priority", "20")
+
     def processes(self) -> list[int]:
         """Those that run on it."""
         return [int(pid) for pid in ip("netns", "pids", self.name).split()]

@@ -50,6 +50,11 @@ def state_of(pid: int) -> str:
     return stat.rpartition(")")[2].split()[0]
 
 
+def parent_of(pid: int) -> int:
+    """Which process has started it."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def is_alive(pid: int) -> bool:
     """Whether the process runs: one that has ended, and was not waited for, does not."""
     return state_of(pid) != "Z"

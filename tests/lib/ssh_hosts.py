@@ -9,6 +9,7 @@ have sshd from; elsewhere a test is skipped, and says why.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +77,27 @@ with orca.join() as group:
         counter.add(1)
     group.barrier()
     print(counter.get(), flush=True)
+"""
+
+
+#: Counts until there is the file that the first argument names, then says how far all came.
+STAYS = """
+import os
+import sys
+import time
+
+import orcalike as orca
+from orcalike.objects import Counter
+
+with orca.join() as group:
+    counter = group.share(Counter, "n")
+    group.barrier()
+    print("ready", flush=True)
+    while not os.path.exists(sys.argv[1]):
+        counter.add(1)
+        time.sleep(0.05)
+    group.barrier()
+    print(counter.get() > 0, group.size, flush=True)
 """
 
 
@@ -178,6 +201,19 @@ class SshHosts:
                 yield process
             finally:
                 process.kill()
+
+    def orcalike(self, *arguments: str) -> str:
+        """The stdout of `orcalike ARGUMENTS` on the user's host, which must end well."""
+        done = subprocess.run(
+            self.command(*arguments), capture_output=True, text=True, check=False, timeout=DEADLINE
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def status(self) -> Any:
+        """How the only run stands, by `orcalike status --json`."""
+        (run,) = json.loads(self.orcalike("status", "--json"))
+        return run
 
     def sessions(self, name: str) -> list[int]:
         """The processes on a host, but for its sshd that listens."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.lib.fake_ssh import FakeSsh
-from tests.lib.processes import DEADLINE, is_alive, until
+from tests.lib.processes import DEADLINE, is_alive, parent_of, until
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -230,7 +230,7 @@ def test_whichever_part_is_killed_nothing_is_left(cli: Cli, tmp_path: Path, vict
     with cli.started("-H", "a,b", "-x", f"PIDS={tmp_path}", program) as run:
         pids = cli.pids(4)
         agents = [int((tmp_path / f"agent{rank}").read_text()) for rank in range(2)]
-        ssh = int(Path(f"/proc/{agents[1]}/stat").read_text().rpartition(")")[2].split()[1])
+        ssh = parent_of(agents[1])
         os.kill({"launcher": run.pid, "agent": agents[1], "ssh": ssh}[victim], signal.SIGKILL)
         if victim != "launcher":
             assert run.wait(DEADLINE) == 69

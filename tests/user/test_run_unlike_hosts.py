@@ -171,6 +171,24 @@ def test_a_host_that_others_do_not_reach(cli: Cli, folders: Path) -> None:
     until(lambda: os.listdir(folders) == [], "the end of all folders")
 
 
+def test_a_host_that_this_one_does_not_reach(cli: Cli, folders: Path) -> None:
+    """It finds nothing wrong itself."""
+    says_well = """
+probed = a.Agent._probed
+a.Agent._probed = lambda agent, troubles: probed(agent, [''] * len(troubles))
+import sys; sys.argv = ['agent']
+a.main()"""
+    python = interpreter(cli.directory, _NO_DOOR + says_well)
+    result = cli.run("-H", "localhost,other", "--remote-python", python, cli.write("print('runs')"))
+    assert (result.returncode, result.stdout) == (69, ""), result.stderr
+    assert re.search(
+        r"this host cannot reach host other at 127\.0\.0\.1 \(rank 1\): Connection refused; "
+        r"say at which .*--advertise other=ADDRESS",
+        result.stderr,
+    ), result.stderr
+    until(lambda: os.listdir(folders) == [], "the end of all folders")
+
+
 STAYS = """
 import orcalike as orca
 from orcalike.objects import Counter
