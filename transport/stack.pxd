@@ -14,7 +14,6 @@ cdef class Stack(Core):
     cdef End end                    # above the top, and below the bottom
     cdef readonly Layer members     # the layer that knows the members; None without one
     cdef readonly object config
-    cdef int64_t epoch              # ns between `now` and the wall clock
     cdef Py_ssize_t depth           # how many layers
     cdef void** chain               # they, for what looks at all of them at each input
 

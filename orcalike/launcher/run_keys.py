@@ -13,6 +13,7 @@ from orcalike.errors import OrcalikeError
 from orcalike.launcher.run_plan import draw_key
 from orcalike.session.keys import find_keys
 from orcalike.transport.drivers.key_ring import KEY_SIZE
+from orcalike.transport.wording import listed
 
 REMEDY = "make one with `orcalike keygen`, and copy ~/.config/orcalike/key to each host, for your user alone"
 
@@ -45,7 +46,12 @@ def key_of_run(identity: str, wanted: str = "") -> RunKey:
         raise ValueError(f"it has no key: {REMEDY}")
     found = ring.find(bytes.fromhex(wanted)) if wanted else ring.first()
     if found is None:
-        raise ValueError(f"it has no key {wanted}: {REMEDY}")
+        ids = listed([key.id.hex() for key in ring.all()])
+        raise ValueError(
+            f"it has no key {wanted}, with which the launcher's host seals, but {ids}: one "
+            "that was removed, or the file is another host's (orcalike keygen --list); copy the "
+            "launcher's, ~/.config/orcalike/key or that of ORCALIKE_KEY_FILE"
+        )
     secret = blake2b(f"run {identity}".encode(), key=found.secret, digest_size=KEY_SIZE).digest()
     return RunKey(secret, found.id.hex())
 

@@ -23,6 +23,7 @@ import pytest
 
 from tests.lib.network import Host, hosts
 from tests.lib.processes import DEADLINE, until
+from tests.lib.wall_clock import variables, wall_clock
 
 PACKAGES = ("openssh-server", "libwrap0")
 PROGRAMS = ("ssh", "ssh-keygen", "unshare", "mount", "dpkg-deb", "apt-get")
@@ -32,7 +33,7 @@ _SSHD = """
 mount -t tmpfs none /run && mkdir /run/sshd && mount --bind {passwd} /etc/passwd || exit 1
 LD_LIBRARY_PATH={libraries} exec {sshd} -D -e -f /dev/null -h {key} -o UsePAM=no -o StrictModes=no \\
     -o PermitRootLogin=yes -o AuthorizedKeysFile={public} -o PidFile=none \\
-    -o SetEnv="XDG_RUNTIME_DIR={folders} HOST_NAME={name}"
+    -o SetEnv="XDG_RUNTIME_DIR={folders} HOST_NAME={name}{variables}"
 """
 _SSH = """
 Host *
@@ -111,6 +112,9 @@ class SshHosts:
         self.folders.mkdir(mode=0o700)
         self._root = root
         self._sshds: dict[str, subprocess.Popen[bytes]] = {}
+        self._clocks: dict[str, list[str]] = {}
+        """Options of `unshare` for each host that has clocks of its own; and variables there."""
+        self._variables: dict[str, str] = {}
         for name in ("host_key", "key"):
             subprocess.run(
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", directory / name], check=True
@@ -131,6 +135,20 @@ class SshHosts:
         # Written in its own file: the host has that one mounted.
         (self.directory / f"passwd-{name}").write_text("\n".join([root, *others, sshd, ""]))
 
+    def set_clocks(self, name: str, *, wall: int, since_boot: int) -> None:
+        """Have a host's wall clock off by so many hours, and its monotonic one, from the next session on."""
+        self.stop_sshd(name)
+        seconds = str(3600 * since_boot)
+        self._clocks[name] = ["--time", "--monotonic", seconds, "--boottime", seconds]
+        set_off = variables(wall_clock(self.directory), wall)
+        self._variables[name] = "".join(f" {key}={value}" for key, value in set_off.items())
+        self.start_sshd(name)
+
+    def stop_sshd(self, name: str) -> None:
+        """Have none on a host."""
+        self._sshds[name].kill()
+        self._sshds.pop(name).wait()
+
     def start_sshd(self, name: str) -> None:
         """Have an sshd on a host."""
         self.set_shell(name, "/bin/sh")
@@ -144,11 +162,14 @@ class SshHosts:
             public=self.directory / "key.pub",
             folders=self.folders,
             name=name,
+            variables=self._variables.get(name, ""),
         )
         log = (self.directory / f"sshd-{name}.log").open("wb")
         with log:
             self._sshds[name] = subprocess.Popen(
-                self.hosts[name].command("unshare", "-m", "sh", "-c", script),
+                self.hosts[name].command(
+                    "unshare", "-m", *self._clocks.get(name, ()), "sh", "-c", script
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

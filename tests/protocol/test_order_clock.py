@@ -54,6 +54,23 @@ def test_it_goes_on_over_a_change_of_sequencer(clocks: tuple[int, ...], *, leave
     assert last == EPOCH + max(clocks[0], clocks[1]), "the later of the two sequencers' clocks"
 
 
+@pytest.mark.parametrize("ahead", [HOUR, 5 * HOUR])
+def test_it_does_not_stand_still_behind_a_clock_that_was_ahead(ahead: int) -> None:
+    """The new sequencer's own clock is there only after hours."""
+    network = group(ahead, 0, 0)
+    network.cast("b", b"before")
+    network.stabilize()
+    network.cut_off("a")
+    network.stabilize()
+    for seconds in (1, 2):
+        network.now += 10**9
+        network.cast("c", b"after %d" % seconds)
+        network.stabilize()
+    before, first, second = check(network, "bc")
+    assert before == EPOCH + ahead
+    assert (first - before, second - first) == (10**9, 10**9)
+
+
 def test_it_goes_on_with_a_sequencer_that_joined_since() -> None:
     """It knows the clock from what it got when it joined, though it saw no cast at all."""
     network = ManualNetwork("TOTAL:MBRSHIP:COM:sim")

@@ -114,7 +114,7 @@ def test_a_host_with_another_installation(
     until(lambda: os.listdir(folders) == [], "the end of all folders")
 
 
-#: The launcher, with less patience.
+#: The launcher, which waits for less long.
 _SOON = """import orcalike.launcher.remote_host as host, orcalike.cli
 host.SLOW_SECONDS, host.ANSWER_SECONDS = 0.5, 2.0
 orcalike.cli.main()"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,34 @@ case "$*" in *"-hosts b"*) sleep 2 ;; esac
     assert result.returncode == 69
     assert "host a: it has no key" in result.stderr
     assert "orcalike keygen" in result.stderr
+
+
+@pytest.mark.parametrize("day", ["1970-01-01", "2999-12-31", "yesterday", ""])
+def test_the_day_of_a_key_is_for_people(cli: Cli, log: Path, day: str) -> None:
+    """Hosts' clocks may be years apart: what a file says of its age is compared with none of them."""
+    path = key_file.default_path()
+    assert path is not None
+    key_file.write(path, [key_file.draw()._replace(made=day)])
+    result = cli.run("--via", "slurm", "-H", "a", "-q", cli.write(COUNTS))
+    assert (result.returncode, result.stdout) == (0, "[0] 1 False\n"), result.stderr
+
+
+def test_a_host_from_which_the_key_was_removed_is_named(
+    cli: Cli, log: Path, tmp_path: Path
+) -> None:
+    path = key_file.default_path()
+    assert path is not None
+    here, there = key_file.draw(), key_file.draw()
+    key_file.write(path, [here, there])
+    key_file.write(tmp_path / "elsewhere" / "orcalike" / "key", [there])
+    command = tmp_path / "bin" / "srun"
+    elsewhere = f"#!/bin/sh\nexport XDG_CONFIG_HOME={tmp_path / 'elsewhere'}\n"
+    command.write_text(elsewhere + command.read_text())
+    result = cli.run("--via", "slurm", "-H", "a", cli.write(COUNTS))
+    assert (result.returncode, result.stdout) == (69, "")
+    ids = f"{here.key.id.hex()}, .*, but {there.key.id.hex()}"
+    assert re.search(f"host a: it has no key {ids}: .*removed.*keygen --list.*copy", result.stderr)
+    assert here.key.secret.hex() not in result.stderr + log.read_text()
 
 
 @pytest.mark.parametrize("given", ["named by the variable", "where it is by itself"])

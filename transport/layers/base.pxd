@@ -30,6 +30,7 @@ cdef class Core:
     """What the layers of one stack share: the time of this input, the outbox, the rng."""
     cdef readonly int64_t now       # ns, monotonic; set at each input
     cdef readonly int64_t wall      # ns since the epoch; set at each input
+    cdef int64_t epoch              # ns between `now` and the wall clock
     cdef readonly Outbox out
     cdef Layer todo                 # the first layer that goes on once the upcalls have returned
     cdef Layer handing              # the layer that has something to hand up before; or None

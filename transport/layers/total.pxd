@@ -41,6 +41,7 @@ cdef class Total(Order):
     cdef int arrived(self, Message message, const unsigned char* header) except -1
     cdef str wrong(self, int position, uint64_t counter)
     cdef check_cut(self)
+    cdef int keep_pace(self) except -1
     cdef int fall_back_to(self, uint64_t last) except -1
     cdef int settle_in(self, object before, object view) except -1
     cdef int resume(self, object before) except -1

@@ -478,11 +478,22 @@ cdef class Total(Order):
         self.position = view.position(self.me.incarnation)
         if self.position < 0:
             return
+        self.keep_pace()
         self.settle_in(before, view)
         self.above.up_view(view, cut)
         self.resume(before)
         if CHECKED:
             self.check_positions()
+
+    cdef int keep_pace(self) except -1:
+        """A sequencer goes on from the clock of the one before, if that was ahead.
+
+        Else time would stand still in the group until its own clock is there, for hours perhaps.
+        """
+        cdef int64_t ahead = <int64_t>self.stamp - self.core.wall
+        if self.position == 0 and ahead > 0:
+            self.core.epoch += ahead
+        return 0
 
     cdef int fall_back_to(self, uint64_t last) except -1:
         """What is held beyond the cut has no place in the order: its senders send it again."""
