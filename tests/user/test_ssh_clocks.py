@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -39,6 +40,38 @@ with orca.join() as group:
 """
 
 
+#: Rank 0, which orders, is killed; rank 1 writes before and afterwards, twice.
+SURVIVES = """
+import os
+import signal
+import time
+import orcalike as orca
+
+@orca.shared
+class Moment:
+    @orca.write
+    def show(self):
+        return orca.now()
+
+with orca.join() as group:
+    moment = group.share(Moment, "moment")
+    group.barrier()
+    if group.rank == 1:
+        moments = [moment.show()]
+    group.barrier()
+    if group.rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    while group.size > 2:
+        time.sleep(0.05)
+    if group.rank == 1:
+        moments.append(moment.show())
+        time.sleep(1)
+        moments.append(moment.show())
+        print("moments", *moments, flush=True)
+    group.barrier()
+"""
+
+
 @pytest.fixture
 def apart(two: SshHosts) -> SshHosts:
     """b is 5 hours ahead and was started two days earlier; c is 30 hours behind."""
@@ -66,6 +99,16 @@ def test_a_run_over_clocks_that_are_apart(apart: SshHosts, sequencer: str) -> No
     assert others == [first, first]
     assert abs(first[0] - here) < 3600, "the sequencer's clock, which is this host's"
     assert apart.rest() == []
+
+
+def test_time_goes_on_after_the_loss_of_a_sequencer_that_was_ahead(apart: SshHosts) -> None:
+    options = ("--sequencer", "rank", "--keep-going")
+    result = apart.run("-H", "b,c:2", *options, apart.write(SURVIVES))
+    assert result.returncode == 0, result.stderr
+    ((before, after, later),) = said(result.stdout, "moments")
+    assert before > time.time() + 4 * 3600, "the first sequencer's clock"
+    assert before <= after
+    assert later - after > 0.9, "it stood still"
 
 
 def test_a_lost_host_is_noticed_by_no_wall_clock(apart: SshHosts) -> None:
