@@ -18,6 +18,7 @@ from pathlib import Path
 from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.session import key_file
 from orcalike.transport.drivers.key_ring import KEY_SIZE, KeyRing, key_of
+from orcalike.transport.drivers.record_cipher import why_not_quick
 
 _log = logging.getLogger("orcalike")
 
@@ -85,8 +86,9 @@ def require_keys(keys: KeyRing | None, remedy: str = REMEDY) -> None:
             "TCP connections are encrypted with the package cryptography, which is not installed: "
             "pip install 'orcalike[net]', or use unix:PATH"
         )
-    # It takes long: not between a connection and its handshake, which has 2 s.
+    # Both take long: not between a connection and its handshake, which has 2 s.
     importlib.import_module("orcalike.transport.drivers.handshake")
+    why_not_quick()
 
 
 def is_insecure(

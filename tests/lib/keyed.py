@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from typing import Protocol
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from orcalike.transport.drivers.handshake import ANSWER_SIZE, Handshake
 from orcalike.transport.drivers.key_ring import KeyRing, key_of
 from orcalike.transport.drivers.noise import NONCE_SIZE
@@ -31,7 +33,7 @@ class Sealer:
     """What one end sends and gets, when the handshake is over."""
 
     def __init__(self, handshake: Handshake) -> None:
-        self._sends, self._comes, _ = handshake.ciphers()
+        self._sends, self._comes = map(AESGCM, handshake.keys())
         self._sent = self._came = 0
 
     def seal(self, plain: bytes) -> bytes:

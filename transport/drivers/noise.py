@@ -70,9 +70,9 @@ class Exchange:
         self._mix_hash(sealed)
         return payload
 
-    def split(self) -> tuple[AESGCM, AESGCM]:
-        """The ciphers of what this end sends, and of what it gets."""
-        connecting, accepting = map(AESGCM, _derive(self._chaining, b"", 2))
+    def split(self) -> tuple[bytes, bytes]:
+        """The keys of what this end sends, and of what it gets."""
+        connecting, accepting = _derive(self._chaining, b"", 2)
         return (connecting, accepting) if self._connects else (accepting, connecting)
 
     def _mix_hash(self, data: bytes) -> None:

@@ -5,13 +5,12 @@ A flush seals what is queued in as few records as it fits: one for many frames. 
 records of a direction, so one that is changed, repeated, left out or moved does not open.
 """
 
-from cpython.buffer cimport PyBUF_READ, PyBUF_WRITE
-from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.errno cimport EAGAIN, EINTR, ENOBUFS, errno
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, strerror
 
 from orcalike.transport.drivers.channel cimport CLOSED
+from orcalike.transport.drivers.record_cipher cimport TAG, RecordCipher
 from orcalike.transport.wire.bytes cimport load32, store32
 from orcalike.transport.wire.message cimport Message
 
@@ -24,11 +23,9 @@ cdef extern from "<sys/socket.h>" nogil:
 
 cdef enum:
     HEAD = 4
-    TAG = 16
     PLAIN_MAX = 65536
     RECORD_MAX = HEAD + PLAIN_MAX + TAG
     RAW_SIZE = 2 * RECORD_MAX   # so that there is room beside a part of a record
-    NONCE = 12
     HANDSHAKE_MAX = 512         # bytes of an end that has not proved the key
 
 
@@ -37,7 +34,6 @@ cdef class SealedChannel(Channel):
 
     def __cinit__(self, int fd, int link, int passes=-1):
         self.shaking = True
-        self.sent, self.came = bytearray(NONCE), bytearray(NONCE)
         self.plain = <unsigned char*>malloc(PLAIN_MAX)
         self.record = <unsigned char*>malloc(RECORD_MAX)
         self.raw = <unsigned char*>malloc(RAW_SIZE)
@@ -67,8 +63,7 @@ cdef class SealedChannel(Channel):
         answer = self.handshake.receive(begun)
         if answer:
             self.say(answer)
-        sends, comes, self.invalid = self.handshake.ciphers()
-        self.encrypt, self.decrypt = sends.encrypt_into, comes.decrypt_into
+        self.sends, self.comes = map(RecordCipher, self.handshake.keys())
         self.handshake = None
         self.shaking = False
         self.open_records()
@@ -103,6 +98,20 @@ cdef class SealedChannel(Channel):
 
     cdef int seal(self) except -1:
         """Make a record of what is queued, as far as it fits one."""
+        cdef Message message = <Message>self.messages.at(0)
+        cdef Py_ssize_t size = min(message.size() - self.written, PLAIN_MAX)
+        if self.messages.count == 1 or size == PLAIN_MAX:
+            self.sends.seal(message.data() + self.written, size, self.record + HEAD)
+            self.go_on(message, size)
+        else:
+            size = self.gather()
+            self.sends.seal(self.plain, size, self.record + HEAD)
+        store32(self.record, <unsigned int>(size + TAG))
+        self.sealed, self.record_end = size, HEAD + size + TAG
+        return 0
+
+    cdef Py_ssize_t gather(self) except -1:
+        """Copy what is queued, as far as it fits one record; the number of bytes."""
         cdef Message message
         cdef Py_ssize_t part, size = 0
         while self.messages.count and size < PLAIN_MAX:
@@ -110,19 +119,15 @@ cdef class SealedChannel(Channel):
             part = min(message.size() - self.written, PLAIN_MAX - size)
             memcpy(self.plain + size, message.data() + self.written, part)
             size += part
-            self.written += part
-            if self.written == message.size():
-                self.messages.take()
-                self.written = 0
-        store32(self.record, <unsigned int>(size + TAG))
-        if size != self.viewed:     # records that follow one another are often of one size
-            self.viewed = size
-            self.plain_view = PyMemoryView_FromMemory(<char*>self.plain, size, PyBUF_READ)
-            self.record_view = PyMemoryView_FromMemory(
-                <char*>self.record + HEAD, size + TAG, PyBUF_WRITE)
-        self.encrypt(self.sent, self.plain_view, None, self.record_view)
-        count_up(self.sent)
-        self.sealed, self.record_end = size, HEAD + size + TAG
+            self.go_on(message, part)
+        return size
+
+    cdef int go_on(self, Message message, Py_ssize_t size) except -1:
+        """So many bytes more of the first message are in a record."""
+        self.written += size
+        if self.written == message.size():
+            self.messages.take()
+            self.written = 0
         return 0
 
     cdef int fill(self) except -2:
@@ -154,25 +159,11 @@ cdef class SealedChannel(Channel):
             if self.raw_end - self.raw_begin < HEAD + size:
                 break
             self.make_room(size - TAG)
-            self.view_next(self.raw + self.raw_begin + HEAD, size)
-            try:
-                self.decrypt(self.came, self.sealed_view, None, self.opened_view)
-            except self.invalid:
+            if not self.comes.open(self.raw + self.raw_begin + HEAD, size, self.buffer + self.end):
                 self.why = "a record was changed, repeated or left out, or is of another key"
                 break
-            count_up(self.came)
             self.raw_begin += HEAD + size
             self.end += size - TAG
-        return 0
-
-    cdef int view_next(self, unsigned char* source, Py_ssize_t size) except -1:
-        """Have views of the next record, and of where it is opened: the last ones, if they are the same."""
-        cdef unsigned char* target = self.buffer + self.end
-        if source == self.source and target == self.target and size == self.opened:
-            return 0
-        self.source, self.target, self.opened = source, target, size
-        self.sealed_view = PyMemoryView_FromMemory(<char*>source, size, PyBUF_READ)
-        self.opened_view = PyMemoryView_FromMemory(<char*>target, size - TAG, PyBUF_WRITE)
         return 0
 
 
@@ -183,14 +174,3 @@ cdef SealedChannel sealed_channel(int fd, int link, object keys, bint connects):
     cdef SealedChannel channel = SealedChannel(fd, link)
     channel.handshake = Handshake(keys, connects=connects)
     return channel
-
-
-cdef int count_up(bytearray nonce) except -1:
-    """The next one: its last 8 bytes are a number, big-endian."""
-    cdef unsigned char* digits = <unsigned char*><char*>nonce
-    cdef int i = NONCE - 1
-    digits[i] += 1
-    while digits[i] == 0:
-        i -= 1
-        digits[i] += 1
-    return 0
