@@ -22,6 +22,7 @@ from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.job import FILES_OF_LAUNCHER, FILES_OF_RANK
 from orcalike.launcher.local_host import cores
 from orcalike.launcher.runtime_folders import runtime_base
+from orcalike.transport.drivers.record_cipher import why_not_quick
 from orcalike.transport.wording import counted
 
 PACKAGE = Path(__file__).parent.parent
@@ -69,7 +70,21 @@ def _packages() -> Iterator[Finding]:
     yield _package(
         "uvloop", "warn", "orca.run uses asyncio's own loop; pip install orcalike[uvloop]"
     )
-    yield _package("cryptography", "warn", "there is no TCP without it; pip install orcalike[net]")
+    encrypts = _package(
+        "cryptography", "warn", "there is no TCP without it; pip install orcalike[net]"
+    )
+    yield encrypts
+    if encrypts.status == "ok":
+        yield _short_records()
+
+
+def _short_records() -> Finding:
+    """What seals most records of a TCP connection."""
+    lacks = why_not_quick()
+    if not lacks:
+        version = getattr(importlib.import_module("nacl"), "__version__", "")
+        return Finding("ok", f"short records over TCP: by libsodium, of PyNaCl {version}".rstrip())
+    return Finding("warn", f"short records over TCP: by cryptography, which is slower: {lacks}")
 
 
 def _package(name: str, otherwise: Literal["warn", "fail"], remedy: str) -> Finding:

@@ -21,7 +21,7 @@ from orcalike.transport.drivers.key_ring import ID_SIZE, key_of
 from orcalike.transport.errors import AuthenticationError
 from tests.fuzz.decoders import Target
 from tests.fuzz.mutation import cut, mutated
-from tests.lib.keyed import HEAD, Sealer, ring_of
+from tests.lib.keyed import HEAD, LIBRARIES, Sealer, ring_of, short_records_by
 from tests.lib.sealed_group import KEY, SealedGroup
 from tests.protocol.hostile import Grammar, Rng
 from tests.protocol.test_bad_frames import hello
@@ -200,7 +200,8 @@ class AfterProof(Sealed):
         grammar = Grammar(rng, view)
         frames = [hello("group", "", 77 + rng.randrange(1 << 40))]
         frames += [grammar.frame(member=False) for _ in range(rng.randrange(40))]
-        with contextlib.closing(self.connect(rng)) as sock:
+        library = short_records_by(rng.choice(LIBRARIES))  # or by what there is
+        with library, contextlib.closing(self.connect(rng)) as sock:
             sealer = self.handshake(sock, rng)
             records = [sealer.seal(plain) for plain in cut(b"".join(frames), rng)[:40]]
             changed = self.changed(records, rng)

@@ -1,17 +1,39 @@
-"""A connection under a key, as one that is no member makes it: byte by byte, or as it should be."""
+"""A connection under a key, as one that is no member makes it: byte by byte, or as it should be.
+
+What it seals and opens is by `cryptography`, whatever library the member uses.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import sys
+from collections.abc import Iterator
 from typing import Protocol
+from unittest import mock
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from orcalike.transport.drivers.handshake import ANSWER_SIZE, Handshake
 from orcalike.transport.drivers.key_ring import KeyRing, key_of
 from orcalike.transport.drivers.noise import NONCE_SIZE
+from orcalike.transport.drivers.record_cipher import why_not_quick
 
 HEAD = 4
+LIBRARIES = ("libsodium", "cryptography")
+"""What members may seal short records by."""
+
+
+@contextlib.contextmanager
+def short_records_by(library: str) -> Iterator[str]:
+    """Have members that connect meanwhile seal short records by one; says why they cannot, "" if they do."""
+    hidden: dict[str, None] = {} if library == "libsodium" else {"nacl": None}
+    with mock.patch.dict(sys.modules, hidden):
+        lack = why_not_quick(anew=True)
+    try:
+        yield lack if library == "libsodium" else ""
+    finally:
+        why_not_quick(anew=True)
 
 
 def ring_of(*secrets: bytes) -> KeyRing:

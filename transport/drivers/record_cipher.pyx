@@ -56,10 +56,12 @@ def why_not_quick(*, bint anew=False):
 cdef str find_sodium():
     """Find libsodium's functions; what is missing, "" for nothing.
 
-    PyNaCl is linked with libsodium, and its own functions hide what this needs: the module that they are
-    in has the name of an internal part, so nothing is taken for granted about it.
+    They are documented, and PyNaCl's compiled module has them all. Its name is PyNaCl's own affair, and
+    what its functions in Python take is too slow: so nothing is taken for granted about it.
     """
+    global sodium
     cdef void* handle
+    cdef Functions found
     try:
         from nacl import _sodium
         if _sodium.lib.sodium_init() < 0:
@@ -67,26 +69,21 @@ cdef str find_sodium():
         if not _sodium.lib.crypto_aead_aes256gcm_is_available():
             return "the processor has no instructions for AES that libsodium uses"
         path = _sodium.__file__.encode()
+    except ImportError as error:
+        return f"PyNaCl: {error}: pip install orcalike[net]"
     except Exception as error:          # whatever is wrong with it, `cryptography` is there
-        return f"PyNaCl: {error}"
+        return f"PyNaCl: {type(error).__name__}: {error}"
     handle = dlopen(path, RTLD_NOW)     # it is loaded, and stays
     if handle is NULL:
         return "PyNaCl: its compiled module cannot be opened"
-    sodium.expanded_size = <size_t (*)() noexcept nogil>dlsym(
-        handle, "crypto_aead_aes256gcm_statebytes")
-    sodium.expand = <int (*)(void*, const unsigned char*) noexcept nogil>dlsym(
-        handle, "crypto_aead_aes256gcm_beforenm")
-    sodium.encrypt = <int (*)(unsigned char*, ull*, const unsigned char*, ull,
-                              const unsigned char*, ull, const unsigned char*,
-                              const unsigned char*, const void*) noexcept nogil>dlsym(
-        handle, "crypto_aead_aes256gcm_encrypt_afternm")
-    sodium.decrypt = <int (*)(unsigned char*, ull*, unsigned char*, const unsigned char*, ull,
-                              const unsigned char*, ull, const unsigned char*,
-                              const void*) noexcept nogil>dlsym(
-        handle, "crypto_aead_aes256gcm_decrypt_afternm")
-    if (sodium.expanded_size is NULL or sodium.expand is NULL or sodium.encrypt is NULL
-            or sodium.decrypt is NULL):
-        return "PyNaCl: its libsodium has no function that this needs"
+    (<void**>&found.expanded_size)[0] = dlsym(handle, "crypto_aead_aes256gcm_statebytes")
+    (<void**>&found.expand)[0] = dlsym(handle, "crypto_aead_aes256gcm_beforenm")
+    (<void**>&found.encrypt)[0] = dlsym(handle, "crypto_aead_aes256gcm_encrypt_afternm")
+    (<void**>&found.decrypt)[0] = dlsym(handle, "crypto_aead_aes256gcm_decrypt_afternm")
+    if (found.expanded_size is NULL or found.expand is NULL or found.encrypt is NULL
+            or found.decrypt is NULL):
+        return "PyNaCl: its libsodium lacks a function"
+    sodium = found
     return ""
 
 

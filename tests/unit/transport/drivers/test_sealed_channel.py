@@ -12,14 +12,31 @@ from cryptography.exceptions import InvalidTag
 
 from orcalike.transport.drivers.handshake import ANSWER_SIZE, OPENING_SIZE, Handshake
 from tests.lib.end import DEADLINE, End
-from tests.lib.keyed import HEAD, Sealer, Socket, connect_sealed, ring_of
+from tests.lib.keyed import (
+    HEAD,
+    LIBRARIES,
+    Sealer,
+    Socket,
+    connect_sealed,
+    ring_of,
+    short_records_by,
+)
 from tests.protocol.test_bad_frames import hello
 
 KEY = bytes(range(32))
 
 
+@pytest.fixture(params=LIBRARIES, autouse=True)
+def library(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What the member seals short records by; the other end does it by `cryptography`."""
+    with short_records_by(request.param) as lack:
+        if lack:
+            pytest.skip(lack)
+        yield request.param
+
+
 @pytest.fixture
-def end() -> Iterator[End]:
+def end(library: str) -> Iterator[End]:
     end = End("tcp:127.0.0.1:0", KEY)
     yield end
     end.pump.close_all()
