@@ -82,3 +82,28 @@ def test_the_key_is_changed_while_members_write(programs: Programs, keys: Path) 
         assert fact["writers"] == {str(each["pid"]): each["written"] for each in facts}
     assert [member.end() for member in members] == [0] * 4
     assert "".join(member.complaints() for member in members) == ""
+
+
+@pytest.mark.parametrize("lacks", ["the maker", "the joiner", "both"])
+def test_members_without_pynacl_are_as_others(programs: Programs, keys: Path, lacks: str) -> None:
+    """It seals short records; one end may have it and the other one not."""
+    package = programs.directory / "without" / "nacl"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text('raise ImportError("it is not installed here")\n')
+    says = "from orcalike.transport.drivers import record_cipher as r; print(r.why_not_quick())"
+    without = {"PYTHONPATH": str(package.parent)}
+    assert "not installed here" in programs.python("-c", says, **without).stdout
+    maker = programs.start(
+        "busy_member.py", "make", "tcp:127.0.0.1:0", **({} if lacks == "the joiner" else without)
+    )
+    address = str(maker.next_fact()["address"])
+    joiner = programs.start(
+        "busy_member.py", "join", address, **({} if lacks == "the maker" else without)
+    )
+    joiner.next_fact()
+    programs.call("stop")
+    one, other = maker.next_fact(), joiner.next_fact()
+    assert one["digest"] == other["digest"]
+    assert len(one["writers"]) == 2
+    assert (maker.end(), joiner.end()) == (0, 0)
+    assert maker.complaints() == joiner.complaints() == ""

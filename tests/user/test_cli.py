@@ -19,6 +19,7 @@ from orcalike.cli.common import did_you_mean, duration
 from orcalike.cli.examples import FOLDER
 from orcalike.launcher import job, runtime_folders
 from orcalike.launcher.errors import LaunchError
+from tests.lib.keyed import short_records_by
 
 ROOT = Path(__file__).parents[2]
 
@@ -181,6 +182,20 @@ def test_doctor_finds_this_machine_well() -> None:
     assert "Unix sockets" in result.output
     findings = json.loads(call("doctor", "--json").output)
     assert {finding["status"] for finding in findings} <= {"ok", "warn"}
+
+
+def test_doctor_says_what_seals_short_records() -> None:
+    with short_records_by("libsodium") as lack:
+        shown = call("doctor").output
+    assert ("short records over TCP: by libsodium, of PyNaCl" in shown) == (not lack)
+    with short_records_by("cryptography"):
+        shown = call("doctor").output
+    assert re.search(
+        r"^warn  short records over TCP: by cryptography, which is slower: PyNaCl: .*"
+        r"pip install orcalike\[net\]$",
+        shown,
+        re.MULTILINE,
+    )
 
 
 def test_doctor_counts_ranks_as_the_launcher_does(monkeypatch: pytest.MonkeyPatch) -> None:

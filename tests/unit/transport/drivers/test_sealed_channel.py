@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +13,8 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from orcalike.transport.drivers.handshake import ANSWER_SIZE, OPENING_SIZE, Handshake
+from orcalike.transport.drivers.record_cipher import RecordCipher
+from orcalike.transport.wire.message import Message
 from tests.lib.end import DEADLINE, End
 from tests.lib.keyed import (
     HEAD,
@@ -21,6 +25,7 @@ from tests.lib.keyed import (
     ring_of,
     short_records_by,
 )
+from tests.lib.sealed_group import SealedGroup
 from tests.protocol.test_bad_frames import hello
 
 KEY = bytes(range(32))
@@ -74,6 +79,51 @@ def test_a_greeting_in_records_is_one(end: End, sock: socket.socket) -> None:
     answer = head + sock.recv(int.from_bytes(head, "little"), socket.MSG_WAITALL)
     assert b"group" not in answer
     assert b"group" in sealer.open(answer)
+
+
+def ciphers() -> list[RecordCipher]:
+    """Those of all channels that there are, by a look at all objects: C alone has them."""
+    return [found for found in gc.get_objects() if isinstance(found, RecordCipher)]
+
+
+def test_short_records_take_the_quick_way_where_there_is_one(
+    end: End, sock: socket.socket, library: str
+) -> None:
+    sealer = sealed(end, sock)
+    sock.sendall(sealer.seal(HELLO))
+    end.until(lambda: end.peers)
+    sends, comes = sorted(cipher.quick for cipher in ciphers())
+    assert (sends > 0, comes > 0) == (library == "libsodium",) * 2
+
+
+def test_the_keys_of_a_connection_end_with_it(end: End) -> None:
+    with contextlib.closing(end.connect()) as sock:
+        sealer = sealed(end, sock)
+        sock.sendall(sealer.seal(HELLO))
+        end.until(lambda: end.peers)
+        assert len(ciphers()) == 2
+    end.until(lambda: not end.peers)
+    assert ciphers() == []
+
+
+def test_members_hand_over_messages_of_all_sizes(library: str) -> None:
+    """In records of a part of one, of one, and of several, as both libraries take them."""
+    group = SealedGroup()
+    try:
+        for size in (1, 2900, 3000, 3100, 65_000, 65_536, 70_000, 1 << 20):
+            group.cast(secrets.token_bytes(size))
+        many = [secrets.token_bytes(size) for size in (*range(1, 3000, 41), 80_000, *range(9))]
+        before = len(group.attacked.top.bodies)
+
+        def cast_all(now: int) -> None:
+            for body in many:
+                group.other.stack.cast(Message(body), now)
+
+        group.other.pump.call(cast_all)
+        group.until(lambda: len(group.attacked.top.bodies) == before + len(many))
+        assert group.attacked.top.bodies[before:] == many
+    finally:
+        group.close()
 
 
 def flip(record: bytes, place: int) -> bytes:
