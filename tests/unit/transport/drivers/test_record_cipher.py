@@ -44,7 +44,7 @@ def test_the_published_vector(library: str) -> None:
 
 
 def test_records_of_all_sizes_are_those_of_another_end(library: str) -> None:
-    """Short and long ones by turns: both count, whichever library takes them."""
+    """Short and long ones mixed: both count, whichever library takes them."""
     sends, comes, other = RecordCipher(KEY), RecordCipher(KEY), AESGCM(KEY)
     for number, size in enumerate(SIZES):
         plain = secrets.token_bytes(size)
