@@ -1,5 +1,7 @@
 """The cipher of one direction of a connection: AES-256-GCM, whose nonces count the records."""
 
+from typing import Self
+
 def why_not_quick(*, anew: bool = False) -> str:
     """Why libsodium takes no part; "" where it seals and opens short records.
 
@@ -9,7 +11,7 @@ def why_not_quick(*, anew: bool = False) -> str:
 class RecordCipher:
     """Seals the records of a direction, or opens them, under a key of 32 bytes; C alone uses it."""
 
-    def __init__(self, key: bytes) -> None: ...
+    def __new__(cls, key: bytes) -> Self: ...
     quick: int
     def seal_bytes(self, plain: bytes) -> bytes:
         """The next record, for tests."""
