@@ -9,11 +9,11 @@ A launcher in that script, or at the prompt of `salloc`, has the nodes of the wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from orcalike.environments.hostlist import expand, expand_counts
 from orcalike.environments.world import AtFirstHost, World, number, rank_and_size
 from orcalike.errors import OrcalikeError
+from orcalike.transport.record import Record
 
 HOSTS = 4
 """Hosts of the step that are of interest: the first, and some towards which there is a way."""
@@ -50,8 +50,7 @@ def find(environ: Mapping[str, str]) -> World | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Record):
     """A node of an allocation."""
 
     name: str
