@@ -23,6 +23,7 @@ from tests.campaign import (
     runtimes,
     signalled,
     simulated,
+    starts,
     transfer,
 )
 from tests.campaign.bars import Bar, Figure, Scale, table
@@ -38,6 +39,7 @@ BARS = [
     *processes.BARS,
     *partitions.BARS,
     *hosts.BARS,
+    *starts.BARS,
     *transfer.BARS,
     *mutants.BARS,
     *busy.BARS,

@@ -27,7 +27,7 @@ from tests.lib.wall_clock import variables, wall_clock
 
 PACKAGES = ("openssh-server", "libwrap0")
 PROGRAMS = ("ssh", "ssh-keygen", "unshare", "mount", "dpkg-deb", "apt-get")
-NAMES = "abcdefgh"
+NAMES = "abcdefghijklmnopq"
 
 _SSHD = """
 mount -t tmpfs none /run && mkdir /run/sshd && mount --bind {passwd} /etc/passwd || exit 1
