@@ -279,8 +279,7 @@ class Session:
 
     @held
     def leave(self, within: float = LEAVE_WITHIN) -> None:
-        """Leave the group and close; never raises, never takes longer than `within` seconds and one."""
-        until = time.monotonic() + within
+        """Leave the group and close; never raises, never takes longer than `within` seconds and two."""
         try:
             if self._can_leave():
                 if not self.pump.call_within(within, self.stack.leave):
@@ -290,7 +289,7 @@ class Session:
         except OrcalikeError as error:
             self._say_left(error)
         finally:
-            self.close(max(1.0, until - time.monotonic()))
+            self.close(within=2.0)
 
     async def leave_on_loop(self, within: float = LEAVE_WITHIN) -> None:
         """Leave the group and close, on the event loop."""
