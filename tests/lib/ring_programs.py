@@ -1,0 +1,54 @@
+"""C programs over the order in shared memory (`transport/ring`), compiled where they are tested."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.lib.processes import DEADLINE
+
+ROOT = Path(__file__).parents[2]
+HEADERS = ROOT / "transport" / "ring"
+PROGRAMS = Path(__file__).parent / "ring"
+WARNINGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror")
+
+
+def compiler() -> str | None:
+    """The C compiler, or None if there is none."""
+    return shutil.which(os.environ.get("CC", "cc"))
+
+
+def compiled(
+    name: str, folder: Path, *flags: str, headers: Path = HEADERS, optimize: str = "-O2"
+) -> Path:
+    """Compile one of the programs into a folder; raises AssertionError with what the compiler says."""
+    program = folder / name
+    source = PROGRAMS / f"{name}.c"
+    command = [str(compiler()), *WARNINGS, optimize, "-g", *flags, f"-I{headers}"]
+    done = subprocess.run(
+        [*command, "-o", str(program), str(source), "-pthread"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def run(program: Path, *arguments: object, timeout: float = DEADLINE, **env: str) -> dict[str, Any]:
+    """Run a program that prints a line of JSON; its exit code is in it, what it says on stderr too."""
+    done = subprocess.run(
+        [str(program), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        env=os.environ | env,
+    )
+    lines = done.stdout.splitlines()
+    facts: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    return facts | {"code": done.returncode, "stderr": done.stderr}

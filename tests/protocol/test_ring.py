@@ -1,0 +1,50 @@
+"""The order in shared memory under the simulator: the product's own C, switched at each atomic step."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.campaign.mutants import Mutant, load
+from tests.lib.ring_programs import HEADERS, compiled, compiler, run
+
+SEEDS = 40_000
+"""In which each mutant is found; most are in the first hundred."""
+
+MUTANTS = [mutant for mutant in load("ring-") if not mutant.equivalent]
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+
+
+@pytest.fixture(scope="module")
+def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("simulator", tmp_path_factory.mktemp("ring"))
+
+
+def test_members_agree_under_all_faults(simulator: Path, request: pytest.FixtureRequest) -> None:
+    seed = request.config.getoption("--seed")
+    facts = run(simulator, 1 if seed else SEEDS, seed or 1, "show")
+    assert facts["violation"] == "", f"--seed {facts['seed']}: {facts['stderr']}"
+    assert facts["code"] == 0
+    if not seed:  # what is drawn is there
+        for each in ("kills", "stops", "out", "joins", "reused", "fulls", "reads"):
+            assert facts[each] > SEEDS / 10, each
+
+
+def test_the_same_seed_is_the_same_run(simulator: Path) -> None:
+    assert run(simulator, 200, 71) == run(simulator, 200, 71)
+    assert run(simulator, 200, 71) != run(simulator, 200, 72)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_simulator_finds_a_mutant(mutant: Mutant, tmp_path: Path) -> None:
+    headers = tmp_path / "ring"
+    shutil.copytree(HEADERS, headers)
+    source = headers / Path(mutant.file).name
+    source.write_text(mutant.apply(source.read_text()))
+    program = compiled("simulator", tmp_path, "-Wno-error", headers=headers, optimize="-O1")
+    facts = run(program, SEEDS, 1)
+    assert facts["code"] == 1, f"{mutant.breaks}: {facts}"
+    assert facts["violation"]

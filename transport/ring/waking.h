@@ -1,0 +1,165 @@
+/* Sleep and wake: futexes in the order segment, and eventfds for members with an event loop.
+ *
+ * A sleeper sets its bit, looks once more, and sleeps; a writer swaps its slot, and then looks for bits:
+ * one of the two sees the other. No member clears its own bit when it wakes: the row may have another
+ * holder by then, whose bit it would be. A bit too many costs one useless wake.
+ *
+ * The system's calls are `ring_futex_wait`, `ring_futex_wake` and `ring_notify`, of system.h or of the
+ * simulator.
+ */
+#ifndef ORCALIKE_RING_WAKING_H
+#define ORCALIKE_RING_WAKING_H
+
+#include "member.h"
+
+#ifndef RING_SIMULATED
+#include "system.h"
+#endif
+
+enum ring_policy {
+    RING_AT_ONCE = 0, /* woken by each news */
+    RING_LINGER = 1,  /* after news, it sleeps for a while before it wants to be woken again */
+    RING_LAZY = 2,    /* woken when half a ring waits */
+};
+
+/* Wake these rows by their futexes. */
+static void ring_alarm(struct ring_member *m, uint64_t rows)
+{
+    for (unsigned half = 0; half < 2; half++) {
+        uint32_t bits = (uint32_t)(rows >> RING_HALF * half & ((1ull << RING_HALF) - 1));
+        if (bits) {
+            ring_add(&m->order->alarms[half], 1);
+            ring_futex_wake(&m->order->alarms[half], bits);
+        }
+    }
+}
+
+/* Wake the rows that sleep on eventfds: those that are armed, or all. The first one to disarm it writes to
+ * it. The incarnation is compared in the swap: a member that was expelled and goes on late may have the
+ * eventfd of the row's last holder, and must not disarm another's. */
+static void ring_alarm_loops(struct ring_member *m, int is_all)
+{
+    uint64_t left = ring_get_ordered(&m->order->loops) & RING_ALL_ROWS & ~ring_own_bit(m);
+    for (; left; left &= left - 1) {
+        unsigned row = (unsigned)__builtin_ctzll(left);
+        _Atomic uint64_t *holder = &m->order->rows[row].holder;
+        uint64_t found = ring_get_ordered(holder);
+        if (m->eventfds[row] < 0 || ring_holder_incarnation(found) != m->incarnations[row])
+            continue;
+        if (is_all
+            || (found & RING_IS_ARMED && ring_swap_if(holder, &found, found & ~RING_IS_ARMED)))
+            ring_notify(m->eventfds[row]);
+    }
+}
+
+/* Wake the members that sleep and want it, after the own slot is swapped. */
+static inline void ring_wake(struct ring_member *m)
+{
+    uint64_t others = RING_ALL_ROWS & ~ring_own_bit(m);
+    if (ring_get_ordered(&m->order->sleepers) & others) {
+        /* The own bit stays: another thread of this member may sleep. */
+        uint64_t rows = ring_and(&m->order->sleepers, ~others) & others;
+        m->wakes++;
+        ring_alarm(m, rows);
+    }
+    if (ring_get_ordered(&m->order->loops) & others)
+        ring_alarm_loops(m, 0);
+}
+
+/* Wake all, also those that did not want it. */
+static void ring_wake_all(struct ring_member *m)
+{
+    uint64_t others = RING_ALL_ROWS & ~ring_own_bit(m);
+    ring_and(&m->order->sleepers, ~others);
+    m->wakes++;
+    ring_alarm(m, others);
+    ring_alarm_loops(m, 1);
+}
+
+/* Wake the members that wait for room, if there are any. */
+static inline void ring_alarm_room(struct ring_member *m)
+{
+    struct ring_order *order = m->order;
+    if (ring_get_ordered(&order->room_waiters)) {
+        ring_swap(&order->room_waiters, 0);
+        ring_add(&order->room_alarm, 1);
+        ring_futex_wake(&order->room_alarm, ~0u);
+    }
+}
+
+/* Another member is dead, or takes part no more: it may have taken the sleepers' bits and not woken
+ * them. Whatever they sleep on, they look again. */
+static void ring_alarm_all(struct ring_member *m)
+{
+    ring_wake_all(m);
+    ring_swap(&m->order->room_waiters, 0);
+    ring_add(&m->order->room_alarm, 1);
+    ring_futex_wake(&m->order->room_alarm, ~0u);
+}
+
+/* Publish how far this member is. Stored even if it is no news: a former holder of the row that went on
+ * late may have stored a lower position over it. */
+static inline void ring_advance(struct ring_member *m)
+{
+    ring_put_release(&m->order->rows[m->row].applied, m->next);
+    ring_fence();
+    ring_alarm_room(m);
+}
+
+/* Ask to be woken by the next news; whether there is news already. */
+static inline int ring_arm(struct ring_member *m)
+{
+    ring_or(&m->order->sleepers, ring_own_bit(m));
+    ring_fence(); /* on arm64 the look could pass the store */
+    return ring_has_news(m);
+}
+
+/* Arm the own eventfd, for an event loop that is about to sleep on it; whether there is news already. */
+static inline int ring_arm_eventfd(struct ring_member *m)
+{
+    _Atomic uint64_t *holder = &m->order->rows[m->row].holder;
+    uint64_t found = ring_get_acquire(holder);
+    while (ring_holder_incarnation(found) == m->incarnation)
+        if (ring_swap_if(holder, &found, found | RING_IS_ARMED))
+            break;
+    ring_fence();
+    return ring_has_news(m);
+}
+
+/* Sleep until there is news, for `ns` at most (negative: for good); lazily: until half a ring waits. After
+ * it: apply, and `ring_advance`, also without news. */
+static void ring_doze(struct ring_member *m, int64_t ns, int is_lazy)
+{
+    _Atomic uint32_t *alarm = &m->order->alarms[m->row / RING_HALF];
+    uint32_t before = ring_get_ordered(alarm);
+    if (is_lazy ? !ring_is_half_behind(m) : !ring_arm(m))
+        ring_futex_wait(alarm, before, ns, 1u << m->row % RING_HALF);
+}
+
+/* Sleep by a policy, for `ns` at most. Lingering, a member wakes once in `linger_ns` while there is news,
+ * and a lone write after silence is seen at once. */
+static inline void ring_sleep(struct ring_member *m, int policy, int64_t ns, int64_t linger_ns)
+{
+    int had_news = m->had_news;
+    m->had_news = 0;
+    if (policy == RING_LINGER && had_news)
+        ring_doze(m, ns < 0 || linger_ns < ns ? linger_ns : ns, 1);
+    else
+        ring_doze(m, ns, policy == RING_LAZY);
+}
+
+/* After RING_FULL, with all applied that there is: wake the others, and sleep until one has applied. */
+static void ring_wait_for_room(struct ring_member *m, int64_t ns)
+{
+    struct ring_order *order = m->order;
+    uint32_t before = ring_get_ordered(&order->room_alarm);
+    uint64_t least = m->least;
+    m->waits++;
+    ring_or(&order->room_waiters, ring_own_bit(m));
+    ring_fence();
+    ring_wake_all(m);
+    if (ring_renew_least(m) == least)
+        ring_futex_wait(&order->room_alarm, before, ns, ~0u);
+}
+
+#endif
