@@ -16,6 +16,8 @@ if DEBUG or SANITIZE:
     COMPILE.append("-DORCALIKE_CHECKED")  # what compiled modules assert about themselves
 COMPILE += ["-g" if DEBUG else "-g1" if SANITIZE else "-g0", "-Wall", "-Wno-unused-function"]
 
+RING = sorted(map(str, Path("orcalike/transport/ring").glob("*.h")))
+
 
 def modules() -> list[Extension]:
     """One extension for each .pyx, named by its import path (glob does not follow links)."""
@@ -27,6 +29,7 @@ def modules() -> list[Extension]:
             str(path.with_suffix("")).replace("/", "."),
             [str(path)],
             include_dirs=["orcalike/runtime", "orcalike/transport"],
+            depends=RING if path.stem.startswith("ring_") else [],
             extra_compile_args=COMPILE,
             extra_link_args=SANITIZERS if SANITIZE else [],
         )

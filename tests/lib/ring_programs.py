@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.campaign.mutants import load
 from tests.lib.processes import DEADLINE
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +22,24 @@ WARNINGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror")
 def compiler() -> str | None:
     """The C compiler, or None if there is none."""
     return shutil.which(os.environ.get("CC", "cc"))
+
+
+def lacks(*flags: str) -> str:
+    """Why programs with these flags cannot be run here; "" if they can."""
+    if compiler() is None:
+        return "there is no C compiler"
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "empty"
+        done = subprocess.run(
+            [str(compiler()), *flags, "-x", "c", "-", "-o", str(program)],
+            input="int main(void) { return 0; }",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0 and subprocess.run([program], check=False).returncode == 0:
+            return ""
+    return f"the C compiler has not all that {' '.join(flags)} needs"
 
 
 def compiled(
@@ -37,6 +57,16 @@ def compiled(
     )
     assert done.returncode == 0, done.stderr
     return program
+
+
+def with_mutant(name: str, folder: Path) -> Path:
+    """A copy of the headers that has one of the mutants of tests/campaign/mutants/ring.toml."""
+    (mutant,) = (each for each in load(name) if each.name == name)
+    headers = folder / name
+    shutil.copytree(HEADERS, headers)
+    source = headers / Path(mutant.file).name
+    source.write_text(mutant.apply(source.read_text()))
+    return headers
 
 
 def run(program: Path, *arguments: object, timeout: float = DEADLINE, **env: str) -> dict[str, Any]:

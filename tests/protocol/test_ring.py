@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.campaign.mutants import Mutant, load
-from tests.lib.ring_programs import HEADERS, compiled, compiler, run
+from tests.lib.ring_programs import compiled, compiler, run, with_mutant
 
 SEEDS = 40_000
 """In which each mutant is found; most are in the first hundred."""
@@ -40,10 +39,7 @@ def test_the_same_seed_is_the_same_run(simulator: Path) -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_simulator_finds_a_mutant(mutant: Mutant, tmp_path: Path) -> None:
-    headers = tmp_path / "ring"
-    shutil.copytree(HEADERS, headers)
-    source = headers / Path(mutant.file).name
-    source.write_text(mutant.apply(source.read_text()))
+    headers = with_mutant(mutant.name, tmp_path)
     program = compiled("simulator", tmp_path, "-Wno-error", headers=headers, optimize="-O1")
     facts = run(program, SEEDS, 1)
     assert facts["code"] == 1, f"{mutant.breaks}: {facts}"

@@ -15,7 +15,7 @@
 /* Writing. */
 
 /* Free what all members have applied of the own lane. */
-static void ring_free_lane(struct ring_member *m)
+static inline void ring_free_lane(struct ring_member *m)
 {
     uint64_t least = ring_renew_least(m);
     while (m->checkpoint_count) {
@@ -57,7 +57,7 @@ static inline int ring_room(struct ring_member *m, uint32_t size, unsigned char 
 }
 
 /* A slot of neither lap: this member is expelled and was overrun, or the memory is damaged. */
-static int ring_overrun(struct ring_member *m) { return ring_is_in(m) ? RING_BAD_LAP : RING_OUT; }
+static inline int ring_overrun(struct ring_member *m) { return ring_is_in(m) ? RING_BAD_LAP : RING_OUT; }
 
 /* Swap a word into the next slot. Returns the slot, or RING_FULL, RING_OUT, RING_BAD_LAP, RING_BAD_VIEW. */
 static inline int64_t ring_put_word(struct ring_member *m, uint64_t word)

@@ -37,7 +37,7 @@ enum ring_segment_fault {
 };
 
 /* Sleep on a word while it has a value; until woken for one of the bits, or for `ns` (negative: for good). */
-static long ring_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns, uint32_t bits)
+static inline long ring_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns, uint32_t bits)
 {
     struct timespec until;
     RING_STEP();
@@ -49,13 +49,13 @@ static long ring_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns, 
     return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, ns < 0 ? NULL : &until, NULL, bits);
 }
 
-static long ring_futex_wake(_Atomic uint32_t *word, uint32_t bits)
+static inline long ring_futex_wake(_Atomic uint32_t *word, uint32_t bits)
 {
     RING_STEP();
     return syscall(SYS_futex, word, FUTEX_WAKE_BITSET, INT_MAX, NULL, NULL, bits);
 }
 
-static void ring_notify(int fd)
+static inline void ring_notify(int fd)
 {
     uint64_t one = 1;
     RING_STEP();
@@ -65,7 +65,7 @@ static void ring_notify(int fd)
 }
 
 /* A sized memfd whose memory is there. Returns it, or -errno. */
-static int ring_memory(const char *name, uint64_t size)
+static inline int ring_memory(const char *name, uint64_t size)
 {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
     if (fd < 0)
@@ -78,7 +78,7 @@ static int ring_memory(const char *name, uint64_t size)
 }
 
 /* Map memory that a forked child does not get. Returns 0 or -errno. */
-static int ring_map(int fd, uint64_t size, int protection, void **memory)
+static inline int ring_map(int fd, uint64_t size, int protection, void **memory)
 {
     void *mapped = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
     if (mapped == MAP_FAILED)
@@ -100,7 +100,7 @@ static inline int ring_sizes_are_sound(uint32_t slots_log, uint32_t lane_size)
 }
 
 /* Make an order segment. Returns its descriptor, and where it is mapped; or -errno. */
-static int ring_make_order(uint32_t slots_log, uint32_t lane_size, const unsigned char *group,
+static inline int ring_make_order(uint32_t slots_log, uint32_t lane_size, const unsigned char *group,
                            const unsigned char *boot, struct ring_order **order)
 {
     uint64_t size = ring_order_size(slots_log);
@@ -130,7 +130,7 @@ static int ring_make_order(uint32_t slots_log, uint32_t lane_size, const unsigne
 }
 
 /* Check what a header says, once copied: of this version, group and boot of the host, of sound sizes. */
-static int ring_check_header(const struct ring_header *header, uint64_t size,
+static inline int ring_check_header(const struct ring_header *header, uint64_t size,
                              const unsigned char *group, const unsigned char *boot)
 {
     if (header->magic != RING_MAGIC)
@@ -148,7 +148,7 @@ static int ring_check_header(const struct ring_header *header, uint64_t size,
 }
 
 /* The size of sealed memory that was given. Returns 0, RING_SEGMENT_SEALS, or -errno. */
-static int ring_sealed_size(int fd, int seals, uint64_t *size)
+static inline int ring_sealed_size(int fd, int seals, uint64_t *size)
 {
     struct stat status;
     int found = fcntl(fd, F_GET_SEALS);
@@ -161,7 +161,7 @@ static int ring_sealed_size(int fd, int seals, uint64_t *size)
 }
 
 /* Map an order segment that was given. Returns 0, with its checked header, or what is wrong. */
-static int ring_map_order(int fd, const unsigned char *group, const unsigned char *boot,
+static inline int ring_map_order(int fd, const unsigned char *group, const unsigned char *boot,
                           struct ring_order **order, struct ring_header *header)
 {
     uint64_t size = 0;
@@ -183,7 +183,7 @@ static int ring_map_order(int fd, const unsigned char *group, const unsigned cha
 }
 
 /* Make the own lane. Returns its descriptor, which is sealed, and where it is mapped to be written. */
-static int ring_make_lane(uint32_t lane_size, unsigned char **lane)
+static inline int ring_make_lane(uint32_t lane_size, unsigned char **lane)
 {
     void *memory = NULL;
     int fd = ring_memory("orcalike-lane", lane_size), error;
@@ -203,7 +203,7 @@ static int ring_make_lane(uint32_t lane_size, unsigned char **lane)
 }
 
 /* Map the lane of another member. Returns 0 or what is wrong. */
-static int ring_open_lane(int fd, uint32_t lane_size, const unsigned char **lane)
+static inline int ring_open_lane(int fd, uint32_t lane_size, const unsigned char **lane)
 {
     uint64_t size = 0;
     void *memory = NULL;

@@ -16,7 +16,7 @@
 #include "waking.h"
 
 /* A row counts no more, if it is still of this incarnation. Returns whether it was struck here. */
-static int ring_strike(struct ring_member *m, unsigned row, uint32_t incarnation)
+static inline int ring_strike(struct ring_member *m, unsigned row, uint32_t incarnation)
 {
     _Atomic uint32_t *state = &m->order->rows[row].state;
     uint32_t word = ring_get_acquire(state);
@@ -31,7 +31,7 @@ static int ring_strike(struct ring_member *m, unsigned row, uint32_t incarnation
 }
 
 /* Meet a view, when it is scanned, and again when it is applied. Returns 0, or RING_BAD_VIEW. */
-static int ring_meet_view(struct ring_member *m, uint64_t word)
+static inline int ring_meet_view(struct ring_member *m, uint64_t word)
 {
     unsigned kind = ring_view_kind_of(word), row = ring_view_row_of(word);
     uint32_t incarnation = ring_view_incarnation_of(word);
@@ -47,7 +47,7 @@ static int ring_meet_view(struct ring_member *m, uint64_t word)
 
 /* The view at `slot` is applied. One of a former holder of the row, put by a sponsor that went on late,
  * changes nothing: all members decide so, by what was before it in the order. */
-static void ring_apply_view(struct ring_member *m, uint64_t slot, uint64_t word)
+static inline void ring_apply_view(struct ring_member *m, uint64_t slot, uint64_t word)
 {
     unsigned row = ring_view_row_of(word);
     uint32_t incarnation = ring_view_incarnation_of(word);
@@ -69,7 +69,7 @@ static void ring_apply_view(struct ring_member *m, uint64_t slot, uint64_t word)
 
 /* Map the lane of a member, or of a joiner before its view. Returns 0 for one of a former holder, which comes
  * late. */
-static int ring_map_lane(struct ring_member *m, unsigned row, uint32_t incarnation,
+static inline int ring_map_lane(struct ring_member *m, unsigned row, uint32_t incarnation,
                          const unsigned char *lane)
 {
     int is_member = m->members >> row & 1 && incarnation == m->incarnations[row];
@@ -84,7 +84,7 @@ static int ring_map_lane(struct ring_member *m, unsigned row, uint32_t incarnati
 
 /* Whether no member has a row or can still put it into the order: its last holder has left, and all have
  * applied that, so that none reads its lane; or it was offered by a member that has left since. */
-static int ring_is_unused(const struct ring_member *m, unsigned row, uint32_t word)
+static inline int ring_is_unused(const struct ring_member *m, unsigned row, uint32_t word)
 {
     unsigned sponsor = ring_sponsor_of(word) % 64;
     if (m->members >> row & 1 || ring_state_of(word) == RING_IN)
@@ -96,7 +96,7 @@ static int ring_is_unused(const struct ring_member *m, unsigned row, uint32_t wo
 }
 
 /* Offer an unused row to a joiner. Returns it, with its incarnation, or RING_NO_ROW. */
-static int ring_offer_row(struct ring_member *m, uint32_t *incarnation)
+static inline int ring_offer_row(struct ring_member *m, uint32_t *incarnation)
 {
     unsigned sponsor = ring_sponsor(m->row, m->incarnation);
     ring_renew_least(m);
@@ -116,7 +116,7 @@ static int ring_offer_row(struct ring_member *m, uint32_t *incarnation)
 }
 
 /* Say how the own row is woken. A former holder that goes on late does not write over it. */
-static void ring_set_holder(struct ring_member *m, uint64_t flags, uint32_t pid)
+static inline void ring_set_holder(struct ring_member *m, uint64_t flags, uint32_t pid)
 {
     _Atomic uint64_t *holder = &m->order->rows[m->row].holder;
     uint64_t found = ring_get_acquire(holder);
@@ -127,7 +127,7 @@ static void ring_set_holder(struct ring_member *m, uint64_t flags, uint32_t pid)
 
 /* Be woken by the own eventfd from now on. Returns 0 if that is too early: a member that has not applied
  * the view in which this one joined may have the eventfd of the row's last holder, or none. */
-static int ring_use_eventfd(struct ring_member *m, uint32_t pid)
+static inline int ring_use_eventfd(struct ring_member *m, uint32_t pid)
 {
     if (ring_renew_least(m) < m->began)
         return 0;
@@ -138,7 +138,7 @@ static int ring_use_eventfd(struct ring_member *m, uint32_t pid)
 
 /* Take the row that was offered. Returns 0, or RING_LOST if it was struck meanwhile. `next`, `members`,
  * `incarnations` and `tickets` are those of the state that this member got. */
-static int ring_take_row(struct ring_member *m, unsigned row, uint32_t incarnation, uint32_t pid)
+static inline int ring_take_row(struct ring_member *m, unsigned row, uint32_t incarnation, uint32_t pid)
 {
     struct ring_row *own = &m->order->rows[row];
     uint32_t word = ring_get_acquire(&own->state), taken;

@@ -23,7 +23,7 @@ enum ring_policy {
 };
 
 /* Wake these rows by their futexes. */
-static void ring_alarm(struct ring_member *m, uint64_t rows)
+static inline void ring_alarm(struct ring_member *m, uint64_t rows)
 {
     for (unsigned half = 0; half < 2; half++) {
         uint32_t bits = (uint32_t)(rows >> RING_HALF * half & ((1ull << RING_HALF) - 1));
@@ -37,7 +37,7 @@ static void ring_alarm(struct ring_member *m, uint64_t rows)
 /* Wake the rows that sleep on eventfds: those that are armed, or all. The first one to disarm it writes to
  * it. The incarnation is compared in the swap: a member that was expelled and goes on late may have the
  * eventfd of the row's last holder, and must not disarm another's. */
-static void ring_alarm_loops(struct ring_member *m, int is_all)
+static inline void ring_alarm_loops(struct ring_member *m, int is_all)
 {
     uint64_t left = ring_get_ordered(&m->order->loops) & RING_ALL_ROWS & ~ring_own_bit(m);
     for (; left; left &= left - 1) {
@@ -67,7 +67,7 @@ static inline void ring_wake(struct ring_member *m)
 }
 
 /* Wake all, also those that did not want it. */
-static void ring_wake_all(struct ring_member *m)
+static inline void ring_wake_all(struct ring_member *m)
 {
     uint64_t others = RING_ALL_ROWS & ~ring_own_bit(m);
     ring_and(&m->order->sleepers, ~others);
@@ -89,7 +89,7 @@ static inline void ring_alarm_room(struct ring_member *m)
 
 /* Another member is dead, or takes part no more: it may have taken the sleepers' bits and not woken
  * them. Whatever they sleep on, they look again. */
-static void ring_alarm_all(struct ring_member *m)
+static inline void ring_alarm_all(struct ring_member *m)
 {
     ring_wake_all(m);
     ring_swap(&m->order->room_waiters, 0);
@@ -128,7 +128,7 @@ static inline int ring_arm_eventfd(struct ring_member *m)
 
 /* Sleep until there is news, for `ns` at most (negative: for good); lazily: until half a ring waits. After
  * it: apply, and `ring_advance`, also without news. */
-static void ring_doze(struct ring_member *m, int64_t ns, int is_lazy)
+static inline void ring_doze(struct ring_member *m, int64_t ns, int is_lazy)
 {
     _Atomic uint32_t *alarm = &m->order->alarms[m->row / RING_HALF];
     uint32_t before = ring_get_ordered(alarm);
@@ -149,7 +149,7 @@ static inline void ring_sleep(struct ring_member *m, int policy, int64_t ns, int
 }
 
 /* After RING_FULL, with all applied that there is: wake the others, and sleep until one has applied. */
-static void ring_wait_for_room(struct ring_member *m, int64_t ns)
+static inline void ring_wait_for_room(struct ring_member *m, int64_t ns)
 {
     struct ring_order *order = m->order;
     uint32_t before = ring_get_ordered(&order->room_alarm);
