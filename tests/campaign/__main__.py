@@ -20,6 +20,7 @@ from tests.campaign import (
     outsiders,
     partitions,
     processes,
+    ring,
     runtimes,
     signalled,
     simulated,
@@ -45,6 +46,7 @@ BARS = [
     *busy.BARS,
     *outsiders.BARS,
     *signalled.BARS,
+    *ring.BARS,
 ]
 
 

@@ -20,7 +20,7 @@ def test_a_member_can_end_within_a_write_at_any_instruction(tmp_path: Path, mode
     assert facts["code"] == 0, facts["stderr"]
     assert facts["cycles"] > 40
     assert 0 < facts["landed"] < facts["cycles"]
-    for each in ("lost", "twice", "differ", "blocked", "late"):
+    for each in ("lost", "twice", "differ", "blocked", "late", "fault"):
         assert facts[each] == 0, each
     assert (facts["refused"] > 0) == (mode == "stop")
 

@@ -17,8 +17,8 @@ class Entry(NamedTuple):
     """0 for a packet; JOIN, LEAVE, EXPEL."""
     incarnation: int
     """Of the row that a view is about."""
-    count: int
-    """Of messages in a packet."""
+    messages: int
+    """How many are in a packet."""
     data: bytes
 
 class State(NamedTuple):

@@ -50,7 +50,7 @@ cdef extern from *:
 AT_ONCE, LINGER, LAZY = RING_AT_ONCE, RING_LINGER, RING_LAZY
 JOIN, LEAVE, EXPEL = RING_JOIN, RING_LEAVE, RING_EXPEL
 
-Entry = namedtuple("Entry", "slot row kind incarnation count data", module=__name__)
+Entry = namedtuple("Entry", "slot row kind incarnation messages data", module=__name__)
 State = namedtuple("State", "next members incarnations tickets", module=__name__)
 
 cdef dict FAULTS = {

@@ -11,6 +11,7 @@ enum { SLOTS_LOG = 6, LANE = 8192, VICTIM = 2, WORDS = 6 };
 
 static struct ring_member me;
 static unsigned char *lanes[VICTIM + 1]; /* the victims come one after the other, in one lane */
+static int fault;
 static uint64_t digest = 14695981039346656037ull, seen[RING_ROWS], last[RING_ROWS];
 
 static void apply_all(void)
@@ -34,6 +35,8 @@ static void apply_all(void)
     }
     if (found == 0)
         ring_advance(&me);
+    else if (found != RING_OUT)
+        fault = found; /* of a late packet: no member has its row */
 }
 
 static int put_one(uint64_t number)
@@ -160,9 +163,10 @@ static void expel(pid_t pid, uint32_t incarnation, int is_stop, int is_over)
         kill(pid, SIGKILL);
         waitpid(pid, &status, 0);
         apply_all();
-        C.late += seen[VICTIM] != at_expulsion;
+        C.late += seen[VICTIM] != at_expulsion || fault == RING_BAD_ROW;
     }
-    ask_other(0, &C.differ);
+    if (!fault)
+        ask_other(0, &C.differ);
 }
 
 /* One cycle; returns whether the write was over before the steps were. */
@@ -234,13 +238,13 @@ int main(int argc, char **argv)
     pid_t child = begin();
     if (argc > 3)
         slots_meanwhile = atoi(argv[3]);
-    for (int situation = 0; situation < 4; situation++)
-        for (int steps = 0; !cycle(is_stop, situation, steps); steps += every)
+    for (int situation = 0; situation < 4 && !fault; situation++)
+        for (int steps = 0; !cycle(is_stop, situation, steps) && !fault; steps += every)
             ;
     kill(child, SIGKILL);
     printf("{\"cycles\": %d, \"acknowledged\": %d, \"landed\": %d, \"lost\": %d, \"twice\": %d, "
-           "\"differ\": %d, \"blocked\": %d, \"refused\": %d, \"late\": %d}\n",
+           "\"differ\": %d, \"blocked\": %d, \"refused\": %d, \"late\": %d, \"fault\": %d}\n",
            C.cycles, C.acknowledged, C.landed, C.lost, C.twice, C.differ, C.blocked, C.refused,
-           C.late);
+           C.late, fault);
     return 0;
 }

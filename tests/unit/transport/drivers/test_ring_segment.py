@@ -60,7 +60,7 @@ def test_packets_are_applied_in_one_order_by_all(first: Segment) -> None:
         (2, 1, b"b"),
         (3, 0, b"c" * 200),
     ]
-    assert entries[2].count == 7
+    assert entries[2].messages == 7
     assert first.apply() == entries
     assert not first.has_news()
 
