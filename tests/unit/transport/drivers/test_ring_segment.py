@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import random
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -231,6 +233,30 @@ def test_a_forked_process_has_no_part_in_it(first: Segment) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
 
 
+def test_a_forked_process_does_not_get_the_memory(first: Segment) -> None:
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(write, Path("/proc/self/maps").read_bytes().count(b"orcalike-").to_bytes(1, "big"))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert os.read(read, 1) == b"\0"
+    assert Path("/proc/self/maps").read_text().count("orcalike-") == 2
+    os.close(read)
+    os.close(write)
+
+
+def test_an_offer_is_taken_back_by_an_expulsion(first: Segment) -> None:
+    row, incarnation = first.offer_row()
+    assert first.offer_row()[0] != row
+    first.strike(row, incarnation)
+    first.append_view(EXPEL, row, incarnation)
+    first.append(b"x")
+    first.apply()
+    first.apply()
+    assert first.offer_row() == (row, incarnation + 1)
+
+
 def test_a_closed_segment_says_so(first: Segment) -> None:
     first.close()
     with pytest.raises(ValueError, match="closed"):
@@ -243,3 +269,28 @@ def test_damage_is_named(first: Segment) -> None:
     first.overwrite(0, b"\xff" * 4, in_lane=True)  # its size
     with pytest.raises(ProtocolError, match=r"slot 1 .* ends outside of its lane"):
         second.apply()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_damage_is_named_or_has_no_effect(first: Segment, seed: int) -> None:
+    rng = random.Random(seed)
+    second = joined(first)
+    order, _ = first.sizes()
+    named = 0
+    for _ in range(200):
+        if rng.random() < 0.3:
+            in_lane = rng.random() < 0.3
+            offset = 64 + 8 * rng.randrange((LANE if in_lane else order - 64) // 8 - 8)
+            first.overwrite(offset, rng.randbytes(rng.choice((1, 4, 8))), in_lane=in_lane)
+        try:
+            member = rng.choice((first, second))
+            rng.choice((lambda m: m.append(rng.randbytes(rng.randrange(500))), Segment.apply))(
+                member
+            )
+            member.wake()
+        except (Expelled, ProtocolError) as error:
+            assert "order" in str(error)  # noqa: PT017 any of some hundred damages
+            named += 1
+    assert second.status()["slots"] == 64
+    assert first.status()["lane size"] == LANE
+    assert named < 200
