@@ -41,14 +41,10 @@ def loops(*, look: str = ORDERED) -> Threads:
     ]
 
 
-def room(*, advance_fence: bool = True, waiter_fence: bool = True) -> Threads:
+def room(*, look: str = ORDERED, waiter_fence: bool = True) -> Threads:
     """`ring_advance` beside `ring_wait_for_room`: how far a member is, and the waiters' bits."""
     return [
-        [
-            store("applied", 1, RELEASE),
-            *([fence()] if advance_fence else []),
-            load("waiters", ORDERED, "bits"),
-        ],
+        [swap("applied", 1), load("waiters", look, "bits")],
         [
             swap("waiters", 1),
             *([fence()] if waiter_fence else []),
@@ -107,7 +103,7 @@ CASES: list[tuple[str, Threads, list[Threads], Found]] = [
     (
         "room",
         room(),
-        [room(advance_fence=False), room(waiter_fence=False)],
+        [room(look=ACQUIRE), room(waiter_fence=False)],
         {"bits": 0, "position": 0},
     ),
     (

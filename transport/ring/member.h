@@ -30,6 +30,7 @@ struct ring_member {
     int had_news; /* since it last slept: for `linger` */
 
     uint64_t next, scanned, least;
+    uint64_t published; /* of `next`, in the own row */
     uint64_t began; /* the slot after the view in which this member joined */
     uint64_t half_at; /* the slot from which the others are to be woken again, at half a ring */
 

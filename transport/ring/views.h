@@ -99,6 +99,8 @@ static inline int ring_is_unused(const struct ring_member *m, unsigned row, uint
 static inline int ring_offer_row(struct ring_member *m, uint32_t *incarnation)
 {
     unsigned sponsor = ring_sponsor(m->row, m->incarnation);
+    uint64_t position;
+    uint32_t own;
     ring_renew_least(m);
     for (unsigned row = 0; row < RING_ROWS; row++) {
         struct ring_row *offered = &m->order->rows[row];
@@ -106,9 +108,12 @@ static inline int ring_offer_row(struct ring_member *m, uint32_t *incarnation)
         if (!ring_is_unused(m, row, word))
             continue;
         *incarnation = ring_next_incarnation(ring_incarnation_of(word));
-        if (ring_swap_if(&offered->state, &word,
-                         ring_state_word(*incarnation, sponsor, RING_JOINING))) {
-            ring_put_release(&offered->applied, m->next);
+        own = ring_state_word(*incarnation, sponsor, RING_JOINING);
+        position = ring_get_acquire(&offered->applied);
+        if (ring_swap_if(&offered->state, &word, own)) {
+            while (!ring_swap_if(&offered->applied, &position, m->next))
+                if (ring_get_acquire(&offered->state) != own)
+                    break;
             return (int)row;
         }
     }
@@ -141,13 +146,18 @@ static inline int ring_use_eventfd(struct ring_member *m, uint32_t pid)
 static inline int ring_take_row(struct ring_member *m, unsigned row, uint32_t incarnation, uint32_t pid)
 {
     struct ring_row *own = &m->order->rows[row];
-    uint32_t word = ring_get_acquire(&own->state), taken;
+    uint64_t position = ring_get_acquire(&own->applied);
+    uint32_t word, taken;
     m->row = row;
     m->incarnation = incarnation;
-    if (ring_state_of(word) != RING_JOINING || ring_incarnation_of(word) != incarnation)
-        return RING_LOST;
-    ring_put_release(&own->applied, m->next);
+    do {
+        word = ring_get_acquire(&own->state);
+        if (ring_state_of(word) != RING_JOINING || ring_incarnation_of(word) != incarnation)
+            return RING_LOST;
+    } while (!ring_swap_if(&own->applied, &position, m->next));
+    m->published = m->next;
     ring_set_holder(m, 0, pid);
+    ring_alarm_room(m); /* as `ring_advance`: others may have waited for this position */
     taken = ring_state_word(incarnation, ring_sponsor_of(word), RING_IN);
     return ring_swap_if(&own->state, &word, taken) ? 0 : RING_LOST;
 }

@@ -97,12 +97,18 @@ static inline void ring_alarm_all(struct ring_member *m)
     ring_futex_wake(&m->order->room_alarm, ~0u);
 }
 
-/* Publish how far this member is. Stored even if it is no news: a former holder of the row that went on
- * late may have stored a lower position over it. */
+/* Publish how far this member is. By a swap: a former holder of the row that goes on late does not store a
+ * lower position over the next one's. If it is no news, none is woken: else members that wait for the room
+ * of another would wake each other for as long as they wait. */
 static inline void ring_advance(struct ring_member *m)
 {
-    ring_put_release(&m->order->rows[m->row].applied, m->next);
-    ring_fence();
+    uint64_t published = m->published;
+    if (published == m->next)
+        return;
+    while (!ring_swap_if(&m->order->rows[m->row].applied, &published, m->next))
+        if (!ring_is_in(m))
+            return;
+    m->published = m->next;
     ring_alarm_room(m);
 }
 
@@ -126,8 +132,7 @@ static inline int ring_arm_eventfd(struct ring_member *m)
     return ring_has_news(m);
 }
 
-/* Sleep until there is news, for `ns` at most (negative: for good); lazily: until half a ring waits. After
- * it: apply, and `ring_advance`, also without news. */
+/* Sleep until there is news, for `ns` at most (negative: for good); lazily: until half a ring waits. */
 static inline void ring_doze(struct ring_member *m, int64_t ns, int is_lazy)
 {
     _Atomic uint32_t *alarm = &m->order->alarms[m->row / RING_HALF];

@@ -122,6 +122,23 @@ def rows_of(segment: Segment) -> list[dict[str, object]]:
     return rows
 
 
+def test_a_member_without_news_wakes_none_that_waits_for_room(first: Segment) -> None:
+    second = joined(first)
+    third = joined(first, second)  # it applies nothing
+    while first.append(b"x") is not None:
+        first.apply()
+        second.apply()
+    thread = threading.Thread(target=first.wait_for_room, args=(DEADLINE,))
+    thread.start()
+    until(lambda: rows_of(second)[0]["waits for room"])
+    second.apply()
+    assert rows_of(second)[0]["waits for room"]
+    third.apply()
+    assert not rows_of(second)[0]["waits for room"]
+    thread.join(DEADLINE)
+    assert not thread.is_alive()
+
+
 def test_a_lazy_sleeper_is_woken_at_half_a_ring(first: Segment) -> None:
     second = joined(first)
     thread = threading.Thread(target=second.sleep, args=(LAZY, DEADLINE))
