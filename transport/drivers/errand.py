@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeVarTuple
 
 from orcalike.transport.drivers.driver import Driver, Waitable
 
 _Given = TypeVarTuple("_Given")
+
+_log = logging.getLogger("orcalike")
 
 
 class Errand(Waitable):
@@ -46,7 +49,9 @@ class Errand(Waitable):
         try:
             if not self._withdrawn:
                 self._input(now)
-        except Exception as error:  # noqa: BLE001 - raised where it was asked for
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for, or in the log
+            if self._withdrawn:
+                _log.exception("what has taken longer than its time limit has failed")
             self._error = error
         finally:
             self.finish()

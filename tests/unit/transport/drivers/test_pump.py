@@ -68,6 +68,24 @@ def test_what_has_not_begun_in_time_is_never_done(pump: Pump) -> None:
     assert late == []
 
 
+def test_what_it_raises_too_late_is_in_the_log(
+    pump: Pump, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its caller has gone on."""
+    ends, done = threading.Event(), threading.Event()
+
+    def slip(now: int) -> None:
+        ends.wait(DEADLINE)
+        raise LookupError("as planned")
+
+    assert not pump.call_within(SHORT, slip)
+    ends.set()
+    pump.later(done.set)
+    assert done.wait(DEADLINE)
+    assert "has taken longer than its time limit has failed" in caplog.text
+    assert "as planned" in caplog.text
+
+
 def test_what_it_raises_is_the_callers(pump: Pump) -> None:
     """The pump goes on."""
 
