@@ -16,24 +16,13 @@ import pytest
 
 from tests.lib.fake_ssh import FakeSsh
 from tests.lib.processes import DEADLINE, is_alive, parent_of, until
+from tests.lib.ssh_hosts import COUNTS
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
 
 WRITES_PID = "open('{}/pid' + str(rank), 'w').write(str(os.getpid()) + '\\n')\n"
 WAIT = "import signal; signal.pause()"
-
-#: Counts to 10 in each rank.
-COUNTS = """
-import orcalike as orca
-from orcalike.objects import Counter
-with orca.join() as group:
-    counter = group.share(Counter, "n")
-    for _ in range(10):
-        counter.add(1)
-    group.barrier()
-    print(counter.get(), flush=True)
-"""
 
 
 @pytest.fixture(autouse=True)
