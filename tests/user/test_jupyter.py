@@ -60,8 +60,9 @@ class Notebook:
     def cell(self, source: str, *, interrupt_at: str | None = None) -> str:
         """All that a cell shows, an error as `NAME: TEXT`; it is interrupted once it has shown that.
 
-        And each second again, as a person does: a signal that comes as the kernel's loop is about to
-        sleep is seen by Python when the loop wakes up.
+        A signal that comes while the kernel's loop sleeps does not wake it: ipykernel has its handler
+        only note what to do, whatever the cell awaits (its issue 881). So the kernel gets a question
+        as well, of the kind that front ends send all the time; both again each second, as a person does.
         """
         request = self.client.execute(source)
         shown = ""
@@ -73,7 +74,7 @@ class Notebook:
             except queue.Empty:
                 assert time.monotonic() < end, f"{source!r} did not end; it has shown {shown!r}"
                 if interrupted:
-                    self.kernel.interrupt_kernel()
+                    self.interrupt()
                 continue
             if message["parent_header"].get("msg_id") != request:
                 continue
@@ -88,7 +89,12 @@ class Notebook:
                 return shown
             if interrupt_at is not None and interrupt_at in shown:
                 interrupt_at, interrupted = None, True
-                self.kernel.interrupt_kernel()
+                self.interrupt()
+
+    def interrupt(self) -> None:
+        """As the menu's Interrupt does, and wake the kernel's loop."""
+        self.kernel.interrupt_kernel()
+        self.client.kernel_info()
 
     def restart(self) -> None:
         """As the menu's Restart does."""
