@@ -54,7 +54,7 @@ cdef enum:
     SHOWN = 50000000        # ns after which a wait is entered in the table of waits
     MOMENT = 250000000      # ns for which an event loop waits for a mutex: an operation's own bound
 
-cdef int VOID = Code.VOID
+cdef bytes NOTHING = bytes([0, Code.VOID << 1])     # what stands in the place of a call that was taken back
 
 _log = logging.getLogger("orcalike")
 
@@ -487,6 +487,8 @@ cdef class Sender(Invoker):
         cdef int degree = -1
         if isinstance(invocation.operation, Operation):
             degree = (<Operation>invocation.operation).degree
+        elif not self.has_place(invocation):
+            return self.pack.degrees.of(invocation.ticket)
         return self.degrees.effective if degree < 0 else degree
 
     cdef bint take_back(self, Invocation invocation) except -1:
@@ -502,15 +504,11 @@ cdef class Sender(Invoker):
 
     def void(self, Invocation invocation, list taken, now):
         """If an invocation has not left, put into its place what does nothing; an input of the driver."""
-        cdef Message message = self.pack.find_unsent(invocation.ticket)
-        if message is not None and invocation.outcome == UNDER_WAY:
-            message.data()[0] = 0
-            message.data()[1] = VOID << 1
+        if invocation.outcome == UNDER_WAY and self.pack.take_back(invocation.ticket, NOTHING):
             taken.append(invocation)
 
-    cdef object not_sent(self, Invocation invocation, str why):
+    cdef object not_sent(self, Invocation invocation, int degree, str why):
         """How an invocation ends that was taken back."""
-        cdef int degree = self.degree_of(invocation)
         if why == "timeout" and self.degrees.is_too_small(degree):
             return NotEnoughMembers(f"{title_of(invocation)}: {self.degrees.say_too_few(degree)}; the time "
                                     "limit passed, and it was not sent")
@@ -526,8 +524,9 @@ cdef class Sender(Invoker):
             invocation.withdrawn = why
             if not isinstance(invocation.operation, Operation) or not (
                     (<Operation>invocation.operation).traits & READ):
+                degree = self.degree_of(invocation)
                 if self.take_back(invocation):
-                    self.lose(invocation, self.not_sent(invocation, why))
+                    self.lose(invocation, self.not_sent(invocation, degree, why))
                 else:
                     self.runtime.manager.send_withdrawal(invocation.ticket)
             elif invocation.replica.withdraw_read(invocation):

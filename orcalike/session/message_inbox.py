@@ -175,10 +175,7 @@ class Inbox(Layer):
 
     def take_back(self, ticket: int) -> bool:
         """Have a message of this member never leave, if it has not left; inside the pump."""
-        found = self.pack.find_unsent(ticket) if self.pack is not None else None
-        if found is not None:
-            found.overwrite(VOID)
-        return found is not None
+        return self.pack is not None and self.pack.take_back(ticket, VOID)
 
     def take(self) -> Event:
         """The oldest event; under `lock`."""

@@ -31,6 +31,7 @@ DOWNCALLS: dict[str, tuple[Any, ...]] = {
     "degree": (1,),
     "incomplete": ((7,),),
     "unsent": (),
+    "lower": (Message(b"packet"),),
     "leave": (),
     "flush": ((),),
     "flush_ok": (b"report",),

@@ -31,6 +31,7 @@ CHANGES: dict[type[Layer], set[str]] = {
     Xfer: {
         *TRAFFIC,
         "unsent",
+        "lower",
         "leave",
         "up_may_leave",
         "up_view",
@@ -38,7 +39,7 @@ CHANGES: dict[type[Layer], set[str]] = {
         "up_has_state",
         "up_blocked",
     },
-    Total: {*TRAFFIC, *FLUSH, "credit", "degree", "incomplete", "unsent", "view"},
+    Total: {*TRAFFIC, *FLUSH, "credit", "degree", "incomplete", "unsent", "lower", "view"},
     Mbrship: {
         *(TRAFFIC | FLUSH),
         *("join", "leave", "view", "flush", "degree", "reset", "up_problem", "up_linked"),

@@ -74,6 +74,7 @@ cdef class Layer:
     cpdef degree(self, int least)
     cpdef incomplete(self, object members)
     cpdef list unsent(self)
+    cpdef lower(self, Message packet)
     cpdef leave(self)
     cpdef flush(self, object failed)
     cpdef flush_ok(self, bytes report)

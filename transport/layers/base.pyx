@@ -200,6 +200,10 @@ cdef class Layer:
         """What was cast and has not left this member, as messages that may be changed in place."""
         return self.below.unsent()
 
+    cpdef lower(self, Message packet):
+        """One that `unsent` has shown has a smaller degree by now, its own: it may be able to leave."""
+        self.below.lower(packet)
+
     cpdef incomplete(self, object members):
         """These incarnations have no complete state: their word does not count for resilience."""
         self.below.incomplete(members)
@@ -421,6 +425,9 @@ cdef class End(Layer):
     cpdef list unsent(self):
         self.unanswered("unsent")
 
+    cpdef lower(self, Message packet):
+        self.unanswered("lower")
+
     cpdef incomplete(self, object members):
         self.unanswered("incomplete")
 
@@ -527,7 +534,8 @@ cdef class End(Layer):
 ANSWERED_BY = {
     "join": "MBRSHIP", "leave": "MBRSHIP", "flush": "MBRSHIP", "flush_ok": "MBRSHIP",
     "holds": "MBRSHIP", "reset": "MBRSHIP", "degree": "MBRSHIP", "credit": "TOTAL",
-    "incomplete": "TOTAL", "unsent": "TOTAL", "ack": "STABLE",
+    "incomplete": "TOTAL", "unsent": "TOTAL", "lower": "TOTAL",
+    "ack": "STABLE",
 }
 """The layers that answer a downcall; COM, which is in each stack, answers the others."""
 

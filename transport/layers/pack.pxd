@@ -13,6 +13,9 @@ cdef class Pack(Layer):
     cdef Message packet             # the open one, or None
     cdef Py_ssize_t packed          # messages in it
     cdef unsigned char open_degree  # the largest of their degrees
+    cdef unsigned char next_degree  # of the message that is committed next
+    cdef unsigned char run_degree   # of the one before it
+    cdef readonly object degrees    # of each message, `DegreesOfMessages`
     cdef Ring closed                # packets that are full
     cdef readonly uint64_t ticket   # the next message's number: this member's own count
     cdef readonly uint64_t returned # of these, how many were delivered here
@@ -67,4 +70,4 @@ cdef class Pack(Layer):
     cdef object sender_of(self, int position)
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1
     cpdef cast_packets(self)
-    cpdef Message find_unsent(self, uint64_t ticket)
+    cpdef bint take_back(self, uint64_t ticket, bytes instead)

@@ -32,6 +32,7 @@ belongs in the whole (4) | bytes.
 from collections import deque
 
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.pack.degrees import DegreesOfMessages
 from orcalike.transport.pack.pieces import PackPieces, PiecesToCome, unpack_sizes
 from orcalike.transport.total.flush import Cut
 
@@ -94,6 +95,7 @@ cdef class Pack(Layer):
         # have their room from the start.
         self.full_bytes = max(bytes - size - SPARE, 1)
         self.closed = Ring()
+        self.degrees = DegreesOfMessages()
         self.agenda = deque()
         self.position = self.position_above = -1
 
@@ -125,6 +127,10 @@ cdef class Pack(Layer):
             memcpy(length, first, extra + 1)
             stop += extra
         self.packet.stop = stop - self.packet.base
+        if self.next_degree != self.run_degree:
+            self.degrees.begin(self.ticket, self.next_degree, self.returned)
+            self.run_degree = self.next_degree
+        self.next_degree = 0
         self.packed += 1
         self.ticket += 1
         if self.packet.stop - self.packet.start >= self.size:
@@ -145,6 +151,7 @@ cdef class Pack(Layer):
             self.close()
         if degree > self.open_degree:
             self.open_degree = degree
+        self.next_degree = degree
         return 0
 
     cdef bint is_full(self) noexcept:
@@ -253,21 +260,33 @@ cdef class Pack(Layer):
     cpdef proceed(self):
         self.cast_packets()
 
-    cpdef Message find_unsent(self, uint64_t ticket):
-        """This member's message of that number, if it has not left; it may be changed in place.
+    cpdef bint take_back(self, uint64_t ticket, bytes instead):
+        """Have a message of this member never leave: these bytes stand in its place, without a degree.
 
-        None if it has, or if it is so large that parts of it may have.
+        False if it has left, or is so large that parts of it may have.
         """
-        cdef list packets = self.below.unsent() + self.closed.all()
+        cdef list packets = self.below.unsent()
+        cdef Py_ssize_t below = len(packets)
+        cdef Py_ssize_t i
         cdef Message packet
-        cdef Message found = None
+        cdef Message found
+        packets += self.closed.all()
         if self.packet is not None:
             store32(self.packet.data() + 8, <uint32_t>self.packed)
             packets.append(self.packet)
-        for packet in packets:
-            if found is None:
-                found = message_in(packet, ticket)
-        return found
+        for i in range(len(packets)):
+            packet = packets[i]
+            found = message_in(packet, ticket)
+            if found is not None:
+                found.overwrite(instead)
+                self.degrees.clear(ticket)
+                packet.degree = self.degrees.largest(load64(packet.data()), load32(packet.data() + 8))
+                if packet is self.packet:
+                    self.open_degree = packet.degree
+                elif i < below:
+                    self.below.lower(packet)
+                return True
+        return False
 
     # Upcalls.
 

@@ -150,6 +150,16 @@ cdef class Total(Order):
         return [body_of(sent.message, sent.size) for sent in self.unordered.all()
                 if sent.counter > self.submitted]
 
+    cpdef lower(self, Message packet):
+        cdef Sent sent
+        cdef const unsigned char* where = packet.data()
+        for sent in self.unordered.all():
+            if (sent.counter > self.submitted
+                    and sent.message.base <= where < sent.message.base + sent.message.stop):
+                sent.degree = packet.degree
+        if self.position >= 0 and not self.frozen:
+            self.submit_more()
+
     cpdef incomplete(self, object members):
         self.lacking = frozenset(members)
         if self.position < 0:

@@ -95,12 +95,21 @@ cdef class Xfer(Layer):
     cpdef list unsent(self):
         cdef Message message
         cdef list found = []
-        cdef list kept = [Message.view((<Message>each).data(), (<Message>each).size())
-                          for each in self.kept]
+        cdef list kept = []
+        for each in self.kept:
+            message = Message.view((<Message>each).data(), (<Message>each).size())
+            message.owner = each
+            kept.append(message)
         for message in self.below.unsent() + kept:
             if message.size() and message.pop(1)[0] == DATA:
                 found.append(message)
         return found
+
+    cpdef lower(self, Message packet):
+        if packet.owner in self.kept:
+            packet.owner.degree = packet.degree
+        else:
+            self.below.lower(packet)
 
     cpdef send(self, Message message, tuple members):
         message.push(1)[0] = OTHER
