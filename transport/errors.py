@@ -47,7 +47,7 @@ NOT_PROVED = "it has not proved the key of this group"
 
 
 class InsecureConfig(OrcalikeError):
-    """An address beyond Unix sockets and loopback, and no key."""
+    """An address that is no Unix socket, and no key for it."""
 
 
 class JoinFailed(OrcalikeError):
