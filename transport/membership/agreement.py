@@ -22,6 +22,7 @@ The agreement is a function: `Agreement.step` takes an event and the time, and r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from orcalike.transport.degree import MEMBERS_MAX
@@ -49,6 +50,7 @@ from orcalike.transport.membership.messages import (
     Blocked,
     ControlMessage,
     Denied,
+    Expelled,
     Flush,
     FlushOk,
     Lost,
@@ -271,13 +273,27 @@ class Agreement:
 
     def _installed(self, value: Value) -> None:
         before, led = self.known.view, self.coordinator.ballot is not None
+        deferred = self.participant.deferred
         self.known.enter(value)
         self.participant.installed()
         self.coordinator.installed(value.view)
         if before is not None and not led and self.known.position == 0:
             # The old coordinator may have ended before they had its word.
             self.coordinator.notify_joiners(before, value)
+        if before is not None:
+            self._answer(before.members[position] for position in deferred)
         self.coordinator.grant_anew()
+
+    def _answer(self, members: Iterable[Member]) -> None:
+        """These asked for another view than the one that was installed, and wait for that.
+
+        The old coordinator may have ended before those that are out had its word.
+        """
+        view = self.known.view
+        assert view is not None
+        for member in members:
+            if view.position(member.incarnation) < 0 and member.incarnation not in self.known.dead:
+                self._out.append(Contact(member.address, Expelled(view, member.incarnation)))
 
     def _exited(self) -> None:
         self.known.view = None
