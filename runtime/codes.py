@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 from orcalike.transport.errors import ProtocolError
@@ -32,6 +32,36 @@ class Code(IntEnum):
     """What became of it."""
     DIGESTS = 12
     """What a member has seen of objects' states at places of the order. It does not count as delivered."""
+
+
+FIELDS: dict[Code, tuple[type, ...]] = {
+    Code.CREATE: (str, str, bytes, bytes, int, int),
+    Code.FIND: (str, str, bytes),
+    Code.DROP: (int,),
+    Code.WITHDRAW: (int,),
+    Code.FENCE: (),
+    Code.BARRIER: (),
+    Code.ATOMIC: (str, bytes, int),
+    Code.AVAILABLE: (),
+    Code.FORK: (int, str, bytes),
+    Code.FORKED: (int, int, object, str),
+    Code.DIGESTS: (int, int, int, bytes),
+    Code.ENDED: (),
+    Code.IDLE: (),
+}
+"""What each takes; any object where it is to look itself."""
+
+MORE = {Code.ATOMIC, Code.ENDED, Code.IDLE}
+"""Those that take more, as they look at themselves."""
+
+
+def check_fields(code: int, values: Sequence[object]) -> None:
+    """Raise ProtocolError if no member can have sent these with this operation."""
+    fields = FIELDS[Code(code)]
+    fits = len(values) >= len(fields) if code in MORE else len(values) == len(fields)
+    pairs = zip(values, fields, strict=False)
+    if not fits or any(field not in (object, type(value)) for value, field in pairs):
+        raise ProtocolError(f"{Code(code).name.lower()} of the group, with what it does not take")
 
 
 def ended_ranks(values: Iterable[object]) -> set[int]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from orcalike.runtime import classes
 from orcalike.runtime.call import Call, is_fault
 from orcalike.runtime.changes import Changing, Fence, ViewChange, Withdrawal
-from orcalike.runtime.codes import Code, ended_ranks
+from orcalike.runtime.codes import Code, check_fields, ended_ranks
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.divergence import diverged
@@ -94,6 +94,17 @@ class Managing(Changing, Protocol):
         """Submit what the message that is dispatched now is about; nothing else is left to do with it."""
 
 
+def arguments_of(count: object, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The positional arguments of an atomic function, and those by keyword, as a member has sent them."""
+    if isinstance(count, int) and 0 <= count <= len(values):
+        match values[count:]:
+            case ():
+                return values, {}
+            case (dict(named),) if all(isinstance(name, str) for name in named):
+                return values[:count], named
+    raise ProtocolError("arguments of an atomic function that no call has")
+
+
 class Manager:
     """Object 0 of one group: its operations, and what belongs to no object."""
 
@@ -160,6 +171,7 @@ class Manager:
                 error.argument -= ATOMIC_HEAD
                 raise error.of(f"atomic {error.values[0]}") from None
             raise error.of(f"{Code(code).name.lower()} of the group") from None
+        check_fields(code, values)
         return values
 
     def _lower_degrees(
@@ -341,8 +353,7 @@ class Manager:
         count: int,
         *values: Any,
     ) -> None:
-        args = values[:count]
-        named = values[count] if len(values) > count else {}
+        args, named = arguments_of(count, values)
         info = classes.lookup_atomic(name)
         if info is None or info.digest != digest:
             raise ReplicaDivergence(
@@ -354,6 +365,8 @@ class Manager:
         call.sized(self._size)
         call.departed = self.runtime.view.position(member.incarnation) < 0
         replicas = self.objects_among((*args, *named.values()))
+        if not replicas:
+            raise ProtocolError(f"atomic {name} of no object")
         for replica in replicas:
             self.runtime.note_ran(replica, RAN_ATOMIC)
         self.runtime.submit_last(call.bind(replicas), replicas)

@@ -43,6 +43,8 @@ from orcalike.runtime.sender import Sender
 from orcalike.runtime.state import decode_pieces, take_state
 from orcalike.runtime.strict import guard_attributes
 from orcalike.runtime.task import empty_queue, go_on, never
+from orcalike.transport.degree import ALL
+from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import Member
 from orcalike.transport.wire.digest import blake2b
 from orcalike.transport.wording import counted
@@ -144,6 +146,8 @@ class ObjectTable:
         least: int,
     ) -> None:
         """Make an object of that name, or give the one that there is (`share`)."""
+        if not 0 <= least <= ALL:
+            raise ProtocolError(f"{least} is no degree")
         self._compare_seeds(member, class_name, hashed)
         number = self.names.get(name)
         if number is not None:
