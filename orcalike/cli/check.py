@@ -18,7 +18,7 @@ def check(programs: tuple[Path, ...]) -> None:
     cannot know. Of a program its imports, classes, functions and constants are loaded, and nothing
     else of it runs; the modules that it imports are imported.
 
-    Exit code 1 if anything was found.
+    Exit code 1 if anything was found, 2 if a program is no Python or cannot be read.
 
     \b
     orcalike check prog.py
@@ -29,7 +29,13 @@ def check(programs: tuple[Path, ...]) -> None:
     for program in programs:
         if not program.is_file():
             raise Refusal(f"there is no file {program}")
-        report = check_program(program)
+        try:
+            report = check_program(program)
+        except SyntaxError as error:
+            line = f":{error.lineno}" if error.lineno else ""
+            raise Refusal(f"{program}{line}: it is no Python: {error.msg}") from None
+        except OSError as error:
+            raise Refusal(f"{program}: {error.strerror}") from None
         for line in report.findings:
             click.echo(line)
         for line in report.notes:

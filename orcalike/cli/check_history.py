@@ -38,7 +38,7 @@ def check_history(folder: Path, degree: int, group: str, models: str | None) -> 
 
     The order, its durability, the views, the states of the replicas at one position and the reads
     of each member are held against the promises. A line for each violation says which invariant is
-    broken, and at which member. Exit code 1 if there is any.
+    broken, and at which member. Exit code 1 if there is any, 2 if the histories cannot be read.
 
     \b
     ORCALIKE_HISTORY=/tmp/h orcalike run -n 3 prog.py
@@ -53,6 +53,8 @@ def check_history(folder: Path, degree: int, group: str, models: str | None) -> 
         histories = load(folder, group)
     except ValueError as error:
         raise Refusal(str(error)) from None
+    except OSError as error:
+        raise Refusal(f"{error.filename or folder}: {error.strerror}") from None
     if not histories:
         raise Refusal(f"{folder} has no history of a group {group!r}")
     if models is None:
@@ -67,12 +69,16 @@ def check_history(folder: Path, degree: int, group: str, models: str | None) -> 
 
 
 def _model_finder(text: str) -> ModelOf:
-    module, colon, name = text.partition(":")
-    if not colon:
+    module, _, name = text.partition(":")
+    if not module or not name or module.startswith("."):
         raise Refusal(f"--models {text}: give MODULE:FUNCTION, such as tests.models:model_of")
     sys.path.insert(0, os.getcwd())
     try:
         found: ModelOf = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, SyntaxError) as error:
         raise Refusal(f"--models {text}: {error}") from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module does
+        raise Refusal(f"--models {text}: {type(error).__name__}: {error}") from None
+    if not callable(found):
+        raise Refusal(f"--models {text}: {name} is no function")
     return found

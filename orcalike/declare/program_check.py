@@ -77,16 +77,19 @@ class Report:
 def check_program(path: Path) -> Report:
     """Load the declarations of a program and of the modules that it imports, and check them.
 
-    Raises SyntaxError if it is no Python.
+    Raises SyntaxError if it is no Python, OSError if it cannot be read.
     """
+    path = path.resolve()
+    source = path.read_bytes()
+    _compile(source, path)
     declared: list[classes.ClassInfo | classes.AtomicInfo] = []
     cancel = classes.on_declared(declared.append)
     collected: list[str] = []
     registration.collected = collected
-    sys.path.insert(0, str(path.resolve().parent))
+    sys.path.insert(0, str(path.parent))
     notes: dict[str, None] = {}
     try:
-        notes.update(dict.fromkeys(_load(path.resolve())))
+        notes.update(dict.fromkeys(_load(path, source)))
         newest = {info.name: info for info in declared if _is_the_programs(info)}
         findings = dict.fromkeys(collected)
         for info in newest.values():
@@ -105,9 +108,18 @@ def _is_the_programs(info: classes.ClassInfo | classes.AtomicInfo) -> bool:
     return is_the_programs(getattr(module, "__file__", None) or "<unknown>")
 
 
-def _load(path: Path) -> Iterator[str]:
+def _compile(source: bytes, path: Path) -> None:
+    """Raise SyntaxError if this is no Python, also for what is seen of it as a whole only."""
+    try:
+        compile(source, str(path), "exec", dont_inherit=True)
+    except (MemoryError, RecursionError):
+        raise SyntaxError("it is nested too deeply") from None
+    except ValueError as error:  # null bytes, for a Python before 3.11.4
+        raise SyntaxError(str(error)) from None
+
+
+def _load(path: Path, source: bytes) -> Iterator[str]:
     """Run the statements that declare something; gives those that could not be run."""
-    source = path.read_text()
     linecache.checkcache(str(path))
     tree = ast.parse(source, str(path))
     module = ModuleType(path.stem)
@@ -121,7 +133,7 @@ def _load(path: Path) -> Iterator[str]:
             code = compile(ast.Module([statement], []), str(path), "exec")
             try:
                 exec(code, vars(module))  # noqa: S102 - it is the program's own declaration
-            except Exception as error:  # noqa: BLE001 - the rest of the program is checked all the same
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the rest is checked all the same
                 what = ast.unparse(statement).partition("\n")[0]
                 yield f"{path}:{statement.lineno}: {what:.60} raised {error!r}, and is not checked"
     finally:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 Record = dict[str, Any]
 
@@ -83,11 +85,15 @@ def place_of(record: Record) -> Place:
 def load(folder: Path, group: str = "default") -> list[History]:
     """All histories of a group in a folder; a line that a kill cut short is left out.
 
-    Raises ValueError for a line that is no record, unless it is a file's last.
+    Raises ValueError for a line that is no record, unless it is a file's last, and OSError if a file
+    cannot be read.
     """
+    names = re.compile(re.escape(quote(group, safe="")) + r"-[^-]+-[^-]+\.jsonl")
     gc.disable()  # millions of records, and none of them is garbage
     try:
-        found = [read(path) for path in sorted(folder.glob(f"{group}-*.jsonl"))]
+        found = [
+            read(path) for path in sorted(folder.glob("*.jsonl")) if names.fullmatch(path.name)
+        ]
     finally:
         gc.enable()
     return [history for history in found if history is not None]
@@ -99,18 +105,25 @@ def read(path: Path) -> History | None:
     if not records:
         return None
     first = records[0]
+    if not {"incarnation", "rank"} <= first.keys():
+        raise ValueError(f"{path}:1: no record")
     return History(first["incarnation"], first["rank"], records[1:])
 
 
 def _parse(path: Path) -> Iterator[Record]:
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
+        if not line:
+            continue
         try:
-            if line:
-                yield json.loads(line)
-        except ValueError:
-            if number != len(lines):
-                raise ValueError(f"{path}:{number}: no record") from None
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            if number == len(lines):
+                return
+            record = None
+        if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+            raise ValueError(f"{path}:{number}: no record")  # noqa: TRY004 - the file is wrong, no type
+        yield record
 
 
 def invocations(histories: Iterable[History]) -> dict[MessageId, Record]:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from orcalike.cli import cli as cli_of_orcalike
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -170,3 +177,70 @@ def test_a_class_that_is_registered_by_a_call(cli: Cli) -> None:
     ended = check(program)
     assert ended.returncode == 0, ended.stdout
     assert "1 shared classes and atomic functions, 0 found, 0 not known" in ended.stderr
+
+
+#: What no Python reads, by the line at fault and some words of why.
+NO_PYTHON = {
+    b"x = 1\ndef f(:\n": (":2: ", "invalid syntax"),
+    b"x = 1\nif x:\n": (":2: ", "expected an indented block"),
+    b"x = 1\ny = \0\n": (": ", "null bytes"),
+    b'x = "\xff"\n': (":1: ", "can't decode byte 0xff"),
+    b"# -*- coding: klingon -*-\n": (": ", "klingon"),
+    b"x = 1\nclass C:\n    def f(self):\n        nonlocal x\n": (":4: ", "nonlocal 'x'"),
+    b"x = 1\nreturn x\n": (":2: ", "'return' outside function"),
+    b"x = " + b"-" * 100_000 + b"1\n": (": ", "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("source", NO_PYTHON, ids=lambda source: repr(source[:20]))
+def test_what_is_no_python(tmp_path: Path, source: bytes) -> None:
+    """It is refused in one line, with the file and the line at fault."""
+    program = tmp_path / "prog.py"
+    program.write_bytes(source)
+    ended = CliRunner().invoke(cli_of_orcalike, ["check", str(program)])
+    where, why = NO_PYTHON[source]
+    assert (ended.exit_code, ended.stdout) == (2, ""), ended.output
+    assert ended.stderr.startswith(f"orcalike: {program}{where}")
+    assert why in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "head", [b"\xef\xbb\xbf", b'# -*- coding: latin-1 -*-\nNAME = "\xe9"\n'], ids=["bom", "latin-1"]
+)
+def test_each_encoding_that_python_takes(tmp_path: Path, head: bytes) -> None:
+    program = tmp_path / "prog.py"
+    source = (
+        b"import orcalike as orca\n\n@orca.shared\nclass C:\n    def f(self):\n        return 1\n"
+    )
+    program.write_bytes(head + source)
+    ended = check(str(program))
+    assert ended.returncode == 1, ended.stderr
+    assert "C.f is public, and no operation" in ended.stdout
+
+
+def test_a_module_that_ends_the_program_when_it_is_imported(cli: Cli) -> None:
+    """The rest is checked all the same."""
+    cli.write("raise SystemExit('no display')", "screen.py")
+    program = cli.write(
+        "import screen\nimport orcalike as orca\n\n@orca.shared\nclass C:\n    def f(self): return 1\n"
+    )
+    ended = check(program)
+    assert ended.returncode == 1, ended.stderr
+    assert "C.f is public, and no operation" in ended.stdout
+    assert (
+        "import screen raised SystemExit('no display'), and is not checked (note)" in ended.stdout
+    )
+
+
+def test_a_program_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root reads all files: the system call fails instead."""
+    program = tmp_path / "prog.py"
+    program.touch()
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    ended = CliRunner().invoke(cli_of_orcalike, ["check", str(program)])
+    assert (ended.exit_code, ended.output) == (2, f"orcalike: {program}: Permission denied\n")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
@@ -73,9 +74,69 @@ def test_what_is_no_history_is_refused(tmp_path: Path) -> None:
         ended = check_history(*arguments)
         assert ended.returncode == 2
         assert why in ended.stderr
-    (tmp_path / "default-0-ab.jsonl").write_text('{"kind": "member"}\n{"kind\n{}\n')
+
+
+MEMBER = '{"kind": "member", "t": 1, "group": "default", "rank": 0, "incarnation": "ab"}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (MEMBER + '{"kind\n{}\n', 2),
+        (MEMBER + "[1]\n", 2),
+        (MEMBER + '{"t": 1}\n', 2),
+        (MEMBER + '{"kind": 3}\n', 2),
+        ('{"kind": "member"}\n', 1),
+        ("[" * 100_000 + "\n", 1),
+    ],
+    ids=["cut", "list", "no kind", "kind", "member", "deep"],
+)
+def test_a_line_that_is_no_record(tmp_path: Path, text: str, line: int) -> None:
+    path = tmp_path / "default-0-ab.jsonl"
+    path.write_text(text)
     ended = check_history(str(tmp_path))
-    assert (ended.returncode, "no record" in ended.stderr) == (2, True)
+    assert (ended.returncode, ended.stderr) == (2, f"orcalike: {path}:{line}: no record\n")
+
+
+def test_a_history_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "default-0-ab.jsonl"
+    path.mkdir()
+    ended = check_history(str(tmp_path))
+    assert (ended.returncode, ended.stderr) == (2, f"orcalike: {path}: Is a directory\n")
+
+
+@pytest.mark.parametrize("group", ["/x", "a/b", "**", "[a]", "*"])
+def test_a_group_with_any_name_is_found(tmp_path: Path, group: str) -> None:
+    """Its files have its name as it stands in a URL; a group whose name begins alike is another one."""
+    for name, rank in ((group, 0), (group + "-0", 1), ("default", 2), ("[a", 3)):
+        said = json.loads(MEMBER) | {"group": name, "rank": rank}
+        path = tmp_path / f"{quote(name, safe='')}-{rank}-ab.jsonl"
+        path.write_text(json.dumps(said) + "\n")
+    ended = check_history(str(tmp_path), "--group", group)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == "1 member, 0 messages, 0 acknowledged: ok\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "models", "why"),
+    [
+        ("def f(:\n", "models:f", "invalid syntax (models.py, line 1)"),
+        ("1 / 0\n", "models:f", "ZeroDivisionError: division by zero"),
+        ("f = 3\n", "models:f", "f is no function"),
+        ("raise SystemExit(0)\n", "models:f", "SystemExit: 0"),
+        ("", ":f", "give MODULE:FUNCTION"),
+        ("", "models:", "give MODULE:FUNCTION"),
+        ("", ".models:f", "give MODULE:FUNCTION"),
+    ],
+)
+def test_models_that_cannot_be_had(tmp_path: Path, source: str, models: str, why: str) -> None:
+    (tmp_path / "default-0-ab.jsonl").write_text(MEMBER)
+    (tmp_path / "models.py").write_text(source)
+    ended = check_history(str(tmp_path), "--models", models, cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
+    assert ended.stderr.startswith(f"orcalike: --models {models}: ")
+    assert why in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 def test_models_are_imported_by_name(folder: Path) -> None:
