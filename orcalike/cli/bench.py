@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 
-from orcalike.cli.common import duration
+from orcalike.cli.common import OutputFile, duration
 
 MEMBERS_MAX = 32
-OUTPUT = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 class Parts(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -41,8 +40,8 @@ class Parts(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     help="A size of group whose reads and writes are measured; may be given again. Default: 1, 3.",
 )
 @click.option("--only", type=Parts(), multiple=True, help="These parts, with commas between them.")
-@click.option("--json", "json_file", type=OUTPUT, help="Write rows and samples to this file.")
-@click.option("--csv", "csv_file", type=OUTPUT, help="Write the table to this file.")
+@click.option("--json", "json_file", type=OutputFile(), help="Write rows and samples to this file.")
+@click.option("--csv", "csv_file", type=OutputFile(), help="Write the table to this file.")
 @click.option(
     "--timeout", type=duration, default="10m", show_default=True, help="Stop after DURATION."
 )

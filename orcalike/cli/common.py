@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,6 +24,23 @@ class Refusal(click.ClickException):
     def show(self, file: Any = None) -> None:
         """Print the line."""
         click.echo(f"orcalike: {self.format_message()}", file=file, err=True)
+
+
+class OutputFile(click.Path):
+    """A file that is written in the end: that it cannot be is said before the work."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; its folder is there, and takes a new file."""
+        path = Path(str(super().convert(value, param, ctx)))
+        folder = path.parent
+        if not folder.is_dir():
+            self.fail(f"there is no folder {folder}", param, ctx)
+        if not path.exists() and not os.access(folder, os.W_OK | os.X_OK):
+            self.fail(f"the folder {folder} takes no new file of yours", param, ctx)
+        return path
 
 
 def duration(text: str | float) -> float:

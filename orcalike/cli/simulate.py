@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orcalike.cli.common import Refusal
+from orcalike.cli.common import OutputFile, Refusal
 from orcalike.transport.wording import counted
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ class Seeds(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--shrink", is_flag=True, help="Make a scenario that fails as small as it gets.")
 @click.option(
     "--save",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=OutputFile(),
     help="Write the scenario to this file.",
 )
 @click.option(
     "--diagram",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=OutputFile(),
     help="Write a sequence diagram (Mermaid) to this file.",
 )
 @click.option("--story", is_flag=True, help="Print what happens, line by line.")
@@ -105,8 +105,12 @@ def _read(path: Path) -> Scenario:
     from orcalike.simulator.scenario import Scenario
 
     try:
-        return Scenario.from_json(path.read_text())
-    except (ValueError, OSError) as error:
+        return Scenario.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Refusal(f"{path}: {error.strerror}") from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise Refusal(f"{path}: no scenario: {error}") from None
+    except ValueError as error:
         raise Refusal(f"{path}: {error}") from None
 
 

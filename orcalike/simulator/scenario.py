@@ -145,6 +145,8 @@ class Scenario:
         data = json.loads(text)
         if not isinstance(data, dict) or data.pop("version", None) != VERSION:
             raise ValueError(f"not a scenario of version {VERSION}")
+        if "events" not in data:
+            raise ValueError("not a scenario: it has no events")
         try:
             events = tuple(Event(**event) for event in data.pop("events"))
             delays = Delays(**data.pop("delays", {}))

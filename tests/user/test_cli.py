@@ -137,6 +137,10 @@ def test_version_is_quick_to_say() -> None:
         (["run", "no-such-program.py"], "there is no program 'no-such-program.py'"),
         (["run", "json"], "orcalike run -m json"),
         (["examples", "show", "no-such-example"], "there is no example"),
+        (["simulate", "--seed", "3", "--save", "no/such.json"], "there is no folder no"),
+        (["simulate", "--seed", "3", "--diagram", "no/such.mmd"], "there is no folder no"),
+        (["bench", "--only", "reads", "--json", "no/such.json"], "there is no folder no"),
+        (["bench", "--only", "reads", "--csv", "no/such.csv"], "there is no folder no"),
     ],
 )
 def test_mistakes_get_words_and_2(arguments: list[str], words: str) -> None:
@@ -144,6 +148,25 @@ def test_mistakes_get_words_and_2(arguments: list[str], words: str) -> None:
     assert result.exit_code == 2
     assert words in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("\xff", "no scenario"),
+        ("[" * 100_000, "no scenario"),
+        ("[]", "not a scenario of version 1"),
+        ('{"version": 1}', "not a scenario: it has no events"),
+        ('{"version": 1, "events": [3]}', "not a scenario"),
+    ],
+)
+def test_what_is_no_scenario(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "found.json"
+    path.write_text(text, encoding="latin-1")
+    result = call("simulate", "--scenario", str(path))
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith(f"orcalike: {path}: ")
+    assert why in result.stderr
 
 
 def test_examples_are_listed_and_shown() -> None:
