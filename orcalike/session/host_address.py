@@ -14,7 +14,14 @@ import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from orcalike.transport.drivers.addresses import family_of, is_wildcard, number, split, tcp
+from orcalike.transport.drivers.addresses import (
+    family_of,
+    is_loopback,
+    is_wildcard,
+    number,
+    split,
+    tcp,
+)
 
 _REQUEST_AND_DUMP = 0x301
 _DONE, _ADDRESS, _ASK_FOR_ADDRESSES = 3, 20, 22
@@ -177,19 +184,25 @@ def places(
     there is no way to a seed.
     """
     said, said_port = split_advertised(advertise or "")
+    if interface:
+        host_of_interface(interface)  # an error if there is no such one
+    if interface and said and any(host == said for _, host in own_addresses()):
+        _check_interface(interface, said, f"advertise={advertise!r}")
 
     def hosts() -> Iterator[str]:
         for seed in seeds:
             yield from resolve(split(seed)[1])
 
+    host = port = None
     if listen:
         _, name, port = split(listen)
         host = resolve(name)[0]
-        reached = said or host
-        if not said and is_wildcard(host):
-            reached = _behind_wildcard(listen, host, interface, hosts(), environ)
-    else:
-        said, said_port = split_advertised(advertise or environ.get("ORCALIKE_ADVERTISE", ""))
+        if interface and not is_wildcard(host):
+            _check_interface(interface, host, f"listen={listen!r}")
+    if not advertise and (host is None or is_wildcard(host)):
+        said, said_port = split_advertised(environ.get("ORCALIKE_ADVERTISE", ""))
+    reached = said
+    if host is None or port is None:
         port = said_port
         if said and any(host == said for _, host in own_addresses()):
             host = said
@@ -197,10 +210,28 @@ def places(
             family = family_of(said) if said else socket.AF_UNSPEC
             unsaid = {**environ, "ORCALIKE_ADVERTISE": ""}
             host = own_host(interface=interface, towards=hosts(), family=family, environ=unsaid)
-        reached = said or host
+    elif not said and is_wildcard(host):
+        reached = _behind_wildcard(listen, host, interface, hosts(), environ)
+    reached = reached or host
     if family_of(host) != family_of(reached):
         raise ValueError(f"it listens at {host} and is to be reached at {reached}: one is IPv6")
     return tcp(host, port), tcp(reached, said_port)
+
+
+def _check_interface(interface: str, host: str, said: str) -> None:
+    """Raise ValueError if `host`, which `said` says, is not an address of the interface."""
+    network = _network_of(interface)
+    if network is not None:
+        if ipaddress.ip_address(host) in network:
+            return
+    else:
+        own = [each for name, each in own_addresses() if name == interface]
+        if host in own or (is_loopback(host) and any(map(is_loopback, own))):
+            return
+    raise ValueError(
+        f"interface {interface!r} has not the address {host} of {said}: give an address of the "
+        f"interface there, such as {host_of_interface(interface)}, or leave interface out"
+    )
 
 
 def _behind_wildcard(

@@ -103,6 +103,32 @@ def as_is(host: str) -> Sequence[str]:
             {"ORCALIKE_INTERFACE": "lo"},
             ("tcp:0.0.0.0:7", "tcp:127.0.0.1:0"),
         ),
+        # The variable means what the argument means, the port too.
+        (
+            "tcp:0.0.0.0:7",
+            None,
+            {"ORCALIKE_ADVERTISE": "10.0.0.5:8"},
+            ("tcp:0.0.0.0:7", "tcp:10.0.0.5:8"),
+        ),
+        (
+            "tcp:[::]:7",
+            None,
+            {"ORCALIKE_ADVERTISE": "[fd00::5]:8", "ORCALIKE_INTERFACE": "eth99"},
+            ("tcp:[::]:7", "tcp:[fd00::5]:8"),
+        ),
+        (
+            "tcp:0.0.0.0:7",
+            "10.0.0.6",
+            {"ORCALIKE_ADVERTISE": "10.0.0.5:8"},
+            ("tcp:0.0.0.0:7", "tcp:10.0.0.6:0"),
+        ),
+        (
+            "tcp:127.0.0.1:7",
+            None,
+            {"ORCALIKE_INTERFACE": "eth99"},
+            ("tcp:127.0.0.1:7", "tcp:127.0.0.1:0"),
+        ),
+        ("", None, {"ORCALIKE_ADVERTISE": "10.0.0.5:8"}, ("tcp:127.0.0.1:8", "tcp:10.0.0.5:8")),
         ("tcp:[::]:7", "fd00::5", {}, ("tcp:[::]:7", "tcp:[fd00::5]:0")),
         # One that joins.
         ("", None, {}, ("tcp:127.0.0.1:0", "tcp:127.0.0.1:0")),
@@ -131,6 +157,61 @@ def test_what_a_process_that_listens_everywhere_must_say(
 ) -> None:
     with pytest.raises(ValueError, match=words):
         places(listen, (), advertise, None, as_is, {})
+
+
+@pytest.mark.parametrize(
+    ("listen", "advertise", "interface", "words"),
+    [
+        ("tcp:127.0.0.1:7", None, "eth99", r"no such one with an address; it has .*lo \(127"),
+        ("tcp:127.0.0.1:7", "10.0.0.5", "eth99", "no such one with an address"),
+        ("tcp:0.0.0.0:7", "10.0.0.5", "eth99", "no such one with an address"),
+        ("", "127.0.0.1", "eth99", "no such one with an address"),
+        (
+            "tcp:192.0.2.7:7",
+            None,
+            "lo",
+            "'lo' has not the address 192.0.2.7 of listen=.*127.0.0.1, or leave",
+        ),
+        ("tcp:192.0.2.7:7", "10.0.0.5", "127.0.0.0/8", "has not the address 192.0.2.7 of listen="),
+    ],
+)
+def test_an_interface_that_contradicts_an_address(
+    listen: str, advertise: str | None, interface: str, words: str
+) -> None:
+    seeds = () if listen else ("tcp:127.0.0.9:7",)
+    with pytest.raises(ValueError, match=words):
+        places(listen, seeds, advertise, interface, as_is, {})
+
+
+def test_what_is_advertised_and_of_this_host_is_of_the_interface(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An address that this host has not, as behind NAT, can be that of any interface."""
+    there = [("lo", "127.0.0.1"), ("eth0", "10.0.0.1"), ("eth1", "10.1.0.1"), ("eth1", "fd00::1")]
+    monkeypatch.setattr("orcalike.session.host_address.own_addresses", lambda: there)
+    for listen, advertise, interface, found in (
+        ("tcp:0.0.0.0:7", "198.51.100.5:8", "eth1", ("tcp:0.0.0.0:7", "tcp:198.51.100.5:8")),
+        ("tcp:0.0.0.0:7", "10.1.0.1", "eth1", ("tcp:0.0.0.0:7", "tcp:10.1.0.1:0")),
+        ("tcp:10.1.0.1:7", "198.51.100.5", "eth1", ("tcp:10.1.0.1:7", "tcp:198.51.100.5:0")),
+        ("tcp:10.1.0.1:7", None, "10.1.0.0/16", ("tcp:10.1.0.1:7", "tcp:10.1.0.1:0")),
+        ("tcp:[fd00::1]:7", None, "eth1", ("tcp:[fd00::1]:7", "tcp:[fd00::1]:0")),
+        ("tcp:127.0.0.7:7", None, "lo", ("tcp:127.0.0.7:7", "tcp:127.0.0.7:0")),
+    ):
+        assert places(listen, (), advertise, interface, as_is, {}) == found
+    for listen, seeds in (("tcp:0.0.0.0:7", ()), ("", ("tcp:10.0.0.9:7",))):
+        with pytest.raises(
+            ValueError, match=r"'eth1' has not the address 10\.0\.0\.1 of advertise="
+        ):
+            places(listen, seeds, "10.0.0.1", "eth1", as_is, {})
+
+
+@pytest.mark.parametrize("how", [{"listen": "tcp:127.0.0.1:0"}, {"seeds": "tcp:127.0.0.1:9"}])
+def test_a_member_names_an_interface_that_is_not_there(how: dict[str, str]) -> None:
+    with (
+        pytest.raises(ValueError, match="interface 'eth99': this host has no such one"),
+        orca.join(**how, key=KEY, interface="eth99", timeout=60),  # type: ignore[arg-type]
+    ):
+        pass
 
 
 def test_a_member_behind_a_wildcard_is_reached_where_it_says() -> None:
