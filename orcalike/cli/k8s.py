@@ -13,6 +13,9 @@ from orcalike.environments.kubernetes import PORT
 LABEL_MAX = 63
 """Characters of a name in DNS, such as a pod's `JOB-i`."""
 
+KEY_GROUP = 7471
+"""The group of the key's file in a pod; each of its processes has it besides its own."""
+
 _MANIFEST = """\
 # {count} pods, one for each rank, which find each other by their names: JOB-i.SERVICE, port {port}, TCP and UDP.
 # Their connections are encrypted under the key in the Secret "{name}-key", which is to be made once, from a
@@ -57,6 +60,8 @@ spec:
       subdomain: {name}  # the Service's name
       restartPolicy: Never
       terminationGracePeriodSeconds: 30
+      securityContext:
+        fsGroup: {group}  # any number: the group that may read the key, so that a container need not run as root
       containers:
         - name: rank
           image: {image}
@@ -83,7 +88,7 @@ spec:
         - name: key
           secret:
             secretName: {name}-key
-            defaultMode: 0400
+            defaultMode: 0440  # a key is refused that others can read than its owner and this group
 """
 
 
@@ -154,6 +159,7 @@ def manifest(
             count=count,
             name=label,
             port=PORT,
+            group=KEY_GROUP,
             restarts=restarts,
             image=json.dumps(image),
             command=json.dumps(["python", program, *arguments]),

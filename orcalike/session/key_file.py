@@ -73,22 +73,39 @@ def _entry(words: Sequence[str], where: str) -> Entry:
 def read(path: Path) -> list[Entry]:
     """The keys in a file.
 
-    Raises InsecureConfig if others than this user can read the file, ValueError if it holds
-    no key, OrcalikeError if it cannot be read.
+    Raises InsecureConfig if others than this user can read the file, but root and a group of this process's
+    by root's will, ValueError if it holds no key, OrcalikeError if it cannot be read.
     """
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
-                raise InsecureConfig(f"the key {path} is not a file of yours")
-            if stat.S_IMODE(status.st_mode) & 0o077:
-                raise InsecureConfig(f"the key {path} is open to others: chmod 600 it")
+            if why := _why_insecure(status):
+                raise InsecureConfig(f"the key {path} {why}")
             data = file.read(SIZE_MAX + 1)
     except OSError as error:
         raise OrcalikeError(f"the key {path} cannot be read: {error.strerror}") from None
     if len(data) > SIZE_MAX:
         raise ValueError(f"{path}: it has more than {SIZE_MAX} bytes")
     return parse(data, str(path))
+
+
+def _why_insecure(status: os.stat_result) -> str:
+    """Why a file of this status is no place for a key; "" if it is one.
+
+    Root can read all files, so one of root's does as well as one's own (as with StrictModes of OpenSSH). A
+    Secret of Kubernetes is such a file: a container that does not run as root reads it by its group.
+    """
+    mode = stat.S_IMODE(status.st_mode)
+    if not stat.S_ISREG(status.st_mode):
+        return "is no regular file"
+    if status.st_uid not in (os.getuid(), 0):
+        return "is a file of neither this user nor root"
+    allowed = 0o640 if status.st_uid == 0 else 0o600
+    if mode & 0o077 & ~allowed:
+        return "is open to others: chmod 600 it"
+    if mode & 0o040 and status.st_gid not in {os.getegid(), *os.getgroups()}:
+        return "is open to others, a group of which this process is none: chmod 600 it"
+    return ""
 
 
 def write(path: Path, entries: Sequence[Entry]) -> None:

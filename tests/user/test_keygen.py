@@ -82,8 +82,9 @@ def test_what_cannot_be_done(home: Path, arguments: tuple[str, ...], code: int, 
 def test_a_file_that_is_not_there_or_open_to_others(tmp_path: Path, home: Path) -> None:
     assert "cannot be read: No such file" in keygen("--list", tmp_path / "none").output
     keygen()
-    home.chmod(0o640)
-    assert "is open to others: chmod 600 it" in keygen("--add").output
+    for mode in (0o604, 0o660):  # root may have one that a group of its own reads
+        home.chmod(mode)
+        assert "is open to others: chmod 600 it" in keygen("--add").output
 
 
 def test_the_bound_on_keys(home: Path) -> None:

@@ -184,7 +184,9 @@ def test_the_manifest_is_a_service_and_an_indexed_job(cli: Cli) -> None:
     assert variables["ORCALIKE_WORLD_SIZE"] == "3"
     (mount,), (volume,) = container["volumeMounts"], spec["template"]["spec"]["volumes"]
     assert Path(variables["ORCALIKE_KEY_FILE"]).parent == Path(mount["mountPath"])
-    assert volume["secret"] == {"secretName": "my-prog-key", "defaultMode": 0o400}
+    assert volume["secret"] == {"secretName": "my-prog-key", "defaultMode": 0o440}
+    # A container that does not run as root reads it by this group, which all of its processes have.
+    assert spec["template"]["spec"]["securityContext"] == {"fsGroup": 7471}
     assert "kubectl create secret generic my-prog-key --from-file=key=" in printed.stdout
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -80,6 +84,74 @@ def test_a_file_that_is_no_key(
     with pytest.raises(error, match=words) as caught:
         read_keys(key_file(tmp_path / "key", data, mode))
     assert KEY.hex()[:16] not in str(caught.value)
+
+
+#: Owner, group and mode of a file, as user 1000 with the groups 1000 and 2000 finds it, and why it is refused.
+OWNERS = [
+    (1000, 5, 0o600, ""),
+    (1000, 5, 0o400, ""),
+    (1000, 1000, 0o640, "is open to others: chmod 600 it"),
+    (1000, 1000, 0o604, "is open to others"),
+    (0, 0, 0o400, ""),  # it could be read, so be it
+    (0, 2000, 0o440, ""),  # a Secret of Kubernetes, with fsGroup
+    (0, 1000, 0o640, ""),
+    (0, 5, 0o440, "is open to others, a group of which this process is none: chmod 600 it"),
+    (0, 2000, 0o460, "is open to others: chmod 600 it"),
+    (0, 2000, 0o450, "is open to others"),
+    (0, 2000, 0o444, "is open to others: chmod 600 it"),
+    (0, 2000, 0o442, "is open to others"),
+    (7, 2000, 0o440, "is a file of neither this user nor root"),
+    (7, 1000, 0o600, "is a file of neither this user nor root"),
+]
+
+
+@pytest.mark.parametrize(("owner", "group", "mode", "why"), OWNERS)
+def test_files_of_this_user_and_of_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: int, group: int, mode: int, why: str
+) -> None:
+    path = key_file(tmp_path / "key", KEY)
+    real = os.fstat
+
+    def fstat(descriptor: int) -> os.stat_result:
+        found = [*real(descriptor)]
+        found[0], found[4], found[5] = stat.S_IFREG | mode, owner, group
+        return os.stat_result(found)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", fstat)
+        patch.setattr(os, "getuid", lambda: 1000)
+        patch.setattr(os, "getegid", lambda: 1000)
+        patch.setattr(os, "getgroups", lambda: [2000])
+        if not why:
+            assert read(path) == [Entry(key_of(KEY), "")]
+            return
+        with pytest.raises(InsecureConfig, match=why):
+            read(path)
+
+
+def test_a_secret_of_kubernetes_is_read_by_a_user_of_its_group() -> None:
+    """A process that is not root has the file's group besides its own."""
+    if os.getuid() != 0:
+        pytest.skip("only root can take another user's identity")
+    program = (
+        "import os, sys; from pathlib import Path; from orcalike.session.key_file import read\n"
+        "os.setgroups([int(sys.argv[2])]); os.setgid(65534); os.setuid(65534)\n"
+        "print(len(read(Path(sys.argv[1]))))"
+    )
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        path = key_file(Path(folder) / "key", KEY, 0o440)
+        os.chown(path, 0, 2000)
+        for group, said in ((2000, "1\n"), (2001, "")):
+            ended = subprocess.run(
+                [sys.executable, "-c", program, str(path), str(group)],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=100,
+            )
+            assert ended.stdout == said, ended.stderr
+        assert "cannot be read: Permission denied" in ended.stderr
 
 
 def test_a_key_that_is_not_there(tmp_path: Path) -> None:
