@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import registered
 from orcalike.runtime.forks import Request
+from orcalike.session.host_address import beside
 from orcalike.session.keys import passed_on
 from orcalike.session.options import JoinOptions
 from orcalike.transport.view import View
@@ -125,8 +126,9 @@ def _task(request: Request, session: Hosting, taken: Collection[int | None]) -> 
             "seeds": session.address,
             "stack": options.stack,
             "blocked": options.blocked,
-            "interface": options.interface,
             "insecure": options.insecure,
+            "check": ",".join(sorted(options.checks)),
+            **beside(session.address, options.interface),
             "timeout": JOIN_WITHIN,
         },
     }

@@ -186,7 +186,7 @@ def places(
     said, said_port = split_advertised(advertise or "")
     if interface:
         host_of_interface(interface)  # an error if there is no such one
-    if interface and said and any(host == said for _, host in own_addresses()):
+    if interface and said and _is_own(said):
         _check_interface(interface, said, f"advertise={advertise!r}")
 
     def hosts() -> Iterator[str]:
@@ -204,7 +204,7 @@ def places(
     reached = said
     if host is None or port is None:
         port = said_port
-        if said and any(host == said for _, host in own_addresses()):
+        if said and _is_own(said):
             host = said
         else:
             family = family_of(said) if said else socket.AF_UNSPEC
@@ -216,6 +216,22 @@ def places(
     if family_of(host) != family_of(reached):
         raise ValueError(f"it listens at {host} and is to be reached at {reached}: one is IPv6")
     return tcp(host, port), tcp(reached, said_port)
+
+
+def beside(address: str, interface: str | None) -> dict[str, str | None]:
+    """The arguments of `join` for another process of this host, reached where `address` is, at a port of its own.
+
+    `interface` is what the member has been given that is at this address.
+    """
+    if not address.startswith("tcp:"):
+        return {}
+    _, host, _ = split(address)
+    return {"advertise": host, "interface": None if _is_own(host) else interface}
+
+
+def _is_own(host: str) -> bool:
+    """Whether one can listen here at this host, a number."""
+    return is_loopback(host) or any(host == own for _, own in own_addresses())
 
 
 def _check_interface(interface: str, host: str, said: str) -> None:

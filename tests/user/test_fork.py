@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -481,3 +482,67 @@ def test_status_names_them(
         until(is_shown)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=cli.deadline)
+
+
+@pytest.mark.parametrize("check", ["shadow", "strict", "order,hash"])
+def test_a_process_checks_what_its_host_does(cli: Cli, check: str) -> None:
+    """`join(check=...)` is no variable that it inherits."""
+    source = (
+        HEAD
+        + f"""
+@orca.register
+def work(group, checks):
+    checks.append(",".join(sorted(group._session.options.checks)))
+
+def main():
+    with orca.join(check={check!r}) as group:
+        checks = group.share(List, "checks")
+        group.fork(work, checks)
+    print(*checks, flush=True)
+
+if __name__ == "__main__":
+    main()
+"""
+    )
+    ended = python(cli, source)
+    expected = ",".join(sorted(check.split(",")))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{expected}\n", "")
+
+
+def test_a_process_is_reached_at_the_host_of_its_host(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host counts for it as well, the port does not: its parent has that."""
+    pytest.importorskip("cryptography")
+    source = (
+        HEAD
+        + """
+import socket
+
+@orca.register
+def work(group, hosts, done):
+    hosts.append(group.address.rpartition(":")[0])
+    done.set()
+
+def main():
+    how = {"key": bytes(32), "listen": f"tcp:0.0.0.0:{sys.argv[1]}"}
+    if sys.argv[2] != "variable":
+        how["advertise"] = sys.argv[2]
+    with orca.join(**how) as group:
+        hosts, done = group.share(List, "hosts"), group.share(Event, "done")
+        group.fork(work, hosts, done)
+        done.wait()
+        print(*hosts, flush=True)
+
+if __name__ == "__main__":
+    main()
+"""
+    )
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    ended = python(cli, source, "0", "127.0.0.9")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "tcp:127.0.0.9\n", "")
+    monkeypatch.setenv("ORCALIKE_ADVERTISE", f"127.0.0.1:{port}")
+    ended = python(cli, source, str(port), "variable")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "tcp:127.0.0.1\n", "")
