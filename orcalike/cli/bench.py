@@ -66,8 +66,8 @@ def bench(
     orcalike bench --json now.json --csv now.csv
 
     \b
-    Parts: reads, waits, bursts, unpinned, sequencer, resilience, states, busy,
-    startup, memory, idle.
+    Parts: reads, waits, bursts, keys, hosts, unpinned, sequencer, resilience,
+    states, busy, startup, memory, idle.
 
     \b
     Exit codes: 1 if a figure falls short of what it must be (never with --quick),

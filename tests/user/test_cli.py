@@ -14,6 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from orcalike.bench.parts import PARTS
 from orcalike.cli import VERBS, cli
 from orcalike.cli.common import did_you_mean, duration
 from orcalike.cli.examples import FOLDER
@@ -92,6 +93,12 @@ def test_the_manual_has_each_command_and_option() -> None:
     there_are = {option for _, command in commands() for option in options_of(command)}
     shown = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page))
     assert shown - there_are == {"--cities", "--help"}  # an example's own, and click's
+
+
+def test_the_help_of_bench_has_each_part() -> None:
+    listed = re.search(r"^ *Parts: ([a-z, \n]+)\.$", call("bench", "--help").output, re.MULTILINE)
+    assert listed is not None
+    assert re.split(r",\s+", listed[1]) == list(PARTS)
 
 
 def test_the_examples_of_the_help_can_be_typed() -> None:
