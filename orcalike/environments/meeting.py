@@ -127,7 +127,7 @@ def _at_first_host(world: World, first: AtFirstHost) -> Place:
     others = [_known_as(first, each) for each in first.others]
     own = _own_host([*others, host])
     ports = ports_of(world.job) if world.rank == 0 else (0,)
-    listen, descriptor = _listen(own, ports)
+    listen, descriptor = _listen(world.rank, own, ports)
     return Place(job=world.job, listen=listen, listen_fd=descriptor, seeds=seeds)
 
 
@@ -142,7 +142,7 @@ def _known_as(first: AtFirstHost, host: str) -> str:
 
 def _at_names(world: World, addresses: Sequence[str]) -> Place:
     _, _, port = split(addresses[world.rank])
-    listen, descriptor = _listen(hosts_of(socket.gethostname())[0], (port,))
+    listen, descriptor = _listen(world.rank, hosts_of(socket.gethostname())[0], (port,))
     seeds = [*addresses]
     seeds[world.rank] = listen
     return Place(job=world.job, listen=listen, listen_fd=descriptor, seeds=tuple(seeds))
@@ -156,7 +156,7 @@ def _by_exchange(world: World, protocol: str) -> Place:
         texts = exchanging.all(",".join(own_hosts) or NONE)
         hosts = [host for text in texts for host in text.split(",") if host != NONE]
         try:
-            listen, descriptor = _listen(_own_host([*hosts, "127.0.0.1"]), (0,))
+            listen, descriptor = _listen(world.rank, _own_host([*hosts, "127.0.0.1"]), (0,))
         except OSError as error:  # the others go on: it cannot be tried again
             raise JoinFailed(f"others cannot reach this process: {error}") from None
         try:
@@ -192,11 +192,11 @@ def _own_host(others: Sequence[str]) -> str:
     )
 
 
-def _listen(host: str, ports: Sequence[int]) -> tuple[str, int]:
+def _listen(rank: int, host: str, ports: Sequence[int]) -> tuple[str, int]:
     """(where others reach this process, a socket that listens), at the first of the ports that is free.
 
     Others may know this host by another of its addresses, so it listens at all, unless it is the loopback's.
-    Raises JoinFailed if none is free.
+    Raises JoinFailed, with the reason, if it can at none.
     """
     anywhere = "0.0.0.0" if ":" not in host else "::"
     bound = host if is_loopback(host) else anywhere
@@ -207,6 +207,12 @@ def _listen(host: str, ports: Sequence[int]) -> tuple[str, int]:
             trouble = error
             continue
         return tcp(host, split(address)[2]), listener.detach()
-    raise JoinFailed(
-        f"rank 0 of this job is there already, or others use its ports on {host}: {trouble}"
-    )
+    raise JoinFailed(f"rank {rank} of this job {trouble}{_whose(str(trouble), ports)}")
+
+
+def _whose(trouble: str, ports: Sequence[int]) -> str:
+    """What has the ports, if they are taken."""
+    if not trouble.endswith(os.strerror(errno.EADDRINUSE)):
+        return ""
+    others = "another process has the port" if len(ports) == 1 else "others have all of its ports"
+    return f": it is there already, or {others}"
