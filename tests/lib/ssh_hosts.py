@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from tests.lib.network import Host, hosts
+from tests.lib.own_runs import ORCALIKE
 from tests.lib.processes import DEADLINE, until
 from tests.lib.wall_clock import variables, wall_clock
 
@@ -189,8 +190,9 @@ class SshHosts:
             f"ORCALIKE_SSH=ssh -F {self.directory / 'config'}",
             f"XDG_RUNTIME_DIR={self.folders}",
         ]
-        python = [sys.executable, "-m", "orcalike", *arguments]
-        return self.hosts["a"].command("env", *environment, *python)
+        # The hosts have one /tmp: what others run there is not to be found.
+        python = [sys.executable, "-m", "orcalike"] if arguments[0] == "run" else ORCALIKE
+        return self.hosts["a"].command("env", *environment, *python, *arguments)
 
     def shell(self) -> Path:
         """A command that others may use as their ssh."""

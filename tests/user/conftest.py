@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.lib.command import Cli
+from tests.lib.own_runs import own_runs
 from tests.lib.ssh_hosts import SshHosts, ssh_hosts, unpack_sshd
+
+__all__ = ["own_runs"]
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
+from tests.lib.own_runs import ORCALIKE
 from tests.lib.processes import is_alive, state_of, until
 
 if TYPE_CHECKING:
@@ -40,16 +40,11 @@ signal.pause()
 """
 
 
-@pytest.fixture(autouse=True)
-def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the runs of this test are there to be found."""
-    directory = tmp_path_factory.mktemp("x")
-    directory.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
+pytestmark = pytest.mark.usefixtures("own_runs")
 
 
 def chaos(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "orcalike", "chaos", *arguments]
+    command = [*ORCALIKE, "chaos", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
 
 

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.lib.own_runs import take_folder
+
 if TYPE_CHECKING:
     from tests.lib.command import Cli
 
@@ -154,9 +156,7 @@ def counting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Counting:
     """The counting program; each test's run is alone in a folder of its own."""
-    directory = tmp_path_factory.mktemp("x")
-    directory.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
+    directory = take_folder(tmp_path_factory, monkeypatch)
     return Counting(cli, tmp_path, directory / "orcalike")
 
 

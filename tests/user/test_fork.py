@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.lib.fake_ssh import FakeSsh
+from tests.lib.own_runs import ORCALIKE
 from tests.lib.processes import is_alive, until
 
 if TYPE_CHECKING:
@@ -462,15 +463,11 @@ def test_a_request_that_is_withdrawn(cli: Cli) -> None:
         until(lambda: not is_alive(worker))
 
 
-def test_status_names_them(
-    cli: Cli, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    directory = tmp_path_factory.mktemp("x")
-    directory.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
+@pytest.mark.usefixtures("own_runs")
+def test_status_names_them(cli: Cli) -> None:
     with cli.started("-n", "1", cli.write(STAYS), "leave") as process:
         pid = pid_of_worker(process)
-        command = [sys.executable, "-m", "orcalike", "status"]
+        command = [*ORCALIKE, "status"]
         row = rf"^1 +\S+ +{pid} +forked by 0: prog:work +-"
 
         def is_shown() -> object:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.lib.fake_ssh import FakeSsh
+from tests.lib.own_runs import ORCALIKE, take_folder
 from tests.lib.processes import DEADLINE, is_alive, parent_of, until
 from tests.lib.ssh_hosts import COUNTS
 
@@ -32,9 +33,7 @@ def ssh(
     """The command; runs have their folders in the test's own."""
     fake = FakeSsh(tmp_path)
     monkeypatch.setenv("ORCALIKE_SSH", str(fake.path))
-    folders = tmp_path_factory.mktemp("x")
-    folders.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folders))
+    take_folder(tmp_path_factory, monkeypatch)
     return fake
 
 
@@ -144,7 +143,7 @@ def test_stacks_status_and_chaos_reach_other_hosts(cli: Cli) -> None:
         assert run.stdin is not None
         assert run.stdout.readline() == "[0] ready\n"
         status = subprocess.run(
-            [*cli.command[:3], "status", "--json"], capture_output=True, text=True, check=True
+            [*ORCALIKE, "status", "--json"], capture_output=True, text=True, check=True
         )
         (process,) = json.loads(status.stdout)[0]["processes"]
         assert (process["role"], process["host"]) == (0, "a")
@@ -154,7 +153,7 @@ def test_stacks_status_and_chaos_reach_other_hosts(cli: Cli) -> None:
         while "waits_here" not in (line := run.stderr.readline()):
             assert line
         done = subprocess.run(
-            [*cli.command[:3], "chaos", "kill", "0"], capture_output=True, text=True, check=True
+            [*ORCALIKE, "chaos", "kill", "0"], capture_output=True, text=True, check=True
         )
         assert "killed rank 0" in done.stdout
         assert run.wait(DEADLINE) == 137

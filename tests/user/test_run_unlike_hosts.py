@@ -17,6 +17,7 @@ import pytest
 
 from orcalike.launcher.remote_host import LEASE
 from tests.lib.fake_ssh import FakeSsh
+from tests.lib.own_runs import take_folder
 from tests.lib.processes import DEADLINE, state_of, until
 
 if TYPE_CHECKING:
@@ -63,10 +64,7 @@ def folders(
 ) -> Path:
     """Where runs have their folders, which is the test's own."""
     monkeypatch.setenv("ORCALIKE_SSH", str(FakeSsh(tmp_path).path))
-    folders = tmp_path_factory.mktemp("x")
-    folders.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folders))
-    return folders / "orcalike"
+    return take_folder(tmp_path_factory, monkeypatch) / "orcalike"
 
 
 def interpreter(directory: Path, patch: str = "", shell: str = "") -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
+from tests.lib.own_runs import LOOKING, ORCALIKE
 from tests.lib.processes import until
 
 if TYPE_CHECKING:
@@ -50,16 +51,11 @@ with orca.join() as group:
 """
 
 
-@pytest.fixture(autouse=True)
-def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the runs of this test are there to be found."""
-    directory = tmp_path_factory.mktemp("x")
-    directory.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
+pytestmark = pytest.mark.usefixtures("own_runs")
 
 
 def orcalike(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "orcalike", *arguments]
+    command = [*ORCALIKE, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
 
 
@@ -156,7 +152,7 @@ def test_for_which_members_a_group_waits(cli: Cli) -> None:
     with cli.started("-n", "3", cli.write(PROGRAM)) as process:
         ready(process, 3)
         (run,) = runs()
-        cut = [sys.executable, "-m", "orcalike", "chaos", "partition", "0,1/2"]
+        cut = [*ORCALIKE, "chaos", "partition", "0,1/2"]
         subprocess.run(cut, check=True, capture_output=True, timeout=280)
         until(lambda: members_of(runs()[0])[2]["state"] == "blocked")
         (run,) = runs()
@@ -297,7 +293,7 @@ def test_it_watches_until_ctrl_c(cli: Cli) -> None:
         ready(process, 1)
         terminal = pexpect.spawn(
             sys.executable,
-            ["-m", "orcalike", "status", "--watch", "0.2"],
+            [*LOOKING, "status", "--watch", "0.2"],
             timeout=280,
             encoding="utf-8",
         )
@@ -313,7 +309,7 @@ def test_it_watches_until_ctrl_c(cli: Cli) -> None:
 def test_it_watches_until_the_program_ends(cli: Cli) -> None:
     with cli.started("-n", "1", cli.write(PROGRAM)) as process:
         ready(process, 1)
-        command = [sys.executable, "-m", "orcalike", "status", "--watch"]
+        command = [*ORCALIKE, "status", "--watch"]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as watcher:
             assert watcher.stdout

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
+from tests.lib.own_runs import LOOKING
+
 if TYPE_CHECKING:
     from tests.lib.command import Cli
 
@@ -30,19 +32,19 @@ with orca.join() as group:
         counter.add(1)
         time.sleep(0.001)
 """
-COMMAND = ("-m", "orcalike", "top")
+COMMAND = (*LOOKING, "top")
 HEAD = "RANK HOST PID STATE VIEW CPU RSS WRITES/s LAG GUARDED WAITS FOR"
 ROW = r"1 \S+ \d+ member \d+ \d+% \d+M [1-9]\d* \d+ \d+"
 GAP = r"(?:\x1b\[[0-9;]*m| )+"
 """Between two cells of a table: spaces, and what makes text bold."""
 
 
+pytestmark = pytest.mark.usefixtures("own_runs")
+
+
 @pytest.fixture(autouse=True)
-def own_runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the runs of this test are there to be found."""
-    directory = tmp_path_factory.mktemp("x")
-    directory.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
+def terminal_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that can do what it takes."""
     monkeypatch.setenv("TERM", "xterm")
 
 
