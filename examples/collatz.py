@@ -34,8 +34,6 @@ if __name__ == "__main__":
             for start in range(1, END, STEP):
                 starts.put(start)
             starts.shutdown()
-        else:
-            work(group, starts, longest)  # a rank that left at once could host no worker
+        work(group, starts, longest)  # the ranks, too: one that left at once could host no worker
     if group.rank == 0:  # the workers have ended: leaving the group waits for them
-        steps, n = longest.get()
-        print(f"{n} takes {steps} steps")
+        print("{1} takes {0} steps".format(*longest.get()))

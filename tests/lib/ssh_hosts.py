@@ -100,6 +100,7 @@ with orca.join() as group:
         time.sleep(0.05)
     group.barrier()
     print(counter.get() > 0, group.size, flush=True)
+    group.barrier()
 """
 
 

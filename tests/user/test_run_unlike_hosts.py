@@ -200,6 +200,7 @@ with orca.join() as group:
     counter.add(1)
     group.barrier()
     print(counter.get(), group.size, flush=True)
+    group.barrier()
 """
 
 

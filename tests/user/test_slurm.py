@@ -172,6 +172,7 @@ import orcalike as orca
 with orca.join() as group:
     group.barrier()
     print(group.size, os.environ["SLURMD_NODENAME"], flush=True)
+    group.barrier()
 """
 RUN = (sys.executable, "-m", "orcalike", "run", "--via", "slurm")
 

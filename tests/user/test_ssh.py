@@ -16,6 +16,7 @@ import orcalike as orca
 with orca.join() as group:
     group.barrier()
     print(group.size, os.environ["COLOUR"], flush=True)
+    group.barrier()
 """
 
 

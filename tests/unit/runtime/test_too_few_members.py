@@ -69,7 +69,7 @@ def test_what_was_not_sent_holds_up_nothing(group: orca.Group) -> None:
     assert notes.all() == ["a", "c"]
 
 
-def test_what_waits_behind_it_goes_as_it_is_taken_back(group: orca.Group) -> None:
+def test_calls_behind_it_go_as_it_is_taken_back(group: orca.Group) -> None:
     """Also in one packet with it, and where more of them wait: each by its own degree."""
     notes = group.share(Notes, "notes")
     first, second = notes.note_on_two.nowait("a"), notes.note_on_three.nowait("b")
