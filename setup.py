@@ -29,7 +29,7 @@ def modules() -> list[Extension]:
             str(path.with_suffix("")).replace("/", "."),
             [str(path)],
             include_dirs=["orcalike/runtime", "orcalike/transport"],
-            depends=RING if path.stem.startswith("ring_") else [],
+            depends=RING if path.stem.startswith("ring") else [],
             extra_compile_args=COMPILE,
             extra_link_args=SANITIZERS if SANITIZE else [],
         )

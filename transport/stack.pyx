@@ -220,6 +220,13 @@ cdef class Stack(Core):
         self.again(layer)
         self.settle()
 
+    def rung(self, int64_t now):
+        """Another member of this host has written to the `bell`."""
+        if self.bell.silence():
+            self.enter(now)
+            self.ear.woken()
+            self.settle()
+
     def resume(self, int64_t now):
         """Go on with an input in the middle of which another thread ran what was handed up.
 
@@ -243,6 +250,8 @@ cdef class Stack(Core):
         """Cast what stands above has marshalled in place."""
         self.enter(now)
         self.top.cast_packets()
+        if self.ear is not None:
+            self.again(self.ear)
         if self.handing is not None or self.todo is not None:
             self.settle()
 

@@ -21,6 +21,7 @@ from orcalike.transport.layers.com import Com
 from orcalike.transport.layers.drop import Drop
 from orcalike.transport.layers.mbrship import Mbrship
 from orcalike.transport.layers.pack import Pack
+from orcalike.transport.layers.ring import SharedOrder
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.layers.total import Total
 from orcalike.transport.layers.xfer import Xfer
@@ -33,6 +34,9 @@ MEDIA = {
     "sim": "the simulator's virtual network",
 }
 """What COM can run over."""
+
+_ONE_HOST = frozenset({"unix", "sim"})
+"""Those whose members are on one host, or may be."""
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
 """The stack of a group on one host."""
@@ -103,7 +107,7 @@ def register(cls: type[Layer]) -> type[Layer]:
     return cls
 
 
-for _layer in (Pack, Stable, Xfer, Total, Mbrship, Com, Drop):
+for _layer in (Pack, Stable, Xfer, Total, SharedOrder, Mbrship, Com, Drop):
     register(_layer)
 
 
@@ -207,6 +211,8 @@ def _check_needs(specs: list[LayerSpec], above: type[Layer] | None) -> None:
         for lost in given & (spec.takes | _ADJACENT):
             taken[lost] = spec
         given = given - spec.takes - _ADJACENT | spec.cls.gives
+        if spec.medium in _ONE_HOST:
+            given.add("ONE_HOST")
     if above is not None:
         _check_layer(above, given, taken)
 
@@ -219,7 +225,9 @@ def _check_layer(cls: type[Layer], given: set[str], taken: dict[str, LayerSpec])
     for lost in missing:
         helpers = " or ".join(each.name for each in _LAYERS.values() if lost in each.gives)
         taker = taken.get(lost)
-        if taker is not None and lost in taker.takes:
+        if lost == "ONE_HOST":
+            remedies["run it over unix"] = None
+        elif taker is not None and lost in taker.takes:
             names = " and ".join(each for each in missing if taken.get(each) is taker)
             change = ", or change its parameters" if taker.params else ""
             remedies[f"{taker} below it takes {names} away: leave it out{change}"] = None

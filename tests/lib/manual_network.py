@@ -13,6 +13,7 @@ from functools import partial
 import msgpack
 
 from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers.descriptors import DescriptorsOfOne
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
@@ -87,6 +88,10 @@ class ManualNetwork:
         self.monitor: AnyBodies | None = AnyBodies()
         """None: a member is made to lie, or the stack orders nothing, so a history proves nothing."""
         self.endpoints: dict[str, Endpoint] = {}
+        self.wakes = True
+        """Who is woken by shared memory looks at it at once, but for those that are `asleep`."""
+        self.asleep: set[str] = set()
+        self.descriptors = DescriptorsOfOne()
         self._lines: list[str] = []
 
     def lines(self) -> list[str]:
@@ -116,6 +121,8 @@ class ManualNetwork:
         me = Member(f"sim:{name}", number, rank, witness)
         config = StackConfig(group, dict(options or {}), epoch=epoch, unanimous=unanimous)
         stack = Stack(parse_stack(self.stack), config, me, number)
+        stack.descriptors = self.descriptors
+        stack.waiting = 1  # what is in shared memory is looked at at once
         stack.above = application = Narrator(stack, self.monitor)
         application.say = lambda line: self._lines.append(f"{name}: {line}")
         self.endpoints[name] = Endpoint(name, stack, application)
@@ -133,6 +140,16 @@ class ManualNetwork:
         """Give a stack one input, and move what comes out of it onto the links."""
         downcall(self.now)
         self._drain(self.endpoints[name])
+        self._wake()
+
+    def _wake(self) -> None:
+        """Shared memory is no network: who is to look at it does so at once."""
+        if not self.wakes:
+            return
+        for name, end in self.endpoints.items():
+            if end.stack.ear is not None and name not in self.asleep:
+                end.stack.rung(self.now)
+                self._drain(end)
 
     def join(self, name: str, through: str) -> None:
         """`name` asks to be let in; without `through` it makes the group."""

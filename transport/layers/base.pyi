@@ -1,6 +1,7 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, ClassVar, Final
 
+from orcalike.transport.drivers.descriptors import Bell, Descriptors
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
@@ -19,6 +20,10 @@ class Core:
     out: Outbox
     me: Member
     departed: tuple[Member, ...]
+    descriptors: Descriptors | None
+    bell: Bell | None
+    ear: Layer | None
+    waiting: int
     beats: tuple[Member, ...]
     lease: int
     beats_version: int
@@ -90,6 +95,7 @@ class Layer:
     # From the core.
     def expire(self) -> None: ...
     def proceed(self) -> None: ...
+    def woken(self) -> None: ...
 
 class End(Layer):
     def stack_name(self) -> str: ...

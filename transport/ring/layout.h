@@ -53,13 +53,15 @@
 /* A slot's word: lap (31 bits) | is it a view (1) | 32 bits of a packet or of a view.
  * A packet: row (8) | offset in the lane, in units of 8 bytes (24).
  * A view:   kind (2) | row (8) | incarnation (22). It has no bytes in a lane, so that it can be read
- *           before the lane of its sender is mapped, and put when the lane of its sender is full. */
+ *           before the lane of its sender is mapped, and put when the lane of its sender is full.
+ * A fence:  kind 0 (2) | number of the view that ends there (30): see fence.h. */
 #define RING_LAP_MASK 0x7fffffffull
 #define RING_OFFSET_MASK 0xffffffull
 #define RING_INCARNATION_MASK 0x3fffffu
+#define RING_FENCE_MASK 0x3fffffffu
 #define RING_IS_VIEW (1ull << 32)
 
-enum ring_view_kind { RING_JOIN = 1, RING_LEAVE = 2, RING_EXPEL = 3 };
+enum ring_view_kind { RING_FENCE = 0, RING_JOIN = 1, RING_LEAVE = 2, RING_EXPEL = 3 };
 
 static inline uint64_t ring_lap_of(uint64_t word) { return word >> 33; }
 static inline unsigned ring_row_of(uint64_t word) { return word >> 24 & 0xff; }
@@ -78,6 +80,15 @@ static inline uint32_t ring_view_incarnation_of(uint64_t word)
 static inline uint64_t ring_view_word(unsigned kind, unsigned row, uint32_t incarnation)
 {
     return RING_IS_VIEW | (uint64_t)kind << 30 | (uint64_t)row << 22 | incarnation;
+}
+
+static inline uint64_t ring_fence_word(uint32_t number)
+{
+    return RING_IS_VIEW | (number & RING_FENCE_MASK);
+}
+static inline uint32_t ring_fence_number_of(uint64_t word)
+{
+    return (uint32_t)word & RING_FENCE_MASK;
 }
 
 /* A row's state: incarnation (22) | the member that has offered it, its sponsor (8) | one of these (2).
@@ -180,6 +191,7 @@ enum ring_fault {
     RING_BAD_VIEW = -10,  /* a view that is none */
     RING_NO_ROW = -11,    /* all rows are taken */
     RING_LOST = -12,      /* a row is no longer offered to this joiner */
+    RING_FENCED = -13,    /* the view ends at this slot: `ring_pass_fence` */
 };
 
 #endif

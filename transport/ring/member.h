@@ -28,6 +28,8 @@ struct ring_member {
     uint32_t incarnation;
     int is_out;
     int had_news; /* since it last slept: for `linger` */
+    uint32_t view;    /* the number of the view that the next fence ends; 0: no fence is expected */
+    uint32_t reserve; /* slots that packets leave to fences */
 
     uint64_t next, scanned, least;
     uint64_t published; /* of `next`, in the own row */

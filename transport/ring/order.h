@@ -10,7 +10,7 @@
 #ifndef ORCALIKE_RING_ORDER_H
 #define ORCALIKE_RING_ORDER_H
 
-#include "views.h"
+#include "fence.h"
 
 /* Writing. */
 
@@ -59,14 +59,17 @@ static inline int ring_room(struct ring_member *m, uint32_t size, unsigned char 
 /* A slot of neither lap: this member is expelled and was overrun, or the memory is damaged. */
 static inline int ring_overrun(struct ring_member *m) { return ring_is_in(m) ? RING_BAD_LAP : RING_OUT; }
 
-/* Swap a word into the next slot. Returns the slot, or RING_FULL, RING_OUT, RING_BAD_LAP, RING_BAD_VIEW. */
+/* Swap a word into the next slot. Returns the slot, or RING_FULL, RING_OUT, RING_FENCED, RING_BAD_LAP,
+ * RING_BAD_VIEW. */
 static inline int64_t ring_put_word(struct ring_member *m, uint64_t word)
 {
+    uint64_t most = word & RING_IS_VIEW ? m->mask : m->mask - m->reserve;
     while (!m->is_out) {
         uint64_t s = m->scanned;
+        int met = 0;
         uint64_t found = ring_get_acquire(ring_slot(m, s)), lap = ring_lap_of(found);
         if (lap == ring_lap_before(m, s)) {
-            if (s - m->least > m->mask && s - ring_renew_least(m) > m->mask) {
+            if (s - m->least > most && s - ring_renew_least(m) > most) {
                 m->fulls++;
                 return RING_FULL;
             }
@@ -79,8 +82,10 @@ static inline int64_t ring_put_word(struct ring_member *m, uint64_t word)
         }
         if (lap != ring_lap(m, s))
             return ring_overrun(m);
-        if (found & RING_IS_VIEW && ring_meet_view(m, found))
-            return RING_BAD_VIEW;
+        if (found & RING_IS_VIEW)
+            met = ring_meet_view(m, found);
+        if (met)
+            return met;
         m->scanned = s + 1;
     }
     return RING_OUT;
@@ -146,6 +151,13 @@ static inline int64_t ring_append_view(struct ring_member *m, unsigned kind, uns
     return slot;
 }
 
+/* End the view: put its fence into the order, if it is not there. Returns 0 (it is), or as `ring_put_word`. */
+static inline int ring_append_fence(struct ring_member *m)
+{
+    int64_t slot = ring_put_word(m, ring_fence_word(m->view));
+    return slot >= 0 || slot == RING_FENCED ? 0 : (int)slot;
+}
+
 /* Applying. */
 
 struct ring_entry {
@@ -184,7 +196,7 @@ static inline int ring_find_packet(const struct ring_member *m, struct ring_entr
     return 1;
 }
 
-/* The entry at `next`. Returns 1, 0 if there is no news, RING_OUT, or a fault. A fault of a packet counts
+/* The entry at `next`. Returns 1, 0 if there is no news, RING_OUT, RING_FENCED, or a fault. A fault of a packet counts
  * only if `ring_is_in` after it: else another has overwritten what is read. */
 static inline int ring_next(struct ring_member *m, struct ring_entry *entry)
 {
@@ -203,8 +215,9 @@ static inline int ring_next(struct ring_member *m, struct ring_entry *entry)
         found = ring_find_packet(m, entry);
         return found > 0 || ring_is_in(m) ? found : RING_OUT;
     }
-    if (ring_meet_view(m, word))
-        return RING_BAD_VIEW;
+    found = ring_meet_view(m, word);
+    if (found)
+        return found;
     entry->kind = ring_view_kind_of(word);
     entry->row = ring_view_row_of(word);
     entry->incarnation = ring_view_incarnation_of(word);

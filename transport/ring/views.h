@@ -30,12 +30,14 @@ static inline int ring_strike(struct ring_member *m, unsigned row, uint32_t inca
     return 0;
 }
 
-/* Meet a view, when it is scanned, and again when it is applied. Returns 0, or RING_BAD_VIEW. */
+/* Meet a view, when it is scanned, and again when it is applied. Returns 0, RING_FENCED or RING_BAD_VIEW. */
 static inline int ring_meet_view(struct ring_member *m, uint64_t word)
 {
     unsigned kind = ring_view_kind_of(word), row = ring_view_row_of(word);
     uint32_t incarnation = ring_view_incarnation_of(word);
-    if (kind < RING_JOIN || row >= RING_ROWS)
+    if (kind == RING_FENCE)
+        return m->view && ring_fence_number_of(word) == m->view ? RING_FENCED : RING_BAD_VIEW;
+    if (row >= RING_ROWS)
         return RING_BAD_VIEW;
     if (kind == RING_JOIN)
         return 0;

@@ -76,23 +76,28 @@ class Cut(Record):
     """By incarnation, what a sender counted its last packet with (H5)."""
     senders: tuple[Member, ...]
     """Of the packets that are delivered later."""
+    order: bytes = b""
+    """Of an order in shared memory: where the view ends there."""
 
     def pack(self) -> bytes:
         """As it travels."""
         members = {member.incarnation: member.pack() for member in self.senders}
-        return _pack(
-            [self.last, self.mark, self.stamp, list(self.counters.items()), list(members.values())]
-        )
+        pairs = list(self.counters.items())
+        fields = [self.last, self.mark, self.stamp, pairs, list(members.values())]
+        return _pack([*fields, self.order] if self.order else fields)
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
         """Raises ProtocolError for what is none."""
         match _unpack(data):
-            case [int(last), int(mark), int(stamp), [*pairs], [*senders]] if (
+            case [int(last), int(mark), int(stamp), [*pairs], [*senders], *order] if (
                 0 < mark <= last < SEQNO_MAX and 0 <= stamp < SEQNO_MAX
             ):
-                counters = dict(map(_counter, pairs))
-                return cls(last, mark, stamp, counters, tuple(map(Member.unpack, senders)))
+                counters, members = dict(map(_counter, pairs)), tuple(map(Member.unpack, senders))
+                if not order:
+                    return cls(last, mark, stamp, counters, members)
+                if len(order) == 1 and isinstance(order[0], bytes):
+                    return cls(last, mark, stamp, counters, members, order[0])
         raise ProtocolError("a cut that TOTAL did not make")
 
 

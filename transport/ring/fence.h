@@ -1,0 +1,64 @@
+/* Views that the members agree on by other ways: in the order there is only the fence that ends one.
+ *
+ * The first fence with a view's number ends it for all: each member applies all below, and nothing above
+ * until it has the next view. A member that swaps a slot has scanned all below, so a late or expelled one
+ * meets the fence and does not append. It is there once: who would put it again has scanned it.
+ *
+ * At the fence all members know the same, so the next view's rows follow from it without a word in the
+ * order. Each member sets them for all, before it goes on (`ring_admit`, `ring_drop`): twice does no harm.
+ *
+ * An expelled member that goes on late can write one word that counts: `applied` of its former row. It is
+ * at or below the fence, and so too low for the row's next holder, which stores its own at its next step.
+ */
+#ifndef ORCALIKE_RING_FENCE_H
+#define ORCALIKE_RING_FENCE_H
+
+#include "views.h"
+
+/* Go on behind the fence at `next`, in the view with this number. */
+static inline void ring_pass_fence(struct ring_member *m, uint32_t view)
+{
+    m->next++;
+    if (m->scanned < m->next)
+        m->scanned = m->next;
+    m->view = view & RING_FENCE_MASK;
+}
+
+/* A row is a member's in the view that begins at `next`. It counts from here on, though its holder may not
+ * have taken it yet. */
+static inline void ring_admit(struct ring_member *m, unsigned row, uint32_t incarnation)
+{
+    struct ring_row *admitted = &m->order->rows[row];
+    uint32_t word = ring_get_acquire(&admitted->state);
+    if (!(m->members >> row & 1) || m->incarnations[row] != incarnation)
+        m->tickets[row] = 0;
+    m->members |= 1ull << row;
+    m->incarnations[row] = incarnation;
+    while (ring_is_later(incarnation, ring_incarnation_of(word)))
+        if (ring_swap_if(&admitted->state, &word,
+                         ring_state_word(incarnation, ring_sponsor(m->row, m->incarnation), RING_JOINING))) {
+            ring_put_release(&admitted->applied, m->next);
+            return;
+        }
+}
+
+/* A row is no member's any more. */
+static inline void ring_drop(struct ring_member *m, unsigned row)
+{
+    uint32_t incarnation = m->incarnations[row];
+    m->members &= ~(1ull << row);
+    m->left_at[row] = m->next;
+    m->lanes[row] = NULL;
+    m->eventfds[row] = -1;
+    ring_strike(m, row, incarnation);
+}
+
+/* Be woken by what the others have in `eventfds` for this row, from the own view on: they look at the
+ * incarnation first. */
+static inline void ring_use_alarm(struct ring_member *m, uint32_t pid)
+{
+    ring_set_holder(m, RING_HAS_EVENTFD, pid);
+    ring_or(&m->order->loops, ring_own_bit(m));
+}
+
+#endif

@@ -1,0 +1,80 @@
+"""What RING says in a change of view: where the view ends in the order, and which rows are whose.
+
+It goes along with a `Cut`, as its `order`. It comes from others, so none is believed before it has
+the right form.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import msgpack
+
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.record import Record
+from orcalike.transport.view import Member, View
+from orcalike.transport.wire.control import unpack
+
+ROWS = 64
+"""Members that an order in shared memory has room for."""
+
+SLOT_MAX = 1 << 62
+INCARNATION_MASK = 0x3FFFFF
+
+Row = tuple[int, int]
+"""A row, and its incarnation there."""
+
+
+class Fence(Record):
+    """The end of a view in the order of a lineage; `slot` is -1 at a member that is not attached to it."""
+
+    lineage: int
+    slot: int
+    rows: dict[int, Row]
+    """By the incarnation of the member."""
+
+    def pack(self) -> bytes:
+        """As it travels."""
+        rows = [[incarnation, *row] for incarnation, row in self.rows.items()]
+        packed = msgpack.packb([self.lineage, self.slot, rows])
+        assert isinstance(packed, bytes)
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Raises ProtocolError for what is none."""
+        match unpack(data, "the end of a view in shared memory", depth=3):
+            case [int(lineage), int(slot), [*rows]] if -1 <= slot < SLOT_MAX:
+                listed = dict(map(_row, rows))
+                if len({row for row, _ in listed.values()}) == len(listed) == len(rows):
+                    return cls(lineage, slot, listed)
+        raise ProtocolError("the end of a view that RING did not make")
+
+    def rows_after(self, view: View) -> dict[int, Row]:
+        """The rows in the view that follows: who stays keeps its row. Members beyond the last have none."""
+        rows = {
+            member.incarnation: self.rows[member.incarnation]
+            for member in view.members
+            if member.incarnation in self.rows
+        }
+        taken = {row for row, _ in rows.values()}
+        free = [row for row in range(ROWS) if row not in taken]
+        joiners = [member for member in view.members if member.incarnation not in rows]
+        # An incarnation is a later one than any before in that row: views have growing numbers.
+        incarnation = view.number & INCARNATION_MASK or 1
+        for member, row in zip(joiners, free, strict=False):
+            rows[member.incarnation] = row, incarnation
+        return rows
+
+
+def first_rows(members: tuple[Member, ...]) -> dict[int, Row]:
+    """The rows of an order that a view begins with."""
+    return {member.incarnation: (row, 1) for row, member in enumerate(members[:ROWS])}
+
+
+def _row(entry: object) -> tuple[int, Row]:
+    match entry:
+        case [int(member), int(row), int(incarnation)]:
+            if 0 <= row < ROWS and 0 < incarnation <= INCARNATION_MASK:
+                return member, (row, incarnation)
+    raise ProtocolError("a row that is none")
