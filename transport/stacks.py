@@ -35,8 +35,8 @@ MEDIA = {
 }
 """What COM can run over."""
 
-_ONE_HOST = frozenset({"unix", "sim"})
-"""Those whose members are on one host, or may be."""
+_MANY_HOSTS = frozenset({"tcp"})
+"""Those whose members may be on different hosts."""
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
 """The stack of a group on one host."""
@@ -211,7 +211,7 @@ def _check_needs(specs: list[LayerSpec], above: type[Layer] | None) -> None:
         for lost in given & (spec.takes | _ADJACENT):
             taken[lost] = spec
         given = given - spec.takes - _ADJACENT | spec.cls.gives
-        if spec.medium in _ONE_HOST:
+        if spec.cls is Com and spec.medium not in _MANY_HOSTS:
             given.add("ONE_HOST")
     if above is not None:
         _check_layer(above, given, taken)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from orcalike.transport.degree import Resilience
+from orcalike.transport.layers.ring import SharedOrder
 from orcalike.transport.layers.total import Total
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View, resets_of
@@ -67,5 +68,11 @@ class GroupInfo:
 
 def next_seqno_of(stack: Stack) -> int:
     """The seqno that is delivered next; inside the stack's driver."""
-    total = stack.focus("TOTAL")
-    return total.next if isinstance(total, Total) else 0
+    order = order_of(stack)
+    return 0 if order is None else order.next
+
+
+def order_of(stack: Stack) -> Total | SharedOrder | None:
+    """The layer of a stack that orders."""
+    order = stack.focus("TOTAL") or stack.focus("RING")
+    return order if isinstance(order, Total | SharedOrder) else None

@@ -26,6 +26,7 @@ from orcalike.session.describing import describe
 from orcalike.session.detection import of_group
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
+from orcalike.session.group_info import order_of
 from orcalike.session.launcher_link import LauncherLink
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
@@ -37,7 +38,6 @@ from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import OwnThread, held
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
-from orcalike.transport.layers.total import Total
 from orcalike.transport.membership.coordinator import UNDER_WAY
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
@@ -368,10 +368,10 @@ class Session:
 
     def lacks_members_for_own(self) -> bool:
         """Whether what was invoked here waits until the view has more members (H2)."""
-        total = self.stack.focus("TOTAL")
+        order = order_of(self.stack)
         found: list[bool] = []
-        if isinstance(total, Total):
-            self.pump.call(lambda now: found.append(total.lacks_members()))
+        if order is not None:
+            self.pump.call(lambda now: found.append(order.lacks_members()))
         return any(found)
 
     @property

@@ -3,6 +3,7 @@
 from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
+from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.drivers.epoll_set cimport epoll_event
 from orcalike.transport.drivers.links cimport Links
 
@@ -27,6 +28,8 @@ cdef class Pump(Links):
     cdef readonly object failure    # the exception that ended it
     cdef public object on_failure   # called with it
 
+    cdef int count_waiting(self, int threads) noexcept
+    cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1
     cdef int take_place(self) noexcept
     cdef int come_out(self) except -1
     cdef int resume_input(self) except -1

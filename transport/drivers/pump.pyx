@@ -420,6 +420,7 @@ cdef class Pump(Links):
         """Be the pump's own thread, until `stopped`."""
         block_signals()
         self.outer = epoll_create1(EPOLL_CLOEXEC)
+        self.count_waiting(-1)          # from here on threads say so when they wait
         self.show(EPOLLIN, EPOLL_CTL_ADD)
         self.server = PyThread_get_thread_ident()
         self.serve()
@@ -509,7 +510,28 @@ cdef class Pump(Links):
         epoll_ctl(self.outer, operation, self.epoll.fd, &event)
         return 0
 
+    cdef int count_waiting(self, int threads) noexcept:
+        """So many more threads wait for what the stacks do."""
+        cdef Stack stack
+        for stack in self.stacks:
+            stack.waiting += threads
+        return 0
+
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
+        """Wait until it is done (True) or the time has come."""
+        if not self.shares_memory:
+            return self.wait_in_role(waitable, until)
+        self.kick()
+        if waitable.finished:
+            return True
+        self.count_waiting(1)
+        self.kicked = True
+        try:
+            return self.wait_in_role(waitable, until)
+        finally:
+            self.count_waiting(-1)
+
+    cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1:
         """Wait until it is done (True) or the time has come, doing the I/O if no other thread does.
 
         Raises what signals' handlers raise.
@@ -550,7 +572,16 @@ cdef class Pump(Links):
     def wait_asleep(self, Waitable waitable not None, int64_t until):
         """Wait until it is done (True) or the time has come, and leave the I/O to others."""
         self.kick()
-        return waitable.sleep(until) if not waitable.finished else True
+        if waitable.finished:
+            return True
+        if not self.shares_memory:
+            return waitable.sleep(until)
+        self.count_waiting(1)
+        try:
+            self.kick()
+            return waitable.sleep(until)
+        finally:
+            self.count_waiting(-1)
 
     def attend(self, Waitable waitable not None, seconds=None):
         """Wait for it in this thread, which does the I/O meanwhile; False when the time is over."""

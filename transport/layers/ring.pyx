@@ -747,5 +747,5 @@ cdef class SharedOrder(Layer):
 
     cpdef dict dump(self):
         status = {} if self.segment is None else self.segment.status()
-        return {"next": self.next, "held": self.next, "unordered": self.unordered.count,
-                "attached": self.segment is not None, **status}
+        return {**status, "slot": status.get("next", -1), "next": self.next, "unordered": self.unordered.count,
+                "attached": self.segment is not None}
