@@ -7,6 +7,9 @@ from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
+cdef enum:
+    NO_CODE = -32768            # no code of the C functions: an exception was raised
+
 
 cdef class Unordered:
     """A packet of this member that is not in the order yet."""
@@ -56,12 +59,13 @@ cdef class SharedOrder(Layer):
     cdef int64_t lanes_at           # to offer the lane again,
     cdef int64_t stuck_at           # and to ask for a view, where the memory says that this one is over
 
+    cdef bint may_cast(self) noexcept
     cdef bint append(self, Unordered packet) except -1
-    cdef int put(self, Message message, Py_ssize_t size) except -1
+    cdef int put(self, Message message, Py_ssize_t size) except NO_CODE
     cdef int submit_more(self) except -1
     cdef int full(self) except -1
     cdef int drain(self) except -1
-    cdef int deliver(self, ring_entry* entry) except -32768
+    cdef int deliver(self, ring_entry* entry) except NO_CODE
     cdef int stopped_at(self, int found) except -1
     cdef int meet_fence(self) except -1
     cdef int end_view(self) except -1

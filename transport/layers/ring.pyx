@@ -162,10 +162,14 @@ cdef class SharedOrder(Layer):
             raise ValueError(f"a packet of {message.size()} bytes: RING(lane={self.lane}) takes less than a "
                              "quarter of a lane")
         packet.message, packet.size = message, message.size()
-        if (self.unordered.count or self.frozen or self.draining or not self.may_append
+        if (self.unordered.count or not self.may_cast()
                 or message.degree and not self.is_acceptable(message.degree | self.mode)
                 or not self.append(packet)):
             self.unordered.put(packet)
+
+    cdef bint may_cast(self) noexcept:
+        """Whether there is an order to append to."""
+        return self.may_append and not (self.frozen or self.at_fence or self.is_out or self.draining)
 
     cdef bint append(self, Unordered packet) except -1:
         """Put a packet into the order, and deliver all up to it; False if there is no room, or no order any more."""
@@ -176,7 +180,7 @@ cdef class SharedOrder(Layer):
             if found == RING_FULL:
                 self.full()
             else:
-                self.core.again(self)
+                self.drain()            # to where it says what is in the way
             return False
         self.core.mark("W3")
         self.full_since = 0
@@ -185,7 +189,7 @@ cdef class SharedOrder(Layer):
         self.drain()
         return True
 
-    cdef int put(self, Message message, Py_ssize_t size) except -1:
+    cdef int put(self, Message message, Py_ssize_t size) except NO_CODE:
         """Write a packet into the own lane, and append it: 0, or what is in the way."""
         cdef ring_member* m = &self.segment.member
         cdef unsigned char* room = NULL
@@ -196,12 +200,12 @@ cdef class SharedOrder(Layer):
             store64(room + 8, <uint64_t>self.core.wall)
             memcpy(room + HEADER, message.base + message.stop - size, size)
             found = ring_append(m, <uint32_t>(size + HEADER), 1)
-        return 0 if found >= 0 else min(<int>found, -1)
+        return 0 if found >= 0 else <int>found
 
     cdef int submit_more(self) except -1:
         """Append what waits, in order, as far as the view can accept it (H2)."""
         cdef Unordered packet
-        while self.unordered.count and self.may_append and not self.frozen and not self.draining:
+        while self.unordered.count and self.may_cast():
             packet = self.unordered.at(0)
             if packet.message.degree and not self.is_acceptable(packet.message.degree | self.mode):
                 break
@@ -386,7 +390,7 @@ cdef class SharedOrder(Layer):
             self.stopped_at(found)
         return 0
 
-    cdef int deliver(self, ring_entry* entry) except -32768:
+    cdef int deliver(self, ring_entry* entry) except NO_CODE:
         """Hand a packet up."""
         cdef ring_member* m = &self.segment.member
         cdef const unsigned char* packet = entry.bytes
@@ -748,4 +752,4 @@ cdef class SharedOrder(Layer):
     cpdef dict dump(self):
         status = {} if self.segment is None else self.segment.status()
         return {**status, "slot": status.get("next", -1), "next": self.next, "unordered": self.unordered.count,
-                "attached": self.segment is not None}
+                "attached": self.segment is not None, "at fence": self.at_fence, "is out": self.is_out}
