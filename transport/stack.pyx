@@ -223,9 +223,13 @@ cdef class Stack(Core):
     def rung(self, int64_t now):
         """Another member of this host has written to the `bell`."""
         if self.bell.silence():
-            self.enter(now)
-            self.ear.woken()
-            self.settle()
+            self.woken(now)
+
+    def woken(self, int64_t now):
+        """The same where the driver has looked at the `bell`."""
+        self.enter(now)
+        self.ear.woken()
+        self.settle()
 
     def resume(self, int64_t now):
         """Go on with an input in the middle of which another thread ran what was handed up.

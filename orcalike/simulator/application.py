@@ -46,7 +46,7 @@ class Application(Layer):
         self.process = name
         self.stack: Any = stack
         self.me = stack.me.incarnation
-        self.total: Any = stack.focus("TOTAL")
+        self.total: Any = stack.focus("TOTAL") or stack.focus("RING")
         self.transfer: Any = stack.focus("XFER")
         self.membership: Any = stack.focus("MBRSHIP")
         self.entered: View | None = None

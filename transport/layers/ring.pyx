@@ -147,6 +147,11 @@ cdef class SharedOrder(Layer):
         self.next = 1
         self.linger_at = self.full_at = self.lanes_at = self.stuck_at = NEVER
 
+    @property
+    def held(self):
+        """As TOTAL's: all that is in the order is in memory, for each member that is attached."""
+        return self.next if self.segment is None else SEQNO_MAX
+
     cpdef start(self):
         if self.core.descriptors is None:
             self.core.descriptors = Descriptors()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from orcalike.transport.drivers.sim.network import Path, Spans
+from orcalike.transport.drivers.sim.network import Delays, Path, Spans
 from orcalike.transport.drivers.sim.streams import Stream
 from orcalike.transport.stack import Stack
 
@@ -23,6 +23,7 @@ class NodeWorld(Protocol):
 
     seed: int
     now: int
+    delays: Delays
     steps: int
     on_frame: Callable[[End, bytes], None] | None
     on_input: Callable[[Node], None] | None
@@ -35,6 +36,9 @@ class NodeWorld(Protocol):
 
     def crash(self, node: Node) -> None:
         """Kill a process."""
+
+    def wake_neighbours(self) -> None:
+        """Have those look into shared memory that were woken just now."""
 
     def connect(self, node: Node, address: str) -> None:
         """Make a link between `node` and the process at `address`."""
@@ -180,8 +184,11 @@ class Node:
         self._working = False
         self._alarm: int | None = None
         self._kicked = False
+        self._rings = False
+        """It will be woken."""
         self._ties = Stream(world.seed, entity, "ties")
         self._beats = Stream(world.seed, entity, "beats")
+        self._bells = Stream(world.seed, entity, "bells")
         self._heard: dict[int, int] = {}
         self._beats_version = 0
 
@@ -356,6 +363,20 @@ class Node:
             world.push(due, self.tie(), self._expire, due)
         if world.on_input is not None:
             world.on_input(self)
+        if self.stack.ear is not None:
+            world.wake_neighbours()
+
+    def wake(self) -> None:
+        """Another process of this host has written to its bell: it is scheduled some time later."""
+        if self.alive and not self._rings and self.stack.bell.silence():
+            self._rings = True
+            when = self.world.now + self._bells.below(self.world.delays.mean + 1)
+            self.world.push(when, self.tie(), self.give, self._woken)
+
+    def _woken(self) -> None:
+        self._rings = False
+        self.stack.woken(self.world.now)
+        self.drain()
 
     def _beat(self) -> None:
         """From now on send heartbeats to those that the stack names."""

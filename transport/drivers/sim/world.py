@@ -7,6 +7,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
+from orcalike.transport.drivers.descriptors import DescriptorsOfOne
 from orcalike.transport.drivers.sim.network import Delays, Path, Spans
 from orcalike.transport.drivers.sim.node import Down, End, Node
 from orcalike.transport.drivers.sim.streams import Stream
@@ -35,6 +36,8 @@ class World:
         """No frame takes much longer than others any more."""
         self.beat_loss = 0.0
         """How probable it is that one beat is lost."""
+        self.descriptors = DescriptorsOfOne()
+        """What the processes give each other: they are on one host if they have an order in shared memory."""
         self.on_frame: Callable[[End, bytes], None] | None = None
         """Called for each frame that arrives."""
         self.on_input: Callable[[Node], None] | None = None
@@ -109,6 +112,7 @@ class World:
         address = f"sim:{name}"
         if address in self.nodes:
             self.nodes[address].answers = True
+        stack.descriptors = self.descriptors
         node = Node(self, name, stack, host or name, f"{name}/{generation}")
         self.nodes[address] = self.members[node.incarnation] = node
         return node
@@ -153,6 +157,12 @@ class World:
                 continue
             when = self.now + self.path(LAUNCHER, node.name).delay()
             self.push(when, node.tie(), node.give, node.take_word, gone)
+
+    def wake_neighbours(self) -> None:
+        """Have those look into shared memory that were woken just now."""
+        for node in self.nodes.values():
+            if node.stack.ear is not None:
+                node.wake()
 
     def _tell(self, dead: Node, *, soon: bool) -> None:
         """Processes of the same host see the end of one that they know (H13).
