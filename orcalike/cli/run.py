@@ -273,7 +273,18 @@ def _with_stack(options: Options, stack: str | None) -> Options:
         raise Refusal("--stack: COM:sim runs in the simulator only: write COM:unix or COM:tcp")
     if chosen is not ParameterSource.DEFAULT and medium != options.scheme:
         raise Refusal(f"--stack ends in COM:{medium}, which --{options.scheme} is not")
-    return replace(options, stack=name_layers(layers), scheme="tcp" if medium == "tcp" else "unix")
+    options = replace(options, stack=name_layers(layers), scheme="tcp" if medium == "tcp" else "unix")
+    return _without_witness(options) if any(layer.cls.name == "RING" for layer in layers) else options
+
+
+def _without_witness(options: Options) -> Options:
+    """The options for an order in shared memory, which no process hands out; refuses those that ask for one."""
+    source = click.get_current_context().get_parameter_source("sequencer")
+    if options.sequencer == "witness" and source is not ParameterSource.DEFAULT:
+        raise Refusal("--sequencer witness: RING has no sequencer, and a group takes no witness")
+    if not options.is_local:
+        raise Refusal("--stack: RING needs all ranks on one host: put TOTAL in its place")
+    return replace(options, sequencer="rank")
 
 
 def _check_file(program: str, directory: Path) -> None:

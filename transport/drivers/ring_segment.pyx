@@ -8,6 +8,7 @@ A descriptor that is given is not kept: it is the caller's to close.
 
 from collections import namedtuple
 
+cimport cython
 from libc.stdint cimport uint8_t, uintptr_t
 from libc.string cimport memcpy, memset
 from posix.unistd cimport close, getpid
@@ -75,6 +76,7 @@ cdef int FIRST_OF_SEGMENTS = -10000
 cdef list STATES = ["free", "joining", "in", "struck"]
 
 
+@cython.no_gc_clear                     # it unmaps when it is let go
 cdef class Segment:
     """A member's part of an order in shared memory."""
 

@@ -226,6 +226,8 @@ cdef class SharedOrder(Layer):
         cdef uint64_t least
         if not self.full_since:
             self.full_since = max(self.core.now, 1)
+        if self.full_at != NEVER:
+            return 0                    # the others know, and wake each other no faster
         ring_wake_all(m)
         self.full_at = self.core.now + AGAIN
         if self.core.now - self.full_since >= self.slow and self.has_credit and not self.frozen:

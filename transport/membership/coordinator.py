@@ -153,6 +153,8 @@ class Coordinator:
 
     def _ask(self, position: int) -> None:
         assert self.ballot is not None
+        if self.known.position not in self.ballot.reports:
+            return  # what this member holds goes along, and is not known yet
         flush = Flush(self.ballot.number, self.ballot.mark, tuple(self.known.dead))
         self.out.append(Send(position, flush))
 
@@ -388,7 +390,7 @@ class Coordinator:
         ballot = self.ballot
         if ballot is not None and ballot.value is None:
             for position, member in enumerate(ballot.view.members):
-                if position not in ballot.reports:
+                if position not in ballot.reports and position != self.known.position:
                     self.known.hung.add(member.incarnation)
 
     def reset(self, minimum: int) -> str | None:
