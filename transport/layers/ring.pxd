@@ -25,6 +25,7 @@ cdef class SharedOrder(Layer):
     cdef readonly uint64_t stamp    # the latest of the packets that were delivered
     cdef readonly tuple begins      # `next` as the view began, twice
     cdef readonly bint frozen       # between FLUSH and VIEW
+    cdef int whole                  # members whose state is complete
     cdef readonly int replicas      # members with replicas whose word counts for resilience
     cdef Segment segment            # None as long as this member is not attached
     cdef uint64_t start_slot        # the slot from which it applies, while it is not
@@ -72,7 +73,8 @@ cdef class SharedOrder(Layer):
     cdef int advance(self) except -1
     cdef int listen(self) except -1
     cdef int set_deadline(self) except -1
-    cdef bint is_acceptable(self, int degree) except -1
+    cdef bint has_members(self, int degree) except -1
+    cdef bint is_met(self, int degree) except -1
     cdef int tell_degree(self) except -1
     cdef int count_whole(self) except -1
     cdef str attach(self, object handle)

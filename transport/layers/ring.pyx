@@ -30,6 +30,7 @@ import os
 
 import msgpack
 
+from orcalike.transport.degree import number_of
 from orcalike.transport.drivers.descriptors import BELL, LANE, ORDER, Bell, Descriptors
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.ring.fence import Fence, first_rows
@@ -168,7 +169,7 @@ cdef class SharedOrder(Layer):
                              "quarter of a lane")
         packet.message, packet.size = message, message.size()
         if (self.unordered.count or not self.may_cast()
-                or message.degree and not self.is_acceptable(message.degree | self.mode)
+                or message.degree and not self.is_met(message.degree | self.mode)
                 or not self.append(packet)):
             self.unordered.put(packet)
 
@@ -208,11 +209,11 @@ cdef class SharedOrder(Layer):
         return 0 if found >= 0 else <int>found
 
     cdef int submit_more(self) except -1:
-        """Append what waits, in order, as far as the view can accept it (H2)."""
+        """Append what waits, in order, as far as the view has members for it (H2, H3)."""
         cdef Unordered packet
         while self.unordered.count and self.may_cast():
             packet = self.unordered.at(0)
-            if packet.message.degree and not self.is_acceptable(packet.message.degree | self.mode):
+            if packet.message.degree and not self.is_met(packet.message.degree | self.mode):
                 break
             self.unordered.take()       # what is delivered meanwhile may cast
             if not self.append(packet):
@@ -276,22 +277,38 @@ cdef class SharedOrder(Layer):
     cdef int count_whole(self) except -1:
         """Whose word counts: members whose state is complete (H3, H9)."""
         self.was_reset = resets_of(self.view.lineage) > 0
-        self.replicas = 0
+        self.replicas = self.whole = 0
         for member in self.view.members:
-            self.replicas += member.incarnation not in self.lacking and not member.witness
+            if member.incarnation not in self.lacking:
+                self.whole += 1
+                self.replicas += not member.witness
         self.tell_degree()
         return 0
 
-    cdef bint is_acceptable(self, int degree) except -1:
+    cdef bint has_members(self, int degree) except -1:
         """Whether this view has enough members with replicas for a degree (H2)."""
         cdef int number = degree & NO_FLAGS
         return (number == 0 or number > NUMBER_MAX or self.replicas > number
                 or self.was_reset or degree & AVAILABLE != 0)
 
+    cdef bint is_met(self, int degree) except -1:
+        """Whether as many members hold what is in memory as a degree asks for: those whose state is complete."""
+        cdef int number = degree & NO_FLAGS
+        cdef int limit = max(self.replicas - 1, 0)
+        if number == 0:
+            return True
+        if not self.has_members(degree):
+            return False
+        if number > NUMBER_MAX:
+            number = number_of(number, len(self.view.members))
+        elif self.was_reset or degree & AVAILABLE:
+            number = min(number, limit)
+        return self.whole > number
+
     def lacks_members(self):
         """Whether what was cast waits until the view has more members with replicas (H2)."""
         known = [(<Unordered>packet).message.degree | self.mode for packet in self.unordered.all()]
-        return self.position >= 0 and not all([self.is_acceptable(degree) for degree in known])
+        return self.position >= 0 and not all([self.has_members(degree) for degree in known])
 
     cpdef credit(self, bint given):
         self.has_credit = given
@@ -485,11 +502,11 @@ cdef class SharedOrder(Layer):
     cpdef bytes up_held(self):
         """Where this member is in the order, and what a joiner must know to go on there."""
         cdef ring_member* m
-        slot = -1
-        counters = self.counters
+        cdef int64_t slot = -1
+        cdef object counters = self.counters
         if self.segment is not None and self.view is not None:
             m = &self.segment.member
-            slot = m.next
+            slot = <int64_t>m.next
             counters = {incarnation: m.tickets[<unsigned>row] for incarnation, (row, _) in self.rows.items()}
         order = Fence(self.lineage or 0, slot, self.rows).pack()
         return Cut(self.next, self.next, self.stamp, counters, (), order).pack()
