@@ -1,0 +1,31 @@
+"""What seeds stand for where the order is in shared memory, so that all processes are on one host."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from orcalike.simulator.generator import draw
+from orcalike.simulator.scenario import Scenario
+
+LAYERS = (
+    "RING(slots=16,lane=131072)",
+    "RING(slots=64,lane=131072)",
+    "RING(slots=1024,lane=524288)",
+)
+"""Orders that are full soon, and one that is not."""
+
+STACK = "XFER:RING(slots=64,lane=65536):MBRSHIP:COM:sim"
+"""Without PACK, so that each cast is a packet."""
+
+
+def over_ring(scenario: Scenario) -> Scenario:
+    """The same over shared memory: without a witness, which such a group does not take."""
+    layer = LAYERS[scenario.seed % len(LAYERS)]
+    stack = re.sub(r"TOTAL(\([^)]*\))?", layer, scenario.stack)
+    return replace(scenario, stack=stack, hosts=(0,) * scenario.size, witness=False)
+
+
+def draw_over_ring(seed: int) -> Scenario:
+    """What a seed stands for, with its faults."""
+    return over_ring(draw(seed))

@@ -1,0 +1,238 @@
+"""RING: one order in shared memory, whose views are agreed on over sockets."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from orcalike.simulator.simulation import Run
+from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
+from orcalike.transport.errors import StackError
+from orcalike.transport.stacks import parse_stack
+from tests.lib.manual_network import ManualNetwork
+from tests.lib.ring_scenarios import STACK, draw_over_ring
+
+CHUNK = 20
+SEEDS = 120
+
+EARLIER = {
+    404: "a cast whose degree is a majority was delivered before so many had their state",
+    622: "a coordinator that had not mapped the order made a cut that none could read",
+    126: "a coordinator asked for reports before it had come to the fence itself",
+}
+"""Seeds that have found faults."""
+
+
+def group(names: str = "a b c", stack: str = STACK) -> ManualNetwork:
+    """A group of these, at rest."""
+    network = ManualNetwork(stack)
+    network.form(names)
+    network.lines()
+    return network
+
+
+def bodies(network: ManualNetwork, name: str) -> list[bytes]:
+    """What a member has delivered, in its order."""
+    return [event[3] for event in network[name].history if isinstance(event, tuple)]
+
+
+def let_time_pass(network: ManualNetwork, parts: list[str]) -> None:
+    """Until members suspect those of other parts, whose links are broken; within a part all arrives."""
+    for _ in range(20):
+        network.now += 100_000_000
+        for part in parts:
+            for name in part:
+                stack = network.endpoints[name].stack
+                for other in part:
+                    stack.heard(network.endpoints[other].stack.me.incarnation, network.now)
+                network.call(name, stack.expire)
+            for one in part:
+                for other in part:
+                    network.deliver(one, other, 99)
+
+
+class OfAnotherUser(DescriptorsOfOne):
+    """The kernel refuses to open what others offer."""
+
+    def open(self, handle: Handle, flags: int) -> int:
+        raise PermissionError(13, "Permission denied")
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_groups_keep_their_promises_under_faults(first: int) -> None:
+    delivered = sum(
+        Run(draw_over_ring(seed)).run().delivered for seed in range(first, first + CHUNK)
+    )
+    assert delivered > 10 * CHUNK
+
+
+@pytest.mark.parametrize("seed", EARLIER, ids=str)
+def test_earlier_faults_stay_away(seed: int) -> None:
+    assert Run(draw_over_ring(seed)).run().steps > 0
+
+
+@pytest.mark.parametrize("seed", [3, 20, 41])
+def test_a_seed_has_one_run(seed: int) -> None:
+    first, second = (Run(draw_over_ring(seed)).run() for _ in range(2))
+    assert first.trace == second.trace
+    assert (first.steps, first.delivered) == (second.steps, second.delivered)
+
+
+def test_what_is_cast_is_ordered_at_once_and_each_member_delivers_it() -> None:
+    network = group()
+    network.cast("b", b"one", degree=2)
+    network.cast("c", b"two")
+    assert network.frames("b") == network.frames("c") == [], "nothing crosses a socket"
+    for name in "abc":
+        assert bodies(network, name)[-2:] == [b"one", b"two"]
+
+
+def test_a_member_that_sleeps_delivers_the_same_when_it_wakes() -> None:
+    network = group()
+    network.asleep = {"a"}
+    for number in range(5):
+        network.cast("b", b"%d" % number)
+    assert b"4" not in bodies(network, "a")
+    network.cast("a", b"own")  # which comes after what is in the order
+    assert bodies(network, "a") == bodies(network, "b") == bodies(network, "c")
+    assert bodies(network, "a")[-1] == b"own"
+
+
+def test_a_degree_waits_for_members() -> None:
+    network = group("a b")
+    network.cast("a", b"three hold it", degree=2)
+    network.cast("a", b"behind it")
+    assert bodies(network, "b")[-1:] != [b"behind it"]
+    network.add("c")
+    network.join("c", "a")
+    network.stabilize()
+    assert bodies(network, "a")[-2:] == [b"three hold it", b"behind it"]
+    assert bodies(network, "a")[-2:] == bodies(network, "b")[-2:] == bodies(network, "c")[-2:]
+
+
+def test_the_fence_ends_a_view_for_a_member_that_was_not_asked() -> None:
+    """It meets the fence when it appends, and appends in the next view."""
+    network = group()
+    network.leave("c")
+    network.deliver("c", "a", 9)  # a asks both to flush; only it has put the fence
+    at = network["b"].installed
+    network.cast("b", b"behind the fence")
+    for name in "abc":
+        assert b"behind the fence" not in bodies(network, name)
+    network.stabilize()
+    assert network["b"].installed != at
+    assert bodies(network, "a")[-1] == bodies(network, "b")[-1] == b"behind the fence"
+    assert b"behind the fence" not in bodies(network, "c")
+
+
+def test_a_member_that_was_put_out_appends_nothing() -> None:
+    network = group()
+    network.asleep = {"c"}
+    for name in "ab":
+        network.break_links(name, "c")
+    let_time_pass(network, ["ab"])
+    view = network["a"].installed
+    assert view is not None
+    assert len(view.members) == 2, "c was suspected, and is out"
+    network.cast("c", b"late")
+    network.cast("a", b"after")
+    for name in "abc":
+        assert b"late" not in bodies(network, name)
+    assert bodies(network, "a")[-1] == bodies(network, "b")[-1] == b"after"
+    assert b"after" not in bodies(network, "c")
+
+
+def test_rows_are_used_again() -> None:
+    network = group("a b")
+    for number in range(70):  # more than there are rows
+        name = f"m{number}"
+        network.add(name)
+        network.join(name, "a")
+        network.stabilize()
+        network.cast(name, name.encode(), degree=2)
+        network.leave(name)
+        network.stabilize()
+        assert bodies(network, "a")[-1] == bodies(network, "b")[-1] == name.encode()
+    rows = network.endpoints["a"].stack.focus("RING").dump()["rows"]
+    assert len(rows) == 3
+
+
+def test_a_full_order_waits_for_the_slowest_and_goes_on() -> None:
+    network = group("a b", "XFER:RING(slots=16,lane=65536):MBRSHIP:COM:sim")
+    network.asleep = {"b"}
+    for number in range(40):
+        network.cast("a", b"%d" % number)
+    assert 5 < len(bodies(network, "a")) < 20
+    network.asleep = set()
+    for _ in range(10):
+        network.now += 1_000_000
+        network.call("b", network.endpoints["b"].stack.rung)
+        network.call("a", network.endpoints["a"].stack.expire)
+    assert [int(each) for each in bodies(network, "a")[-40:]] == list(range(40))
+    network.call("b", network.endpoints["b"].stack.expire)
+    assert bodies(network, "a") == bodies(network, "b")
+
+
+def test_a_member_that_cannot_map_the_order_says_why_and_leaves() -> None:
+    network = group("a b")
+    network.add("c")
+    network.endpoints["c"].stack.descriptors = OfAnotherUser()
+    network.join("c", "a")
+    network.stabilize()
+    [why] = network["c"].denied
+    assert "is on another host or of another user" in why
+    assert "use TOTAL" in why
+    assert network["c"].exited is not None
+    network.cast("a", b"they go on", degree=1)
+    assert bodies(network, "b")[-1] == b"they go on"
+
+
+def test_random_casts_and_leaves_end_in_one_order() -> None:
+    rng = Random(7)
+    network = group("a b c d")
+    for number in range(300):
+        name = rng.choice("abcd")
+        network.asleep = set(rng.sample("abcd", rng.randrange(4)))
+        network.cast(name, b"%d" % number, degree=rng.choice([0, 0, 1, 3, 254, 255]))
+    network.asleep = set()
+    network.cast("a", b"last")
+    network.stabilize()
+    assert bodies(network, "a") == bodies(network, "b") == bodies(network, "c")
+    assert len(bodies(network, "a")) > 300
+
+
+@pytest.mark.parametrize("layer", ["RING(slots=17)", "RING(lane=100)", "RING(slots=8)"])
+def test_sizes_are_powers_of_two(layer: str) -> None:
+    with pytest.raises(StackError, match="RING takes 16 to 4194304 slots and a lane of 4096"):
+        parse_stack(f"{layer}:MBRSHIP:COM:sim")
+
+
+def test_it_needs_one_host() -> None:
+    with pytest.raises(StackError, match="RING needs ONE_HOST from below: run it over unix"):
+        parse_stack("PACK:XFER:RING:MBRSHIP:COM:tcp")
+    specs = parse_stack("PACK:XFER:RING:MBRSHIP:COM:unix")
+    assert [spec.cls.name for spec in specs][2] == "RING"
+
+
+def test_groups_that_were_reset_have_orders_of_their_own() -> None:
+    """Two lineages begin at one fence: the memory is not for both."""
+    network = group("a b")
+    network.monitor = None  # data are lost, as the program wants it
+    for each in network.endpoints.values():
+        each.application.monitor = None
+    network.break_links("a", "b")
+    let_time_pass(network, ["a", "b"])
+    for name in "ab":
+        stack = network.endpoints[name].stack
+        network.call(name, lambda now, stack=stack: stack.reset(1, now))  # type: ignore[misc]
+    let_time_pass(network, ["a", "b"])
+    for name in "ab":
+        view = network[name].installed
+        assert view is not None
+        assert len(view.members) == 1
+        network.cast(name, name.encode())
+    assert b"a" in bodies(network, "a")
+    assert b"b" in bodies(network, "b")
+    assert b"b" not in bodies(network, "a")
+    assert b"a" not in bodies(network, "b")
