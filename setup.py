@@ -29,7 +29,7 @@ def modules() -> list[Extension]:
             str(path.with_suffix("")).replace("/", "."),
             [str(path)],
             include_dirs=["orcalike/runtime", "orcalike/transport"],
-            depends=RING if path.stem.startswith("ring") else [],
+            depends=RING if "ring" in str(path) else [],
             extra_compile_args=COMPILE,
             extra_link_args=SANITIZERS if SANITIZE else [],
         )

@@ -221,12 +221,12 @@ cdef class Stack(Core):
         self.settle()
 
     def rung(self, int64_t now):
-        """Another member of this host has written to the `bell`."""
-        if self.bell.silence():
+        """Another member of this host has written to the `alarm`."""
+        if self.alarm.silence():
             self.woken(now)
 
     def woken(self, int64_t now):
-        """The same where the driver has looked at the `bell`."""
+        """The same where the driver has looked at the `alarm`."""
         self.enter(now)
         self.ear.woken()
         self.settle()

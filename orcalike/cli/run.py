@@ -273,8 +273,12 @@ def _with_stack(options: Options, stack: str | None) -> Options:
         raise Refusal("--stack: COM:sim runs in the simulator only: write COM:unix or COM:tcp")
     if chosen is not ParameterSource.DEFAULT and medium != options.scheme:
         raise Refusal(f"--stack ends in COM:{medium}, which --{options.scheme} is not")
-    options = replace(options, stack=name_layers(layers), scheme="tcp" if medium == "tcp" else "unix")
-    return _without_witness(options) if any(layer.cls.name == "RING" for layer in layers) else options
+    options = replace(
+        options, stack=name_layers(layers), scheme="tcp" if medium == "tcp" else "unix"
+    )
+    return (
+        _without_witness(options) if any(layer.cls.name == "RING" for layer in layers) else options
+    )
 
 
 def _without_witness(options: Options) -> Options:

@@ -89,7 +89,7 @@ class ManualNetwork:
         """None: a member is made to lie, or the stack orders nothing, so a history proves nothing."""
         self.endpoints: dict[str, Endpoint] = {}
         self.wakes = True
-        """Who is woken by shared memory looks at it at once, but for those that are `asleep`."""
+        """Members that shared memory wakes look at it at once, but for those that are `asleep`."""
         self.asleep: set[str] = set()
         self.descriptors = DescriptorsOfOne()
         self._lines: list[str] = []
@@ -143,7 +143,7 @@ class ManualNetwork:
         self._wake()
 
     def _wake(self) -> None:
-        """Shared memory is no network: who is to look at it does so at once."""
+        """Shared memory is no network: members that are woken look at it at once."""
         if not self.wakes:
             return
         for name, end in self.endpoints.items():

@@ -18,7 +18,7 @@ SEEDS = 120
 
 EARLIER = {
     404: "a cast whose degree is a majority was delivered before so many had their state",
-    622: "a coordinator that had not mapped the order made a cut that none could read",
+    622: "a coordinator that had not mapped the order made a cut that no member could read",
     126: "a coordinator asked for reports before it had come to the fence itself",
 }
 """Seeds that have found faults."""

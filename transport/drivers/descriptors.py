@@ -13,7 +13,7 @@ from orcalike.transport.errors import ProtocolError
 
 Handle = tuple[int, int]
 
-ORDER, LANE, BELL = range(3)
+ORDER, LANE, ALARM = range(3)
 """What a descriptor is for."""
 
 
@@ -25,7 +25,7 @@ class Descriptors:
         return os.getpid(), fd
 
     def open(self, handle: Handle, flags: int) -> int:
-        """A descriptor of this process; raises OSError where there is none, ProtocolError if it is not one for this.
+        """A descriptor of this process; raises OSError, ProtocolError if it is not one for this.
 
         Nothing is waited for, and no device is opened.
         """
@@ -57,7 +57,7 @@ class DescriptorsOfOne(Descriptors):
         return super().open((os.getpid(), fd), flags)
 
 
-class Bell:
+class Alarm:
     """A pipe that wakes a member: the others write to it. Its own end reads, and writes nothing."""
 
     def __init__(self) -> None:

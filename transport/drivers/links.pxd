@@ -27,7 +27,6 @@ cdef class Links(Driver):
     cdef bint knows_processes       # it was found out whether processes are known by their numbers
     cdef int64_t now                # the time of this input, ns
     cdef list stacks
-    cdef bint shares_memory         # what one of them casts is ordered at once, by this thread
     cdef Ring dirty                 # channels with messages that were queued just now
     cdef list deaths                # (stack, incarnation): of members, to be reported to stacks
     cdef list callbacks             # of descriptors that are watched for others, and have come
@@ -41,7 +40,6 @@ cdef class Links(Driver):
     cdef public object stack_for    # group name, address -> Stack or None, for greetings
     cdef public bint receives_deaths    # a launcher reports which processes of this host have ended
 
-    cdef int watch_bell(self, Stack stack) except -1
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
     cdef int look(self, bint thoroughly=?) except -1
     cdef int take_handed_over(self) except -1

@@ -86,15 +86,6 @@ cdef class Links(Driver):
         """Serve `stack` too; greetings of non-members go to the stack that `stack_for` names."""
         self.stacks.append(stack)
         self.beats_version = NOT_GIVEN
-        self.watch_bell(stack)
-
-    cdef int watch_bell(self, Stack stack) except -1:
-        """Have a stack look into shared memory when another member wakes it; coroutines wait at any time."""
-        if stack.bell is not None:
-            stack.waiting += 1
-            self.shares_memory = True
-            self.epoll.add(stack.bell.reader, stack, EPOLLIN)
-        return 0
 
     def listen(self, sock):
         """Accept connections on a listening socket, which is owned here from now on.
@@ -558,14 +549,10 @@ cdef class Links(Driver):
                 self.close(channel, "")
             elif isinstance(entry, Process) and entry.stack is old:
                 self.processes.forget(entry)
-            elif entry is old:
-                self.epoll.remove(old.bell.reader, self.epoll.slots.index(old))
         self.report.forget(old)
         self.stacks.remove(old)
         if new not in self.stacks:
             self.stacks.append(new)
-            self.watch_bell(new)
-            new.waiting = old.waiting
         self.beats_version = NOT_GIVEN
 
     # Heartbeats.

@@ -3,12 +3,11 @@
 from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
-from orcalike.transport.drivers.driver cimport Waitable
+from orcalike.transport.drivers.alarms cimport Alarms
 from orcalike.transport.drivers.epoll_set cimport epoll_event
-from orcalike.transport.drivers.links cimport Links
 
 
-cdef class Pump(Links):
+cdef class Pump(Alarms):
     cdef int outer                  # what the thread of its own waits on; -1 without one
     cdef int alarm                  # an eventfd that wakes the thread that polls
     cdef PyThread_type_lock lock    # held while something runs in a stack
@@ -28,8 +27,6 @@ cdef class Pump(Links):
     cdef readonly object failure    # the exception that ended it
     cdef public object on_failure   # called with it
 
-    cdef int count_waiting(self, int threads) noexcept
-    cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1
     cdef int take_place(self) noexcept
     cdef int come_out(self) except -1
     cdef int resume_input(self) except -1

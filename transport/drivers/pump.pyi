@@ -2,14 +2,14 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Self, TypeVarTuple
 
+from orcalike.transport.drivers.alarms import Alarms
 from orcalike.transport.drivers.driver import Waitable
-from orcalike.transport.drivers.links import Links
 
 _Given = TypeVarTuple("_Given")
 
 class Relieved(BaseException): ...
 
-class Pump(Links):
+class Pump(Alarms):
     """Drives stacks and their links. `log(level, text)` gets what went wrong."""
 
     thread: Thread | None

@@ -47,6 +47,7 @@ import threading
 from orcalike.transport.drivers.errand import Errand
 from orcalike.transport.drivers.peer_processes import is_elsewhere
 
+from orcalike.transport.drivers.alarms cimport Alarms
 from orcalike.transport.drivers.channel cimport Channel
 from orcalike.transport.drivers.deferral cimport (
     block_signals,
@@ -58,7 +59,6 @@ from orcalike.transport.drivers.deferral cimport (
     surface,
 )
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
-from orcalike.transport.drivers.links cimport Links
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
 
@@ -118,7 +118,7 @@ class Relieved(BaseException):
     """This thread has lost its place in the core to another one, and is to leave it as it is."""
 
 
-cdef class Pump(Links):
+cdef class Pump(Alarms):
     """Drives stacks and their links. `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None):
@@ -510,27 +510,6 @@ cdef class Pump(Links):
         epoll_ctl(self.outer, operation, self.epoll.fd, &event)
         return 0
 
-    cdef int count_waiting(self, int threads) noexcept:
-        """So many more threads wait for what the stacks do."""
-        cdef Stack stack
-        for stack in self.stacks:
-            stack.waiting += threads
-        return 0
-
-    cdef bint wait(self, Waitable waitable, int64_t until) except -1:
-        """Wait until it is done (True) or the time has come."""
-        if not self.shares_memory:
-            return self.wait_in_role(waitable, until)
-        self.kick()
-        if waitable.finished:
-            return True
-        self.count_waiting(1)
-        self.kicked = True
-        try:
-            return self.wait_in_role(waitable, until)
-        finally:
-            self.count_waiting(-1)
-
     cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1:
         """Wait until it is done (True) or the time has come, doing the I/O if no other thread does.
 
@@ -568,20 +547,6 @@ cdef class Pump(Links):
             if not waitable.finished:
                 surface()               # a handler waits: it may raise, or call anything
         return waitable.finished
-
-    def wait_asleep(self, Waitable waitable not None, int64_t until):
-        """Wait until it is done (True) or the time has come, and leave the I/O to others."""
-        self.kick()
-        if waitable.finished:
-            return True
-        if not self.shares_memory:
-            return waitable.sleep(until)
-        self.count_waiting(1)
-        try:
-            self.kick()
-            return waitable.sleep(until)
-        finally:
-            self.count_waiting(-1)
 
     def attend(self, Waitable waitable not None, seconds=None):
         """Wait for it in this thread, which does the I/O meanwhile; False when the time is over."""

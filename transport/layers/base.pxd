@@ -41,7 +41,7 @@ cdef class Core:
     cdef public uint64_t beats_version  # changes when `beats` or `lease` does
     cdef public object on_mark      # called with the name of each failpoint passed, or None
     cdef public object descriptors  # opens what other members of this host give, Descriptors; or None
-    cdef public object bell         # a pipe by which these wake this member, a Bell; or None
+    cdef public object alarm         # a pipe by which these wake this member, an Alarm; or None
     cdef public Layer ear           # the layer that goes on when it was written to, and at each cast; or None
     cdef public int waiting         # how many threads wait for something: others' writes are looked for at once
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, ClassVar, Final
 
-from orcalike.transport.drivers.descriptors import Bell, Descriptors
+from orcalike.transport.drivers.descriptors import Alarm, Descriptors
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
@@ -21,7 +21,7 @@ class Core:
     me: Member
     departed: tuple[Member, ...]
     descriptors: Descriptors | None
-    bell: Bell | None
+    alarm: Alarm | None
     ear: Layer | None
     waiting: int
     beats: tuple[Member, ...]

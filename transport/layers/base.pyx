@@ -363,7 +363,7 @@ cdef class Layer:
         """The upcalls of this input have returned: go on with what had to wait."""
 
     cpdef woken(self):
-        """The `bell` was written to, where this layer is the core's `ear`."""
+        """The `alarm` was written to, where this layer is the core's `ear`."""
 
     cdef int hand_up(self) except -1:
         """Hand up what was kept for the end of the upcalls: `core.handing` is this layer."""

@@ -1,13 +1,9 @@
 from orcalike.transport.config import StackConfig
-from orcalike.transport.layers.base import Core, Layer
-from orcalike.transport.view import Member, View
+from orcalike.transport.drivers.mapped_order import MappedOrder
+from orcalike.transport.layers.base import Core
+from orcalike.transport.view import Member
 
-class SharedOrder(Layer):
-    me: Member
-    view: View | None
-    position: int
-    next: int
-    stamp: int
+class SharedOrder(MappedOrder):
     begins: tuple[int, int]
     frozen: bool
     replicas: int
@@ -17,6 +13,3 @@ class SharedOrder(Layer):
     @property
     def held(self) -> int: ...
     def lacks_members(self) -> bool: ...
-
-def group_id(group: str, lineage: int) -> bytes: ...
-def boot_id() -> bytes: ...

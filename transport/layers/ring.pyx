@@ -5,20 +5,20 @@ Promises what TOTAL promises. A member writes its packet into its own lane, and 
 into the next slot of the order (transport/ring): from then on it is ordered, and all members hold it. None
 hands out numbers. Only data go through memory; views are agreed on by MBRSHIP, over sockets.
 
-*Views*: who is asked to flush puts a fence with the view's number into the order. The first one ends the
+*Views*: a member that is asked to flush puts a fence with the view's number into the order. The first one ends the
 view for all: each member delivers all below it, and nothing above until VIEW; a member that scans it, as
 each does before it appends, appends no more. So all reports are equal, and nothing is missing anywhere.
 A member that meets the fence before it is asked waits there.
 
-*Joining*: the cut says where the view has ended, and the rows; all follow from it who has which row next.
+*Joining*: the cut says where the view has ended, and the rows; from it follows which row each member has next.
 Each member offers its memory to those that have not mapped it yet (LANE), and appends only when all others
 have said that they did (MAPPED): else they could not read what it has appended, if it dies. Only
-processes of one user on one host can map it; who cannot, leaves, and says why.
+processes of one user on one host can map it; a member that cannot leaves, and says why.
 
 *Resilience*: what is in memory survives the death of any members but the last; so each degree that the view
 has members for is met at once. A packet whose degree it has too few members for waits, as on TOTAL.
 
-*Waking*: others write to the bell, a pipe in the driver's epoll set, if it is armed. It is armed at the end of an
+*Waking*: others write to the alarm, a pipe in the driver's epoll set, if it is armed. It is armed at the end of an
 input in which there was no news; after news this member looks again 1 ms later, and is not woken meanwhile,
 unless a thread of its process waits for something. A writer whose ring or lane is full tries again.
 
@@ -26,66 +26,32 @@ A member that is struck, as others have gone on without it, finds that out in me
 may have overwritten: packets of others are copied first.
 """
 
-import os
-
-import msgpack
-
 from orcalike.transport.degree import number_of
-from orcalike.transport.drivers.descriptors import BELL, LANE, ORDER, Bell, Descriptors
+from orcalike.transport.drivers.descriptors import Alarm, Descriptors
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.ring.fence import Fence, first_rows
+from orcalike.transport.ring.fence import Fence
 from orcalike.transport.total.flush import SEQNO_MAX, Cut
 from orcalike.transport.view import resets_of
-from orcalike.transport.wire.control import unpack
-from orcalike.transport.wire.digest import blake2b
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
-from posix.unistd cimport close, getpid
 
 from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_FULL, RING_OUT, RING_ROWS, Segment, ring_advance, ring_alarm_all, ring_append, ring_applied,
-    ring_arm_eventfd, ring_entry, ring_has_news, ring_header, ring_is_in, ring_map_lane, ring_member,
-    ring_next, ring_order, ring_room, ring_strike, ring_take_row, ring_wake,
+    RING_FULL, RING_OUT, RING_ROWS, ring_advance, ring_append, ring_applied, ring_arm_eventfd, ring_entry,
+    ring_has_news, ring_is_in, ring_member, ring_next, ring_renew_least, ring_room, ring_wake,
 )
-from orcalike.transport.layers.base cimport NEVER, Core, Layer
+from orcalike.transport.layers.base cimport NEVER, Core
+from orcalike.transport.drivers.mapped_order cimport (
+    MAPPED, OFFER, RING_FENCED, MappedOrder, ring_append_fence, ring_applied_of, ring_wake_all,
+)
 from orcalike.transport.wire.bytes cimport load64, store64
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
-cdef extern from "ring/order.h" nogil:
-    enum:
-        RING_FENCED
-    int ring_append_fence(ring_member* m)
-    void ring_pass_fence(ring_member* m, uint32_t view)
-    void ring_admit(ring_member* m, unsigned row, uint32_t incarnation)
-    void ring_drop(ring_member* m, unsigned row)
-    void ring_use_alarm(ring_member* m, uint32_t pid)
-    void ring_wake_all(ring_member* m)
-    int ring_map_order(int fd, const unsigned char* group, const unsigned char* boot,
-                       ring_order** order, ring_header* header)
-    int ring_open_lane(int fd, uint32_t lane_size, const unsigned char** lane)
-    uint64_t ring_renew_least(ring_member* m)
-
-cdef extern from *:
-    """
-    static inline void ring_expect_fence(struct ring_member *m, uint32_t view, uint32_t reserve)
-    {
-        m->view = view & RING_FENCE_MASK;
-        m->reserve = reserve;
-    }
-    #define ring_applied_of(m, row) ring_get_acquire(&(m)->order->rows[row].applied)
-    """
-    void ring_expect_fence(ring_member* m, uint32_t view, uint32_t reserve) nogil
-    uint64_t ring_applied_of(ring_member* m, unsigned row) nogil
-
 cdef enum:
-    # The first byte of a message to some members.
-    OFFER = 1                       # [lineage, handles of the order, the lane, and the bell]
-    MAPPED = 2                      # the lane that was offered is mapped
-    OTHER = 5                       # what the layer above sent
+    OTHER = 5                       # the first byte of a message: beside OFFER and MAPPED, what the layer above sent
     # A packet in the lane: degree (1) | 0 (7) | the writer's clock (8) | body
     HEADER = 16
     LINGER = 1000000                # ns
@@ -102,23 +68,12 @@ cdef class Unordered:
     """A packet of this member that is not in the order yet."""
 
 
-def group_id(str group, lineage):
-    """What the header of an order says of its group."""
-    return blake2b(f"{lineage} {group}".encode(), digest_size=16).digest()
-
-
-def boot_id():
-    """What it says of the host, which is another one after each boot."""
-    with open("/proc/sys/kernel/random/boot_id", "rb") as file:
-        return bytes.fromhex(file.read().decode().strip().replace("-", ""))
-
-
 def slot_of(bytes report):
     """Where a view ends in the order, by a report; -1 by one of a member that is not attached."""
     return Fence.unpack(Cut.unpack(report).order).slot
 
 
-cdef class SharedOrder(Layer):
+cdef class SharedOrder(MappedOrder):
     """One order in shared memory.
 
     `RING(slots=N, lane=N)`: packets that may be under way, and bytes of one member's; powers of two.
@@ -133,20 +88,12 @@ cdef class SharedOrder(Layer):
             if not least <= value <= most or value & (value - 1):
                 raise ValueError(f"RING takes {SLOTS_LEAST} to {SLOTS_MOST} slots and a lane of {LANE_LEAST} to "
                                  f"{LANE_MOST} bytes, powers of two")
-        super().__init__(core)
-        self.slots, self.lane = slots, lane
-        self.me = me
-        self.group = config.group
-        self.slow, self.detection = config.slow, config.detection
-        self.rows, self.counters = {}, {}
-        self.mapped, self.mapped_by = set(), set()
-        self.bells = [-1] * RING_ROWS
+        super().__init__(core, config, me, slots, lane)
+        self.slow = config.slow
         self.unordered = Ring()
         self.lacking = frozenset()
         self.has_credit = True
-        self.position = -1
-        self.next = 1
-        self.linger_at = self.full_at = self.lanes_at = self.stuck_at = NEVER
+        self.linger_at = self.full_at = self.stuck_at = NEVER
 
     @property
     def held(self):
@@ -156,7 +103,7 @@ cdef class SharedOrder(Layer):
     cpdef start(self):
         if self.core.descriptors is None:
             self.core.descriptors = Descriptors()
-        self.core.bell = Bell()
+        self.core.alarm = Alarm()
         self.core.ear = self
 
     # Downcalls.
@@ -209,7 +156,7 @@ cdef class SharedOrder(Layer):
         return 0 if found >= 0 else <int>found
 
     cdef int submit_more(self) except -1:
-        """Append what waits, in order, as far as the view has members for it (H2, H3)."""
+        """Append the packets of this member, in order, as far as the view has members for it (H2, H3)."""
         cdef Unordered packet
         while self.unordered.count and self.may_cast():
             packet = self.unordered.at(0)
@@ -234,7 +181,7 @@ cdef class SharedOrder(Layer):
         if self.core.now - self.full_since >= self.slow and self.has_credit and not self.frozen:
             self.full_since = 0
             least = ring_renew_least(m)
-            behind = tuple([position for position, member in enumerate(self.view.members)
+            behind = tuple([position for position, member in enumerate(self.installed.members)
                             if position != self.position and member.incarnation in self.rows
                             and ring_applied_of(m, self.rows[member.incarnation][0]) <= least])
             self.below.flush(behind)
@@ -276,9 +223,9 @@ cdef class SharedOrder(Layer):
 
     cdef int count_whole(self) except -1:
         """Whose word counts: members whose state is complete (H3, H9)."""
-        self.was_reset = resets_of(self.view.lineage) > 0
+        self.was_reset = resets_of(self.installed.lineage) > 0
         self.replicas = self.whole = 0
-        for member in self.view.members:
+        for member in self.installed.members:
             if member.incarnation not in self.lacking:
                 self.whole += 1
                 self.replicas += not member.witness
@@ -300,7 +247,7 @@ cdef class SharedOrder(Layer):
         if not self.has_members(degree):
             return False
         if number > NUMBER_MAX:
-            number = number_of(number, len(self.view.members))
+            number = number_of(number, len(self.installed.members))
         elif self.was_reset or degree & AVAILABLE:
             number = min(number, limit)
         return self.whole > number
@@ -318,7 +265,7 @@ cdef class SharedOrder(Layer):
     # From the core.
 
     cpdef proceed(self):
-        """Look for news, say what is applied here, append what waits, and wake the others."""
+        """Look for news, say what is applied here, append the packets of this member, and wake the others."""
         cdef ring_member* m
         if self.segment is None:
             return
@@ -382,7 +329,7 @@ cdef class SharedOrder(Layer):
         if self.full_at <= now:
             self.full_at = NEVER
             self.core.again(self)
-            if self.owes_report:
+            if self.report_is_due:
                 self.end_view()
         if self.lanes_at <= now:
             self.offer_lane()
@@ -462,8 +409,8 @@ cdef class SharedOrder(Layer):
     cdef int meet_fence(self) except -1:
         """All of this view is delivered."""
         self.at_fence = True
-        if self.owes_report:
-            self.owes_report = False
+        if self.report_is_due:
+            self.report_is_due = False
             self.below.flush_ok(self.up_held())
         if self.awaits_cut:
             self.awaits_cut = False
@@ -481,7 +428,7 @@ cdef class SharedOrder(Layer):
         if self.segment is None:
             self.below.flush_ok(self.up_held())
         else:
-            self.owes_report = True
+            self.report_is_due = True
             self.end_view()
         self.offer_lane()
 
@@ -504,7 +451,7 @@ cdef class SharedOrder(Layer):
         cdef ring_member* m
         cdef int64_t slot = -1
         cdef object counters = self.counters
-        if self.segment is not None and self.view is not None:
+        if self.segment is not None and self.installed is not None:
             m = &self.segment.member
             slot = <int64_t>m.next
             counters = {incarnation: m.tickets[<unsigned>row] for incarnation, (row, _) in self.rows.items()}
@@ -529,7 +476,7 @@ cdef class SharedOrder(Layer):
 
     cpdef bint up_cut(self, bytes cut):
         cdef object it = Fence.unpack(Cut.unpack(cut).order)
-        if self.view is None or self.failed or it.slot < 0:
+        if self.installed is None or self.failed or it.slot < 0:
             return True
         self.drain()
         if self.at_fence:
@@ -539,18 +486,20 @@ cdef class SharedOrder(Layer):
 
     cpdef up_view(self, object view, bytes cut):
         """Begin the next view behind the fence."""
-        before = self.view
+        before = self.installed
         it = Cut.unpack(cut) if cut else None
         self.drain()
         self.frozen = True              # what is cast meanwhile goes behind the view
-        self.view = view
+        self.installed = view
         self.position = view.position(self.me.incarnation)
-        self.owes_report = self.awaits_cut = False
+        self.report_is_due = self.awaits_cut = False
         self.full_at = self.stuck_at = NEVER
         self.full_since = 0
         if self.position < 0:
             return
         self.enter_order(it, view)
+        self.is_out = False
+        self.linger_at = NEVER
         self.lacking = frozenset()
         self.count_whole()
         self.begins = self.next, self.next
@@ -562,98 +511,6 @@ cdef class SharedOrder(Layer):
         self.offer_lane()
         self.core.again(self)
 
-    cdef int enter_order(self, object it, object view) except -1:
-        """The order of a view: the one before it goes on, unless there was none, or none can be sure to have it."""
-        fence = None if it is None else Fence.unpack(it.order)
-        if it is not None and (self.lineage is None or self.segment is None):
-            self.next, self.stamp = it.last, it.stamp
-        if fence is None or fence.slot < 0 or fence.lineage != view.lineage:
-            self.close()
-            self.lineage = view.lineage
-            self.rows, self.counters = first_rows(view.members), {}
-            self.start_slot = 0
-            if self.position == 0:
-                self.segment = Segment.create(group_id(self.group, self.lineage), boot_id(),
-                                              (<object>self.slots).bit_length() - 1, self.lane)
-                self.settle_rows()
-            return 0
-        self.lineage = view.lineage
-        if self.segment is None:
-            self.start_slot = <uint64_t>fence.slot + 1
-            self.rows, self.counters = fence.rows_after(view), it.counters
-        else:
-            self.rows = fence.rows_after(view)
-            self.pass_fence(view)
-        return 0
-
-    cdef int pass_fence(self, object view) except -1:
-        """Go on behind the fence, with the rows of the view."""
-        cdef ring_member* m = &self.segment.member
-        cdef unsigned row
-        cdef int fd
-        cdef bint are_gone = False
-        present = {row: incarnation for row, incarnation in self.rows.values()}
-        for row in range(RING_ROWS):
-            if m.members >> row & 1 and present.get(row) != m.incarnations[row]:
-                are_gone = True
-                ring_drop(m, row)
-                self.segment.unmap(self.segment.lane_of.pop(row, 0))
-                fd = self.bells[row]
-                self.bells[row] = -1
-                if fd >= 0:
-                    close(fd)
-        here = {member.incarnation for member in view.members}
-        self.mapped &= here
-        self.mapped_by &= here
-        ring_pass_fence(m, view.number)
-        self.settle_rows()
-        if are_gone:
-            ring_alarm_all(m)           # one that died may have taken bits of sleepers
-        return 0
-
-    cdef int settle_rows(self) except -1:
-        """Set the rows of the view, in which this member is attached."""
-        cdef ring_member* m = &self.segment.member
-        cdef unsigned row
-        ring_expect_fence(m, self.view.number, <uint32_t>min((m.mask + 1) // 8, 64))
-        for position, member in enumerate(self.view.members):
-            if member.incarnation in self.rows:
-                row, incarnation = self.rows[member.incarnation]
-                ring_admit(m, row, incarnation)
-                self.position_of[row] = position
-        ring_use_alarm(m, getpid())
-        self.armed = False
-        self.published = <uint64_t>-1
-        return 0
-
-    # Memory of the others.
-
-    cdef int count_mapped(self) except -1:
-        """Whether all others can read what is appended here."""
-        others = {member.incarnation for member in self.view.members} - {self.me.incarnation}
-        self.may_append = self.segment is not None and others <= self.mapped_by
-        return 0
-
-    cdef int offer_lane(self) except -1:
-        """Offer this member's memory to those that have not mapped it yet, until they have."""
-        cdef Message message
-        self.lanes_at = NEVER
-        if self.segment is None or self.view is None or self.position < 0:
-            return self.set_deadline()
-        missing = tuple([position for position, member in enumerate(self.view.members)
-                         if member.incarnation != self.me.incarnation
-                         and member.incarnation not in self.mapped_by])
-        if missing:
-            offer = self.core.descriptors.offer
-            me = self.me.incarnation
-            message = Message(msgpack.packb([
-                self.lineage, offer(me, ORDER, self.segment.order_fd),
-                offer(me, LANE, self.segment.lane_fd), offer(me, BELL, self.core.bell.writer)]))
-            message.push(1)[0] = OFFER
-            self.below.send(message, missing)
-            self.lanes_at = self.core.now + self.detection
-        return self.set_deadline()
-
     cpdef up_send(self, Message message):
         """OFFER or MAPPED; what else is sent is for the layers above."""
         cdef unsigned char* kind = message.pop(1)
@@ -664,113 +521,15 @@ cdef class SharedOrder(Layer):
         elif kind[0] == OFFER:
             self.take_lane(message.source, message.body)
         elif self.segment is not None:
-            self.mapped_by.add(self.view.members[message.source].incarnation)
+            self.mapped_by.add(self.installed.members[message.source].incarnation)
             self.count_mapped()
             self.core.again(self)
-
-    cdef int take_lane(self, int source, bytes body) except -1:
-        """Another member offers its memory: map it, all of the order if this member has not."""
-        cdef Message answer
-        cdef str why = None
-        match unpack(body, "an offer of shared memory", depth=2):
-            case [int(lineage), [int(), int()] as order, [int(), int()] as lane, [int(), int()] as bell]:
-                pass
-            case _:
-                raise ProtocolError("an offer of shared memory that RING did not make")
-        member = self.view.members[source]
-        if lineage != self.lineage or self.failed:
-            return 0
-        try:
-            if self.segment is None:
-                why = self.attach(order)
-            if why is None and member.incarnation not in self.mapped:
-                why = self.map_lane(member, lane, bell)
-        except (OSError, ProtocolError) as error:
-            why = str(error)
-        if why is not None:
-            return self.give_up(f"{why}: {member} is on another host or of another user, or in another container; "
-                                "use TOTAL in the place of RING")
-        answer = Message(b"")
-        answer.push(1)[0] = MAPPED
-        self.below.send(answer, (source,))
-        self.core.again(self)
-        return 0
-
-    cdef str attach(self, object handle):
-        """Map the order, and take the own row: why that cannot be, or None."""
-        cdef Segment segment = Segment.__new__(Segment)
-        cdef ring_order* order = NULL
-        cdef ring_header header
-        cdef ring_member* m
-        cdef bytes group = group_id(self.group, self.lineage), boot = boot_id()
-        cdef int failed
-        cdef unsigned row
-        segment.order_fd = self.core.descriptors.open(tuple(handle), os.O_RDWR)
-        failed = ring_map_order(segment.order_fd, group, boot, &order, &header)
-        if failed:
-            segment.fail(failed)
-        segment.begin(order, header.slots_log, header.lane_size, self.start_slot)
-        m = &segment.member
-        self.lane = header.lane_size
-        m.row, m.incarnation = self.rows[self.me.incarnation]
-        for incarnation, (row, number) in self.rows.items():
-            ring_admit(m, row, number)
-            m.tickets[row] = self.counters.get(incarnation, 0)
-        failed = ring_take_row(m, m.row, m.incarnation, getpid())
-        if failed:
-            segment.fail(failed)
-        segment.map_own_lane()
-        self.segment = segment
-        self.settle_rows()
-        self.count_mapped()
-        self.offer_lane()
-        return None
-
-    cdef str map_lane(self, object member, object lane, object bell):
-        """Map the lane of another member, and have its bell: why that cannot be, or None."""
-        cdef ring_member* m = &self.segment.member
-        cdef unsigned row = self.rows[member.incarnation][0]
-        cdef int fd = self.core.descriptors.open(tuple(bell), os.O_RDWR)
-        self.bells[row] = fd
-        fd = self.core.descriptors.open(tuple(lane), os.O_RDONLY)
-        try:
-            self.segment.map_lane(row, m.incarnations[row], fd)
-        finally:
-            close(fd)
-        m.eventfds[row] = self.bells[row]
-        self.mapped.add(member.incarnation)
-        return None
-
-    cdef int give_up(self, str why) except -1:
-        """This member cannot take part: it leaves, and its application learns why."""
-        if not self.failed:
-            self.failed = True
-            self.may_append = False
-            self.above.up_join_denied(f"the order in shared memory cannot be joined: {why}")
-            self.below.leave()
-        return 0
-
-    cdef int close(self) except -1:
-        """Take part in the order no more; the others need not wait for this member."""
-        cdef int fd
-        if self.segment is not None:
-            ring_strike(&self.segment.member, self.segment.member.row, self.segment.member.incarnation)
-            ring_alarm_all(&self.segment.member)
-            self.segment.close()
-        self.segment = None
-        self.may_append = self.armed = self.is_out = False
-        self.mapped.clear()
-        self.mapped_by.clear()
-        for fd in self.bells:
-            if fd >= 0:
-                close(fd)
-        self.bells = [-1] * RING_ROWS
-        self.linger_at = self.full_at = self.lanes_at = self.stuck_at = NEVER
-        return self.set_deadline()
 
     cpdef up_exit(self, str why):
         self.position = -1
         self.close()
+        self.linger_at = self.full_at = self.stuck_at = NEVER
+        self.set_deadline()
         self.above.up_exit(why)
 
     cpdef dict dump(self):

@@ -2,7 +2,7 @@
  *
  * The first fence with a view's number ends it for all: each member applies all below, and nothing above
  * until it has the next view. A member that swaps a slot has scanned all below, so a late or expelled one
- * meets the fence and does not append. It is there once: who would put it again has scanned it.
+ * meets the fence and does not append. It is there once: a member that would put it again has scanned it.
  *
  * At the fence all members know the same, so the next view's rows follow from it without a word in the
  * order. Each member sets them for all, before it goes on (`ring_admit`, `ring_drop`): twice does no harm.

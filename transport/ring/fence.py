@@ -1,6 +1,6 @@
 """What RING says in a change of view: where the view ends in the order, and which rows are whose.
 
-It goes along with a `Cut`, as its `order`. It comes from others, so none is believed before it has
+It goes along with a `Cut`, as its `order`. It comes from others, and is believed only if it has
 the right form.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Self
 
 import msgpack
-
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.record import Record
 from orcalike.transport.view import Member, View
@@ -42,7 +41,7 @@ class Fence(Record):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """Raises ProtocolError for what is none."""
+        """Raises ProtocolError for anything else."""
         match unpack(data, "the end of a view in shared memory", depth=3):
             case [int(lineage), int(slot), [*rows]] if -1 <= slot < SLOT_MAX:
                 listed = dict(map(_row, rows))
@@ -51,7 +50,7 @@ class Fence(Record):
         raise ProtocolError("the end of a view that RING did not make")
 
     def rows_after(self, view: View) -> dict[int, Row]:
-        """The rows in the view that follows: who stays keeps its row. Members beyond the last have none."""
+        """The rows in the view that follows: a member that stays keeps its row. Those beyond the last row get no row."""
         rows = {
             member.incarnation: self.rows[member.incarnation]
             for member in view.members
@@ -77,4 +76,4 @@ def _row(entry: object) -> tuple[int, Row]:
         case [int(member), int(row), int(incarnation)]:
             if 0 <= row < ROWS and 0 < incarnation <= INCARNATION_MASK:
                 return member, (row, incarnation)
-    raise ProtocolError("a row that is none")
+    raise ProtocolError("not a row")

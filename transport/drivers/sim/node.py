@@ -188,7 +188,7 @@ class Node:
         """It will be woken."""
         self._ties = Stream(world.seed, entity, "ties")
         self._beats = Stream(world.seed, entity, "beats")
-        self._bells = Stream(world.seed, entity, "bells")
+        self._alarms = Stream(world.seed, entity, "alarms")
         self._heard: dict[int, int] = {}
         self._beats_version = 0
 
@@ -367,10 +367,10 @@ class Node:
             world.wake_neighbours()
 
     def wake(self) -> None:
-        """Another process of this host has written to its bell: it is scheduled some time later."""
-        if self.alive and not self._rings and self.stack.bell.silence():
+        """Another process of this host has written to its alarm: it is scheduled some time later."""
+        if self.alive and not self._rings and self.stack.alarm.silence():
             self._rings = True
-            when = self.world.now + self._bells.below(self.world.delays.mean + 1)
+            when = self.world.now + self._alarms.below(self.world.delays.mean + 1)
             self.world.push(when, self.tie(), self.give, self._woken)
 
     def _woken(self) -> None:

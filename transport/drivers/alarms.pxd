@@ -1,0 +1,16 @@
+"""Alarms: stacks whose members wake each other through shared memory."""
+
+from libc.stdint cimport int64_t
+
+from orcalike.transport.drivers.driver cimport Waitable
+from orcalike.transport.drivers.links cimport Links
+from orcalike.transport.stack cimport Stack
+
+
+cdef class Alarms(Links):
+    cdef bint shares_memory         # what a stack casts is ordered at once, by the thread that casts
+
+    cdef int watch_alarm(self, Stack stack) except -1
+    cdef int count_waiting(self, int threads) noexcept
+    cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1
+    cdef bint sleep_counted(self, Waitable waitable, int64_t until) except -1

@@ -1,0 +1,3 @@
+from orcalike.transport.drivers.links import Links
+
+class Alarms(Links): ...

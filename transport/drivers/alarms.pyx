@@ -1,0 +1,81 @@
+"""Alarms: stacks whose members wake each other through shared memory, and the threads that wait for that.
+
+A stack whose order is in shared memory has an alarm, a pipe that is watched beside the sockets. While nothing waits
+here, it looks into the memory now and then, and is not woken by each write of others; so it is to know
+how many threads wait. Coroutines may wait at any time: without a thread of the pump's own, one is counted always.
+"""
+
+from libc.stdint cimport int64_t
+
+from orcalike.transport.drivers.driver cimport Waitable
+from orcalike.transport.drivers.epoll_set cimport EPOLLIN
+from orcalike.transport.drivers.links cimport Links
+from orcalike.transport.stack cimport Stack
+
+
+cdef class Alarms(Links):
+    """The sockets of one process, and the alarms of its stacks."""
+
+    def add(self, Stack stack):
+        """Serve `stack` too."""
+        Links.add(self, stack)
+        if stack.alarm is not None:
+            stack.waiting += 1
+        self.watch_alarm(stack)
+
+    def replace(self, Stack old, Stack new):
+        """Serve `new`, and `old` no more."""
+        if old.alarm is not None:
+            self.epoll.remove(old.alarm.reader, self.epoll.slots.index(old))
+        Links.replace(self, old, new)
+        new.waiting = old.waiting
+        self.watch_alarm(new)
+
+    cdef int watch_alarm(self, Stack stack) except -1:
+        if stack.alarm is not None:
+            self.shares_memory = True
+            self.epoll.add(stack.alarm.reader, stack, EPOLLIN)
+        return 0
+
+    cdef int count_waiting(self, int threads) noexcept:
+        """So many more threads wait for what the stacks do."""
+        cdef Stack stack
+        for stack in self.stacks:
+            stack.waiting += threads
+        return 0
+
+    cdef bint wait(self, Waitable waitable, int64_t until) except -1:
+        """Wait until it is done (True) or the time has come.
+
+        What is ordered in shared memory is done when it was cast, before any other thread is to know.
+        """
+        if not self.shares_memory:
+            return self.wait_in_role(waitable, until)
+        self.kick()
+        if waitable.finished:
+            return True
+        self.count_waiting(1)
+        try:
+            return self.wait_in_role(waitable, until)
+        finally:
+            self.count_waiting(-1)
+
+    cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1:
+        """The same, with the sending and receiving where no other thread does that."""
+        raise NotImplementedError
+
+    def wait_asleep(self, Waitable waitable not None, int64_t until):
+        """Wait until it is done (True) or the time has come, and leave the I/O to others."""
+        self.kick()
+        if waitable.finished:
+            return True
+        return self.sleep_counted(waitable, until) if self.shares_memory else waitable.sleep(until)
+
+    cdef bint sleep_counted(self, Waitable waitable, int64_t until) except -1:
+        """Sleep, while the stacks know that a thread waits."""
+        self.count_waiting(1)
+        try:
+            self.kick()
+            return waitable.sleep(until)
+        finally:
+            self.count_waiting(-1)

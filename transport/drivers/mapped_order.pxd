@@ -1,0 +1,59 @@
+"""The memory below RING: the order and the lanes that a member maps, and the rows of a view."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from orcalike.transport.drivers.ring_segment cimport Segment, ring_member
+from orcalike.transport.layers.base cimport Layer
+
+cdef extern from "ring/order.h" nogil:
+    enum:
+        RING_FENCED
+    int ring_append_fence(ring_member* m)
+    void ring_wake_all(ring_member* m)
+
+cdef extern from *:
+    """
+    #define ring_applied_of(m, row) ring_get_acquire(&(m)->order->rows[row].applied)
+    """
+    uint64_t ring_applied_of(ring_member* m, unsigned row) nogil
+
+cdef enum:
+    # The first byte of a message to some members.
+    OFFER = 1                       # [lineage, handles of the order, the lane, and the alarm]
+    MAPPED = 2                      # the lane that was offered is mapped
+
+
+cdef class MappedOrder(Layer):
+    cdef readonly object me, installed  # this member, and the view that it is in
+    cdef str group                  # its name
+    cdef readonly int position
+    cdef readonly uint64_t next     # the seqno of the first packet that was not delivered here
+    cdef readonly uint64_t stamp    # the latest of the packets that were delivered
+    cdef Segment segment            # None as long as this member is not attached
+    cdef uint64_t start_slot        # the slot from which it applies, while it is not
+    cdef uint64_t published         # the others know that all below this slot is applied here
+    cdef object lineage             # of the order
+    cdef dict rows                  # by incarnation: (row, incarnation there), as the view began
+    cdef dict counters              # by incarnation: of its last packet before the view
+    cdef int position_of[64]        # by row
+    cdef set mapped                 # incarnations whose lanes are mapped here
+    cdef set mapped_by              # those that have mapped the lane of this member
+    cdef list alarms                 # descriptors of others' alarms, by row; -1
+    cdef bint may_append            # all others have mapped the own lane
+    cdef bint failed                # the memory cannot be used: this member leaves
+    cdef bint armed                 # the alarm will be written to
+    cdef uint64_t slots, lane
+    cdef int64_t lanes_at           # to offer the lane again,
+    cdef int64_t detection
+
+    cdef int set_deadline(self) except -1
+    cdef str attach(self, object handle)
+    cdef int settle_rows(self) except -1
+    cdef int enter_order(self, object it, object view) except -1
+    cdef int pass_fence(self, object view) except -1
+    cdef int count_mapped(self) except -1
+    cdef int take_lane(self, int source, bytes body) except -1
+    cdef str map_lane(self, object member, object lane, object alarm)
+    cdef int offer_lane(self) except -1
+    cdef int give_up(self, str why) except -1
+    cdef int close(self) except -1

@@ -1,0 +1,266 @@
+# cython: allow_none_for_extension_args=False
+"""The memory below RING: the order and the lanes that a member maps, and the rows of a view.
+
+A member offers its memory to those that have not mapped it yet (OFFER), until they say that they have
+(MAPPED). It appends only when all have: they must be able to read what it appends, if it dies.
+"""
+
+import os
+
+import msgpack
+
+from orcalike.transport.drivers.descriptors import ALARM, LANE, ORDER
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.ring.fence import Fence, first_rows
+from orcalike.transport.wire.control import unpack
+from orcalike.transport.wire.digest import blake2b
+
+from libc.stdint cimport uint32_t, uint64_t
+from posix.unistd cimport close, getpid
+
+from orcalike.transport.drivers.ring_segment cimport (
+    RING_ROWS, Segment, ring_alarm_all, ring_header, ring_member, ring_order, ring_strike, ring_take_row,
+)
+from orcalike.transport.layers.base cimport NEVER, Core, Layer
+from orcalike.transport.wire.message cimport Message
+
+cdef extern from "ring/order.h" nogil:
+    void ring_pass_fence(ring_member* m, uint32_t view)
+    void ring_admit(ring_member* m, unsigned row, uint32_t incarnation)
+    void ring_drop(ring_member* m, unsigned row)
+    void ring_use_alarm(ring_member* m, uint32_t pid)
+    int ring_map_order(int fd, const unsigned char* group, const unsigned char* boot,
+                       ring_order** order, ring_header* header)
+
+cdef extern from *:
+    """
+    static inline void ring_expect_fence(struct ring_member *m, uint32_t view, uint32_t reserve)
+    {
+        m->view = view & RING_FENCE_MASK;
+        m->reserve = reserve;
+    }
+    """
+    void ring_expect_fence(ring_member* m, uint32_t view, uint32_t reserve) nogil
+
+
+def group_id(str group, lineage):
+    """What the header of an order says of its group."""
+    return blake2b(f"{lineage} {group}".encode(), digest_size=16).digest()
+
+
+def boot_id():
+    """What it says of the host, which is another one after each boot."""
+    with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+        return bytes.fromhex(file.read().decode().strip().replace("-", ""))
+
+
+cdef class MappedOrder(Layer):
+    """A layer whose order is in memory that all members map."""
+
+    def __init__(self, Core core, config, me, uint64_t slots, uint64_t lane):
+        super().__init__(core)
+        self.slots, self.lane = slots, lane
+        self.me = me
+        self.group = config.group
+        self.detection = config.detection
+        self.rows, self.counters = {}, {}
+        self.mapped, self.mapped_by = set(), set()
+        self.alarms = [-1] * RING_ROWS
+        self.position = -1
+        self.next = 1
+        self.lanes_at = NEVER
+
+    cdef int set_deadline(self) except -1:
+        """Set the deadline to the first of all."""
+        self.deadline = self.lanes_at
+        return 0
+
+    cdef int enter_order(self, object it, object view) except -1:
+        """The order of a view: the one before it goes on, if there was one, and a member that has it."""
+        fence = None if it is None else Fence.unpack(it.order)
+        if it is not None and (self.lineage is None or self.segment is None):
+            self.next, self.stamp = it.last, it.stamp
+        if fence is None or fence.slot < 0 or fence.lineage != view.lineage:
+            self.close()
+            self.lineage = view.lineage
+            self.rows, self.counters = first_rows(view.members), {}
+            self.start_slot = 0
+            if self.position == 0:
+                self.segment = Segment.create(group_id(self.group, self.lineage), boot_id(),
+                                              (<object>self.slots).bit_length() - 1, self.lane)
+                self.settle_rows()
+            return 0
+        self.lineage = view.lineage
+        if self.segment is None:
+            self.start_slot = <uint64_t>fence.slot + 1
+            self.rows, self.counters = fence.rows_after(view), it.counters
+        else:
+            self.rows = fence.rows_after(view)
+            self.pass_fence(view)
+        return 0
+
+    cdef int pass_fence(self, object view) except -1:
+        """Go on behind the fence, with the rows of the view."""
+        cdef ring_member* m = &self.segment.member
+        cdef unsigned row
+        cdef int fd
+        cdef bint are_gone = False
+        present = {row: incarnation for row, incarnation in self.rows.values()}
+        for row in range(RING_ROWS):
+            if m.members >> row & 1 and present.get(row) != m.incarnations[row]:
+                are_gone = True
+                ring_drop(m, row)
+                self.segment.unmap(self.segment.lane_of.pop(row, 0))
+                fd = self.alarms[row]
+                self.alarms[row] = -1
+                if fd >= 0:
+                    close(fd)
+        here = {member.incarnation for member in view.members}
+        self.mapped &= here
+        self.mapped_by &= here
+        ring_pass_fence(m, view.number)
+        self.settle_rows()
+        if are_gone:
+            ring_alarm_all(m)           # one that died may have taken bits of sleepers
+        return 0
+
+    cdef int settle_rows(self) except -1:
+        """Set the rows of the view, in which this member is attached."""
+        cdef ring_member* m = &self.segment.member
+        cdef unsigned row
+        ring_expect_fence(m, self.installed.number, <uint32_t>min((m.mask + 1) // 8, 64))
+        for position, member in enumerate(self.installed.members):
+            if member.incarnation in self.rows:
+                row, incarnation = self.rows[member.incarnation]
+                ring_admit(m, row, incarnation)
+                self.position_of[row] = position
+        ring_use_alarm(m, getpid())
+        self.armed = False
+        self.published = <uint64_t>-1
+        return 0
+
+    cdef int count_mapped(self) except -1:
+        """Whether all others can read what is appended here."""
+        others = {member.incarnation for member in self.installed.members} - {self.me.incarnation}
+        self.may_append = self.segment is not None and others <= self.mapped_by
+        return 0
+
+    cdef int offer_lane(self) except -1:
+        """Offer this member's memory to those that have not mapped it yet, until they have."""
+        cdef Message message
+        self.lanes_at = NEVER
+        if self.segment is None or self.installed is None or self.position < 0:
+            return self.set_deadline()
+        missing = tuple([position for position, member in enumerate(self.installed.members)
+                         if member.incarnation != self.me.incarnation
+                         and member.incarnation not in self.mapped_by])
+        if missing:
+            offer = self.core.descriptors.offer
+            me = self.me.incarnation
+            message = Message(msgpack.packb([
+                self.lineage, offer(me, ORDER, self.segment.order_fd),
+                offer(me, LANE, self.segment.lane_fd), offer(me, ALARM, self.core.alarm.writer)]))
+            message.push(1)[0] = OFFER
+            self.below.send(message, missing)
+            self.lanes_at = self.core.now + self.detection
+        return self.set_deadline()
+
+    cdef int take_lane(self, int source, bytes body) except -1:
+        """Another member offers its memory: map it, all of the order if this member has not."""
+        cdef Message answer
+        cdef str why = None
+        match unpack(body, "an offer of shared memory", depth=2):
+            case [int(lineage), [int(), int()] as order, [int(), int()] as lane, [int(), int()] as alarm]:
+                pass
+            case _:
+                raise ProtocolError("an offer of shared memory that RING did not make")
+        member = self.installed.members[source]
+        if lineage != self.lineage or self.failed:
+            return 0
+        try:
+            if self.segment is None:
+                why = self.attach(order)
+            if why is None and member.incarnation not in self.mapped:
+                why = self.map_lane(member, lane, alarm)
+        except (OSError, ProtocolError) as error:
+            why = str(error)
+        if why is not None:
+            return self.give_up(f"{why}: {member} is on another host or of another user, or in another container; "
+                                "use TOTAL in the place of RING")
+        answer = Message(b"")
+        answer.push(1)[0] = MAPPED
+        self.below.send(answer, (source,))
+        self.core.again(self)
+        return 0
+
+    cdef str attach(self, object handle):
+        """Map the order, and take the own row: why that cannot be, or None."""
+        cdef Segment segment = Segment.__new__(Segment)
+        cdef ring_order* order = NULL
+        cdef ring_header header
+        cdef ring_member* m
+        cdef bytes group = group_id(self.group, self.lineage), boot = boot_id()
+        cdef int failed
+        cdef unsigned row
+        segment.order_fd = self.core.descriptors.open(tuple(handle), os.O_RDWR)
+        failed = ring_map_order(segment.order_fd, group, boot, &order, &header)
+        if failed:
+            segment.fail(failed)
+        segment.begin(order, header.slots_log, header.lane_size, self.start_slot)
+        m = &segment.member
+        self.lane = header.lane_size
+        m.row, m.incarnation = self.rows[self.me.incarnation]
+        for incarnation, (row, number) in self.rows.items():
+            ring_admit(m, row, number)
+            m.tickets[row] = self.counters.get(incarnation, 0)
+        failed = ring_take_row(m, m.row, m.incarnation, getpid())
+        if failed:
+            segment.fail(failed)
+        segment.map_own_lane()
+        self.segment = segment
+        self.settle_rows()
+        self.count_mapped()
+        self.offer_lane()
+        return None
+
+    cdef str map_lane(self, object member, object lane, object alarm):
+        """Map the lane of another member, and have its alarm: why that cannot be, or None."""
+        cdef ring_member* m = &self.segment.member
+        cdef unsigned row = self.rows[member.incarnation][0]
+        cdef int fd = self.core.descriptors.open(tuple(alarm), os.O_RDWR)
+        self.alarms[row] = fd
+        fd = self.core.descriptors.open(tuple(lane), os.O_RDONLY)
+        try:
+            self.segment.map_lane(row, m.incarnations[row], fd)
+        finally:
+            close(fd)
+        m.eventfds[row] = self.alarms[row]
+        self.mapped.add(member.incarnation)
+        return None
+
+    cdef int give_up(self, str why) except -1:
+        """This member cannot take part: it leaves, and its application learns why."""
+        if not self.failed:
+            self.failed = True
+            self.may_append = False
+            self.above.up_join_denied(f"the order in shared memory cannot be joined: {why}")
+            self.below.leave()
+        return 0
+
+    cdef int close(self) except -1:
+        """Take part in the order no more; the others need not wait for this member."""
+        cdef int fd
+        if self.segment is not None:
+            ring_strike(&self.segment.member, self.segment.member.row, self.segment.member.incarnation)
+            ring_alarm_all(&self.segment.member)
+            self.segment.close()
+        self.segment = None
+        self.may_append = self.armed = False
+        self.mapped.clear()
+        self.mapped_by.clear()
+        for fd in self.alarms:
+            if fd >= 0:
+                close(fd)
+        self.alarms = [-1] * RING_ROWS
+        self.lanes_at = NEVER
+        return self.set_deadline()
