@@ -1,0 +1,54 @@
+"""Groups of real processes whose order is in shared memory: members are killed while all write."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+from tests.lib.programs import Program, Programs
+
+MEMBERS = 3
+KILLS = 4
+
+
+def acknowledged(directory: Path) -> set[tuple[str, int]]:
+    """The writes that members saw done; a line may be cut short where one was killed."""
+    return {
+        (file.name.partition(".")[2], int(line))
+        for file in directory.glob("acknowledged.*")
+        for line in file.read_text().splitlines(keepends=True)
+        if line.endswith("\n")
+    }
+
+
+def test_members_are_killed_and_others_join_while_all_write(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    programs = Programs(tmp_path)
+    living: list[Program] = []
+    try:
+        for number in range(MEMBERS + KILLS):
+            if len(living) == MEMBERS:
+                killed = living.pop(rng.randrange(MEMBERS))
+                killed.kill()
+            program = programs.start(
+                "-m", "tests.cluster.programs.over_ring", f"m{number}", MEMBERS=str(MEMBERS)
+            )
+            assert program.next_fact() == {"joined": f"m{number}"}
+            living.append(program)
+        programs.call("stop")
+        logs = [each.next_fact()["log"] for each in living]
+        assert [each.end() for each in living] == [0] * MEMBERS
+    finally:
+        programs.kill_all()
+    assert len(logs) == MEMBERS
+    assert logs[0] == logs[1] == logs[2]
+    found = Counter((writer, number) for writer, number in logs[0])
+    assert set(found.values()) == {1}, "each once"
+    done = acknowledged(tmp_path)
+    assert not done - found.keys(), "acknowledged, and lost"
+    assert len(done) > 50
+    last: dict[str, int] = {}
+    for writer, number in logs[0]:
+        assert number == last.get(writer, -1) + 1, f"{writer}: {number} out of its order"
+        last[writer] = number
