@@ -154,7 +154,8 @@ def test_rows_are_used_again() -> None:
         network.leave(name)
         network.stabilize()
         assert bodies(network, "a")[-1] == bodies(network, "b")[-1] == name.encode()
-    rows = network.endpoints["a"].stack.focus("RING").dump()["rows"]
+    rows = network.endpoints["a"].stack.dump()["RING"]["rows"]
+    assert isinstance(rows, list)
     assert len(rows) == 3
 
 

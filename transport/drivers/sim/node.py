@@ -368,7 +368,8 @@ class Node:
 
     def wake(self) -> None:
         """Another process of this host has written to its alarm: it is scheduled some time later."""
-        if self.alive and not self._rings and self.stack.alarm.silence():
+        alarm = self.stack.alarm
+        if self.alive and not self._rings and alarm is not None and alarm.silence():
             self._rings = True
             when = self.world.now + self._alarms.below(self.world.delays.mean + 1)
             self.world.push(when, self.tie(), self.give, self._woken)
