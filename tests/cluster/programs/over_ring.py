@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 
+from common import MEETINGS, called, meet, tell
+
 import orcalike as orca
-from tests.cluster.programs.common import MEETINGS, called, meet, tell
 
 STACK = "PACK:XFER:RING:MBRSHIP:COM:unix"
 
@@ -42,7 +43,7 @@ def write_on(log: Log, writer: str) -> None:
     acknowledged = (MEETINGS / f"acknowledged.{writer}").open("w", buffering=1)
     while not called("stop"):
         for _ in range(rng.choice([0, 0, 0, 20])):
-            log.note.nowait(writer, number)  # type: ignore[attr-defined]
+            log.note.nowait(writer, number)
             number += 1
         log.note(writer, number)
         acknowledged.write(f"{number}\n")
