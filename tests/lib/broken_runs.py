@@ -51,8 +51,13 @@ def break_off(hosts: SshHosts, victim: str, *, down: float = 0.0) -> Ended:
             return Ended(wrong=[wrong])
         began = time.monotonic()
         HARMS[victim](hosts, run)
-        errors = run.communicate(timeout=DEADLINE)[1]
-        ended.wrong += _of_launcher(victim, run.returncode, errors)
+        try:
+            errors = run.communicate(timeout=DEADLINE)[1]
+        except subprocess.TimeoutExpired:
+            run.kill()
+            ended.wrong.append(f"its launcher does not end: {run.communicate()[1]}")
+        else:
+            ended.wrong += _of_launcher(victim, run.returncode, errors)
     if victim == "agent":
         _end_own_sessions(hosts)
     try:
