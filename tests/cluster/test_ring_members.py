@@ -31,9 +31,7 @@ def test_members_are_killed_and_others_join_while_all_write(tmp_path: Path) -> N
             if len(living) == MEMBERS:
                 killed = living.pop(rng.randrange(MEMBERS))
                 killed.kill()
-            program = programs.start(
-                "-m", "tests.cluster.programs.over_ring", f"m{number}", MEMBERS=str(MEMBERS)
-            )
+            program = programs.start("over_ring.py", f"m{number}", MEMBERS=str(MEMBERS))
             assert program.next_fact() == {"joined": f"m{number}"}
             living.append(program)
         programs.call("stop")

@@ -19,6 +19,7 @@ SEEDS = 120
 EARLIER = {
     404: "a cast whose degree is a majority was delivered before so many had their state",
     622: "a coordinator that had not mapped the order made a cut that no member could read",
+    5129: "a member that others had gone on without led, and waited for its own report",
     126: "a coordinator asked for reports before it had come to the fence itself",
 }
 """Seeds that have found faults."""

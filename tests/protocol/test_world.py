@@ -47,6 +47,7 @@ class Noting:
         self.beats_version = 0
         self.lease = 0
         self.deadline: int | None = None
+        self.ear = None
         self.seen: list[tuple[int, str, object]] = []
 
     def link_up(self, link: int, address: str, now: int) -> None:

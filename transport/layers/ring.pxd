@@ -48,6 +48,7 @@ cdef class SharedOrder(MappedOrder):
     cdef int drain(self) except -1
     cdef int deliver(self, ring_entry* entry) except NO_CODE
     cdef int stopped_at(self, int found) except -1
+    cdef int report_out(self) except -1
     cdef int meet_fence(self) except -1
     cdef int end_view(self) except -1
     cdef int advance(self) except -1

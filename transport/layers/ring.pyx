@@ -401,9 +401,17 @@ cdef class SharedOrder(MappedOrder):
         elif found == RING_OUT:
             self.is_out = True
             self.stuck_at = self.core.now + self.detection
+            if self.report_is_due:
+                self.report_out()
         else:
             self.segment.fail(found)
         self.set_deadline()
+        return 0
+
+    cdef int report_out(self) except -1:
+        """Others have gone on without this member: what it reports, or asks as a leader, is refused, which tells it so."""
+        self.report_is_due = False
+        self.below.flush_ok(self.up_held())
         return 0
 
     cdef int meet_fence(self) except -1:
@@ -435,10 +443,11 @@ cdef class SharedOrder(MappedOrder):
     cdef int end_view(self) except -1:
         """Put the fence, if it is not there, and go up to it."""
         cdef int found = 0
-        if not self.at_fence and not self.is_out:
+        if self.is_out:
+            return self.report_out()
+        if not self.at_fence:
             found = ring_append_fence(&self.segment.member)
             if found == 0:
-                self.core.mark("V2")
                 self.appended = True
                 self.core.again(self)
             elif found == RING_FULL:
@@ -451,7 +460,7 @@ cdef class SharedOrder(MappedOrder):
         cdef ring_member* m
         cdef int64_t slot = -1
         cdef object counters = self.counters
-        if self.segment is not None and self.installed is not None:
+        if self.segment is not None and self.installed is not None and not self.is_out:
             m = &self.segment.member
             slot = <int64_t>m.next
             counters = {incarnation: m.tickets[<unsigned>row] for incarnation, (row, _) in self.rows.items()}
