@@ -29,7 +29,7 @@ def modules() -> list[Extension]:
             str(path.with_suffix("")).replace("/", "."),
             [str(path)],
             include_dirs=["orcalike/runtime", "orcalike/transport"],
-            depends=RING if "ring" in str(path) else [],
+            depends=RING if "ring/" in path.read_text(encoding="utf-8") else [],
             extra_compile_args=COMPILE,
             extra_link_args=SANITIZERS if SANITIZE else [],
         )

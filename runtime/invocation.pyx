@@ -25,6 +25,7 @@ from orcalike.transport.layers.base cimport NEVER
 
 _log = logging.getLogger("orcalike")
 cdef object get_running_loop = None     # asyncio's, as soon as it is there
+cdef const void* no_order = NULL
 cdef object CancelledError = None       # asyncio's
 cdef Py_ssize_t modules_searched = 0    # how many there were when asyncio was not among them
 cdef object patient_loop = None         # an event loop on whose thread calls may wait
@@ -400,6 +401,9 @@ cdef int64_t nanoseconds(object seconds) except -1:
 
 cdef class Invoker:
     """What carries invocations out; this one knows none."""
+
+    def __cinit__(self):
+        self.order = &no_order
 
     cdef int watch(self) except -1:
         """A coroutine begins to wait."""

@@ -22,6 +22,7 @@ from libc.stdlib cimport calloc, free
 
 from orcalike.runtime.invocation cimport Invoker, refuse_loop
 from orcalike.transport.drivers.deferral cimport ask_also
+from orcalike.transport.ring.look cimport ring_has_news
 
 cdef extern from *:
     """
@@ -140,12 +141,16 @@ ask_also(runs_read)
 cdef int begin(PyObject* object, PyObject** replica) noexcept:
     """Start an operation on `object`: PLAIN, HELD (then `replica` is set), or SLOW (likewise)."""
     cdef PyObject* found = lookup(object)
+    cdef const void* order
     cdef void** slot
     if found is NULL:
         return PLAIN
     replica[0] = found
     slot = orcalike_slot()
     if (<Replica>found).flags == 0 and slot[0] is NULL:
+        order = (<Replica>found).invoker.order[0]
+        if order is not NULL and ring_has_news(order):
+            return SLOW                 # what others have written is applied first
         (<Replica>found).flags = LOCKED
         (<Replica>found).owner = slot
         slot[0] = found

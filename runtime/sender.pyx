@@ -47,6 +47,7 @@ from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
+from orcalike.transport.ring.look cimport ring_has_news
 from orcalike.transport.wire.bytes cimport put_varint
 from orcalike.transport.wire.message cimport Message
 
@@ -73,6 +74,7 @@ cdef class Sender(Invoker):
     cdef int stand_on(self, Pack pack, Receipts receipts) except -1:
         """Marshal into that layer from now on; the member may join again, with another one."""
         self.pack = self.room.pack = pack
+        self.order = &pack.core.order
         self.receipts = receipts
         return 0
 
@@ -557,6 +559,7 @@ cdef class Sender(Invoker):
         cdef bint on_loop
         hold()
         try:
+            self.catch_up()
             on_loop = must_not_block()
             invocation = self.start_read(replica, operation, args, count, names, timeout != NEVER, on_loop)
             if (on_loop and invocation.outcome == UNDER_WAY
@@ -572,7 +575,15 @@ cdef class Sender(Invoker):
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names):
+        self.catch_up()
         return self.start_read(replica, operation, args, count, names, True, False)
+
+    cdef int catch_up(self) except -1:
+        """Have all applied first that is in the order, where it is in memory that this member can look at."""
+        if (self.order[0] is not NULL and ring_has_news(self.order[0]) and thread_slot()[0] is NULL
+                and not self.driver.is_inside()):
+            self.driver.call(self.runtime.stack.catch_up)
+        return 0
 
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
                                Py_ssize_t count, PyObject* names, bint brief, bint on_loop):

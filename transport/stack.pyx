@@ -231,6 +231,13 @@ cdef class Stack(Core):
         self.ear.woken()
         self.settle()
 
+    def catch_up(self, int64_t now):
+        """Deliver what is in the order in shared memory, if this stack has one."""
+        self.enter(now)
+        if self.ear is not None:
+            self.again(self.ear)
+        self.settle()
+
     def resume(self, int64_t now):
         """Go on with an input in the middle of which another thread ran what was handed up.
 

@@ -50,3 +50,13 @@ def test_members_are_killed_and_others_join_while_all_write(tmp_path: Path) -> N
     for writer, number in logs[0]:
         assert number == last.get(writer, -1) + 1, f"{writer}: {number} out of its order"
         last[writer] = number
+
+
+def test_a_read_sees_what_another_member_has_written_at_once(
+    programs: Programs, tmp_path: Path
+) -> None:
+    """Linearizable on one host: a write that has returned anywhere is seen by each read that begins then."""
+    (tmp_path / "flags").write_bytes(bytes(2))
+    reader, writer = programs.start("looker.py", "reader"), programs.start("looker.py", "writer")
+    assert reader.next_fact() == {"seen": list(range(1, 51))}
+    assert [reader.end(), writer.end()] == [0, 0]

@@ -53,6 +53,7 @@ cdef class MappedOrder(Layer):
     cdef int pass_fence(self, object view) except -1
     cdef int count_mapped(self) except -1
     cdef int take_lane(self, int source, bytes body) except -1
+    cdef int use(self, Segment segment) except -1
     cdef str map_lane(self, object member, object lane, object alarm)
     cdef int offer_lane(self) except -1
     cdef int give_up(self, str why) except -1

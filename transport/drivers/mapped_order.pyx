@@ -86,8 +86,8 @@ cdef class MappedOrder(Layer):
             self.rows, self.counters = first_rows(view.members), {}
             self.start_slot = 0
             if self.position == 0:
-                self.segment = Segment.create(group_id(self.group, self.lineage), boot_id(),
-                                              (<object>self.slots).bit_length() - 1, self.lane)
+                self.use(Segment.create(group_id(self.group, self.lineage), boot_id(),
+                                        (<object>self.slots).bit_length() - 1, self.lane))
                 self.settle_rows()
             return 0
         self.lineage = view.lineage
@@ -217,11 +217,17 @@ cdef class MappedOrder(Layer):
         if failed:
             segment.fail(failed)
         segment.map_own_lane()
-        self.segment = segment
+        self.use(segment)
         self.settle_rows()
         self.count_mapped()
         self.offer_lane()
         return None
+
+    cdef int use(self, Segment segment) except -1:
+        """This member is attached: its reads look into the memory from here on."""
+        self.segment = segment
+        self.core.order = &segment.member
+        return 0
 
     cdef str map_lane(self, object member, object lane, object alarm):
         """Map the lane of another member, and have its alarm: why that cannot be, or None."""
@@ -250,6 +256,7 @@ cdef class MappedOrder(Layer):
     cdef int close(self) except -1:
         """Take part in the order no more; the others need not wait for this member."""
         cdef int fd
+        self.core.order = NULL
         if self.segment is not None:
             ring_strike(&self.segment.member, self.segment.member.row, self.segment.member.incarnation)
             ring_alarm_all(&self.segment.member)

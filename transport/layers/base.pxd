@@ -43,6 +43,7 @@ cdef class Core:
     cdef public object descriptors  # opens what other members of this host give, Descriptors; or None
     cdef public object alarm         # a pipe by which these wake this member, an Alarm; or None
     cdef public Layer ear           # the layer that goes on when it was written to, and at each cast; or None
+    cdef const void* order          # of an order in shared memory: what `ring_has_news` looks at; or NULL
     cdef public int waiting         # how many threads wait for something: others' writes are looked for at once
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
     cpdef uint64_t random(self)
