@@ -135,11 +135,10 @@ cdef class Invocation(Waitable):
         return self.invoker.withdraw(self, "cancelled")
 
     def __await__(self):
+        if self.outcome == UNDER_WAY and self.invoker is not None:
+            self.invoker.watch()        # which may have it settled
         if self.outcome == UNDER_WAY:
-            loop = loop_here()
-            future = loop.create_future()
-            if self.invoker is not None:
-                self.invoker.watch()
+            future = loop_here().create_future()
             if self.waiters is None:
                 self.waiters = [future]
             else:

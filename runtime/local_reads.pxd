@@ -5,11 +5,13 @@ from cpython.object cimport PyObject
 from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport Replica
+from orcalike.transport.drivers.driver cimport Driver
 
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count)
 cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names)
 # `runtime` is `dispatch.Runtime`, whose module cimports this one by way of `sender`.
+cdef int catch_up(Invoker invoker, Driver driver, object runtime) except -1
 cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,
                            PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief,
                            bint on_loop)

@@ -15,6 +15,8 @@ from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport CLOSED, TASKS_MAX, Replica, refuse_nested, thread_slot
 from orcalike.runtime.task cimport submit
 from orcalike.transport.drivers.deferral cimport drop_later, hold
+from orcalike.transport.drivers.driver cimport Driver
+from orcalike.transport.ring.look cimport ring_has_news
 
 cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept
@@ -33,6 +35,14 @@ cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names):
     for i in range(PyTuple_GET_SIZE(names) if names is not NULL else 0):
         named[<object>PyTuple_GET_ITEM(names, i)] = <object>args[count + i]
     return named
+
+
+cdef int catch_up(Invoker invoker, Driver driver, object runtime) except -1:
+    """Have all applied first that is in the order, where it is in memory that this member can look at."""
+    if (invoker.order[0] is not NULL and ring_has_news(invoker.order[0]) and thread_slot()[0] is NULL
+            and not driver.is_inside()):
+        driver.call(runtime.stack.catch_up)
+    return 0
 
 
 cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,

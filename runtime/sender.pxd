@@ -60,7 +60,6 @@ cdef class Sender(Invoker):
     cdef int degree_of(self, Invocation invocation) except -1
     cdef bint take_back(self, Invocation invocation) except -1
     cdef object not_sent(self, Invocation invocation, int degree, str why)
-    cdef int catch_up(self) except -1
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
                                Py_ssize_t count, PyObject* names, bint brief, bint on_loop)
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1

@@ -26,7 +26,7 @@ from orcalike.transport.errors import NotEnoughMembers, StackError
 
 from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker
 from orcalike.runtime.invocation cimport blocking, must_not_block, nanoseconds, refuse_loop
-from orcalike.runtime.local_reads cimport begin_read, given_of, named_of
+from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_of
 from orcalike.runtime.operation cimport READ, Operation
 from orcalike.runtime.plain cimport put
 from orcalike.runtime.receipts cimport Receipts
@@ -44,10 +44,9 @@ from orcalike.runtime.replica cimport (
 from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, WARNED, Room, wait_for
 from orcalike.runtime.task cimport hand_on
 from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
-from orcalike.transport.drivers.driver cimport Driver
+from orcalike.transport.drivers.driver cimport Driver, let_leave
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
-from orcalike.transport.ring.look cimport ring_has_news
 from orcalike.transport.wire.bytes cimport put_varint
 from orcalike.transport.wire.message cimport Message
 
@@ -84,8 +83,7 @@ cdef class Sender(Invoker):
                                   Py_ssize_t count, PyObject* names, unsigned int wanted):
         cdef Invocation invocation = self.commit_call(replica, operation, args, count, names,
                                                       wanted)
-        if self.pack.ready:
-            self.driver.kick()
+        let_leave(self.driver, self.pack)
         return invocation
 
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
@@ -258,8 +256,7 @@ cdef class Sender(Invoker):
         else:
             self.commit(0, code << 1, body, degree)
             invocation = self.issue(None, what, wanted)
-        if self.pack.ready:
-            self.driver.kick()
+        let_leave(self.driver, self.pack)
         return invocation
 
     def invoke_atomic(self, atomic, args, named, wanted=0):
@@ -451,6 +448,8 @@ cdef class Sender(Invoker):
         return 0
 
     cdef int watch(self) except -1:
+        if self.pack.gathers:
+            self.driver.kick()
         if not self.watching:
             self.watching = True
             self.runtime.long_waits.watch()
@@ -480,9 +479,7 @@ cdef class Sender(Invoker):
 
     def wanted_of(self, Invocation invocation):
         """How many members are to have applied it, once it has run here; else 0."""
-        if invocation.wanted and invocation.ticket in self.receipts.held:
-            return invocation.wanted
-        return 0
+        return invocation.wanted if invocation.wanted and invocation.ticket in self.receipts.held else 0
 
     cdef int degree_of(self, Invocation invocation) except -1:
         """The degree of an invocation."""
@@ -559,7 +556,6 @@ cdef class Sender(Invoker):
         cdef bint on_loop
         hold()
         try:
-            self.catch_up()
             on_loop = must_not_block()
             invocation = self.start_read(replica, operation, args, count, names, timeout != NEVER, on_loop)
             if (on_loop and invocation.outcome == UNDER_WAY
@@ -575,20 +571,13 @@ cdef class Sender(Invoker):
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names):
-        self.catch_up()
         return self.start_read(replica, operation, args, count, names, True, False)
-
-    cdef int catch_up(self) except -1:
-        """Have all applied first that is in the order, where it is in memory that this member can look at."""
-        if (self.order[0] is not NULL and ring_has_news(self.order[0]) and thread_slot()[0] is NULL
-                and not self.driver.is_inside()):
-            self.driver.call(self.runtime.stack.catch_up)
-        return 0
 
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
                                Py_ssize_t count, PyObject* names, bint brief, bint on_loop):
         """Queue for the mutex as a write does; a guard that is false waits on the spot, but on no event loop."""
         cdef Replica target = <Replica>replica
+        catch_up(self, self.driver, self.runtime)
         if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from random import Random
 
 import pytest
@@ -238,3 +240,16 @@ def test_groups_that_were_reset_have_orders_of_their_own() -> None:
     assert b"b" in bodies(network, "b")
     assert b"b" not in bodies(network, "a")
     assert b"a" not in bodies(network, "b")
+
+
+def test_descriptors_are_closed_with_the_members() -> None:
+    """Memory, pipes of one's own, and those by which others are woken."""
+
+    def count() -> int:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    before = count()
+    for seed in range(4):
+        Run(draw_over_ring(seed)).run()
+    assert count() == before

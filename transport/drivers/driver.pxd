@@ -3,6 +3,8 @@
 from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
+from orcalike.transport.layers.pack cimport Pack
+
 
 cdef int64_t monotonic() noexcept nogil
 
@@ -19,6 +21,7 @@ cdef class Waitable:
 
 cdef class Driver:
     cdef int kick(self) except -1
+    cdef int kick_later(self) except -1
     cdef int rouse(self) noexcept
     cdef int look_later(self) noexcept
     cdef bint wait(self, Waitable waitable, int64_t until) except -1
@@ -27,3 +30,12 @@ cdef class Driver:
     cdef int64_t slept(self) noexcept
     cdef int64_t preempted(self) noexcept
     cdef bint is_inside(self) noexcept
+
+
+cdef inline int let_leave(Driver driver, Pack pack) except -1:
+    """What was put into PACK is not waited for: it leaves now, or soon, together with what comes next."""
+    if pack.ready:
+        driver.kick()
+    elif pack.gathers and pack.packed == 1:
+        driver.kick_later()
+    return 0

@@ -152,6 +152,10 @@ cdef class Driver:
         """PACK has something to cast: see to it, without waiting."""
         return 0
 
+    cdef int kick_later(self) except -1:
+        """The same, where that may wait until another thread gets to run, or the event loop's next turn."""
+        return self.kick()
+
     cdef int rouse(self) noexcept:
         """Something that a thread waits for while it polls was done by another thread."""
         return 0

@@ -38,7 +38,7 @@ cdef class MappedOrder(Layer):
     cdef int position_of[64]        # by row
     cdef set mapped                 # incarnations whose lanes are mapped here
     cdef set mapped_by              # those that have mapped the lane of this member
-    cdef list alarms                 # descriptors of others' alarms, by row; -1
+    cdef int alarms[64]             # descriptors of others' alarms, by row; -1
     cdef bint may_append            # all others have mapped the own lane
     cdef bint failed                # the memory cannot be used: this member leaves
     cdef bint armed                 # the alarm will be written to
@@ -58,3 +58,5 @@ cdef class MappedOrder(Layer):
     cdef int offer_lane(self) except -1
     cdef int give_up(self, str why) except -1
     cdef int close(self) except -1
+    cdef int drop_alarms(self) noexcept
+    cdef int drop_alarm(self, unsigned row) noexcept

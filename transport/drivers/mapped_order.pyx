@@ -57,6 +57,13 @@ def boot_id():
 cdef class MappedOrder(Layer):
     """A layer whose order is in memory that all members map."""
 
+    def __cinit__(self):
+        for row in range(RING_ROWS):
+            self.alarms[row] = -1
+
+    def __dealloc__(self):
+        self.drop_alarms()
+
     def __init__(self, Core core, config, me, uint64_t slots, uint64_t lane):
         super().__init__(core)
         self.slots, self.lane = slots, lane
@@ -65,7 +72,6 @@ cdef class MappedOrder(Layer):
         self.detection = config.detection
         self.rows, self.counters = {}, {}
         self.mapped, self.mapped_by = set(), set()
-        self.alarms = [-1] * RING_ROWS
         self.position = -1
         self.next = 1
         self.lanes_at = NEVER
@@ -103,7 +109,6 @@ cdef class MappedOrder(Layer):
         """Go on behind the fence, with the rows of the view."""
         cdef ring_member* m = &self.segment.member
         cdef unsigned row
-        cdef int fd
         cdef bint are_gone = False
         present = {row: incarnation for row, incarnation in self.rows.values()}
         for row in range(RING_ROWS):
@@ -111,10 +116,7 @@ cdef class MappedOrder(Layer):
                 are_gone = True
                 ring_drop(m, row)
                 self.segment.unmap(self.segment.lane_of.pop(row, 0))
-                fd = self.alarms[row]
-                self.alarms[row] = -1
-                if fd >= 0:
-                    close(fd)
+                self.drop_alarm(row)
         here = {member.incarnation for member in view.members}
         self.mapped &= here
         self.mapped_by &= here
@@ -234,6 +236,7 @@ cdef class MappedOrder(Layer):
         cdef ring_member* m = &self.segment.member
         cdef unsigned row = self.rows[member.incarnation][0]
         cdef int fd = self.core.descriptors.open(tuple(alarm), os.O_RDWR)
+        self.drop_alarm(row)            # it may be offered again, where its lane could not be mapped
         self.alarms[row] = fd
         fd = self.core.descriptors.open(tuple(lane), os.O_RDONLY)
         try:
@@ -255,7 +258,6 @@ cdef class MappedOrder(Layer):
 
     cdef int close(self) except -1:
         """Take part in the order no more; the others need not wait for this member."""
-        cdef int fd
         self.core.order = NULL
         if self.segment is not None:
             ring_strike(&self.segment.member, self.segment.member.row, self.segment.member.incarnation)
@@ -265,9 +267,19 @@ cdef class MappedOrder(Layer):
         self.may_append = self.armed = False
         self.mapped.clear()
         self.mapped_by.clear()
-        for fd in self.alarms:
-            if fd >= 0:
-                close(fd)
-        self.alarms = [-1] * RING_ROWS
+        self.drop_alarms()
         self.lanes_at = NEVER
         return self.set_deadline()
+
+    cdef int drop_alarms(self) noexcept:
+        """Wake no other member any more."""
+        cdef unsigned row
+        for row in range(RING_ROWS):
+            self.drop_alarm(row)
+        return 0
+
+    cdef int drop_alarm(self, unsigned row) noexcept:
+        if self.alarms[row] >= 0:
+            close(self.alarms[row])
+        self.alarms[row] = -1
+        return 0

@@ -267,6 +267,13 @@ cdef class Pump(Alarms):
             self.look_later()
         return 0
 
+    cdef int kick_later(self) except -1:
+        """The same, but the thread that polls does it, or the event loop in its next turn."""
+        if not self.kicked:
+            self.kicked = True
+            self.ring()
+        return 0
+
     cdef int look_later(self) noexcept:
         return self.heartbeat.look_later()
 

@@ -34,6 +34,7 @@ cdef class Pack(Layer):
     cdef Py_ssize_t claims          # messages that wait for much room
     cdef int position                  # this member's position in the view
     cdef bint ready                 # there is something to cast
+    cdef bint gathers               # the open packet takes more messages, and leaves soon
     # What is handed up when the upcalls have returned: the packet that was begun, and what comes then:
     # packets, (self, packet of a sender that has left, `core.departed` as it was), (function, *args).
     cdef Message opened             # or None
@@ -50,6 +51,7 @@ cdef class Pack(Layer):
 
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
     cdef int commit(self, unsigned char* stop) except -1
+    cdef bint leaves_now(self) noexcept
     cdef bint mixes(self, unsigned char degree) noexcept
     cdef int raise_degree(self, unsigned char degree) except -1
     cdef bint is_full(self) noexcept

@@ -41,6 +41,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from orcalike.transport.degree cimport ALL, MAJORITY
 from orcalike.transport.layers.base cimport Core, Layer
+from orcalike.transport.ring.look cimport ring_is_behind
 from orcalike.transport.wire.bytes cimport (
     VARINT_MAX,
     get_varint,
@@ -60,6 +61,7 @@ cdef enum:
     SIZE_MAX = 1048576
     BYTES_MAX = 67108864    # half of what TOTAL takes of one member
     FIRST = 512             # room of a packet that is opened
+    GATHERED = 64           # messages that wait for one another, where the order is in memory
     SPARE = 1024            # room behind a packet's size, so that the last message seldom moves it
 
 
@@ -136,8 +138,17 @@ cdef class Pack(Layer):
         if self.packet.stop - self.packet.start >= self.size:
             self.close()
         elif self.under_way == 0:
-            self.ready = True
+            self.ready = self.core.order is NULL or self.leaves_now()
         return 0
+
+    cdef bint leaves_now(self) noexcept:
+        """Whether the open packet is to leave, where the order is in memory, and each packet comes back at once.
+
+        It takes more messages while others have not applied the one before; the driver has it leave soon.
+        """
+        if self.packed == 1:
+            self.gathers = ring_is_behind(self.core.order)
+        return not self.gathers or self.packed >= GATHERED
 
     cdef bint mixes(self, unsigned char degree) noexcept:
         """Whether a message of that degree has no place among those of the open packet."""
@@ -207,7 +218,7 @@ cdef class Pack(Layer):
         p = self.reserve(size)
         memcpy(p, message.data(), size)
         self.commit(p + size)
-        if self.ready:
+        if self.ready or self.gathers:
             self.core.again(self)
 
     cpdef cast_packets(self):

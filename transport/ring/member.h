@@ -81,6 +81,24 @@ static inline int ring_has_news(const struct ring_member *m)
     return ring_lap_of(word) != ring_lap_before(m, m->next);
 }
 
+/* Whether another member has not applied this member's last packet, or there is no other member: then no one
+ * gains if the next packet leaves at once. */
+static inline int ring_is_behind(const struct ring_member *m)
+{
+    uint64_t others = m->members & ~ring_own_bit(m);
+    int is_alone = !others;
+    if (m->last_slot == UINT64_MAX)
+        return is_alone;
+    for (; others; others &= others - 1) {
+        unsigned row = (unsigned)__builtin_ctzll(others);
+        uint32_t word = ring_get_acquire(&m->order->rows[row].state);
+        if (ring_counts(word) && ring_incarnation_of(word) == m->incarnations[row]
+            && ring_get_acquire(&m->order->rows[row].applied) <= m->last_slot)
+            return 1;
+    }
+    return is_alone;
+}
+
 /* Whether half a ring waits to be applied. */
 static inline int ring_is_half_behind(const struct ring_member *m)
 {
