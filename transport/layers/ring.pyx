@@ -196,6 +196,13 @@ cdef class SharedOrder(MappedOrder):
             (<Message>found[len(found) - 1]).owner = packet.message
         return found
 
+    cpdef lower(self, Message packet):
+        cdef Unordered found
+        for found in self.unordered.all():
+            if found.message is packet.owner:
+                found.message.degree = packet.degree
+        self.core.again(self)
+
     cpdef send(self, Message message, tuple members):
         message.push(1)[0] = OTHER
         self.below.send(message, members)

@@ -52,10 +52,15 @@ def place(tmp_path: Path) -> str:
     return f"unix:{tmp_path}/a"
 
 
+@pytest.fixture(params=["TOTAL", "RING"])
+def stack(request: pytest.FixtureRequest) -> str:
+    return f"PACK:XFER:{request.param}:MBRSHIP:COM:unix"
+
+
 @pytest.fixture
-def group(place: str) -> Iterator[orca.Group]:
+def group(place: str, stack: str) -> Iterator[orca.Group]:
     """A member that is alone, where others may join."""
-    with orca.join("few", listen=place) as group:
+    with orca.join("few", listen=place, stack=stack) as group:
         yield group
 
 
@@ -83,11 +88,13 @@ def test_calls_behind_it_go_as_it_is_taken_back(group: orca.Group) -> None:
     assert [each.result(timeout=DEADLINE) for each in behind] == [1, 2]
 
 
-def test_a_smaller_degree_behind_one_that_was_taken_back(group: orca.Group, place: str) -> None:
+def test_a_smaller_degree_behind_one_that_was_taken_back(
+    group: orca.Group, place: str, stack: str
+) -> None:
     notes = group.share(Notes, "notes")
     first, second = notes.note_on_three.nowait("a"), notes.note_on_two.nowait("b")
     assert first.cancel()
-    with orca.join("few", seeds=[place]) as other:  # two members: enough for the second
+    with orca.join("few", seeds=[place], stack=stack) as other:  # two members: enough for the second
         until(lambda: len(group.members) == len(other.members) == 2)
         assert second.result(timeout=DEADLINE) == 1
         assert notes.note_on_two("c") == 2
