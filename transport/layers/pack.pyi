@@ -2,7 +2,6 @@ from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.pack.pieces import PiecesToCome
 from orcalike.transport.view import Member, View
-from orcalike.transport.wire.message import Message
 
 class Pack(Layer):
     ticket: int

@@ -46,7 +46,7 @@ def reads_of(number: Number) -> list[Callable[[], int]]:
     return [
         number.get,
         number.get_when_positive,
-        lambda: number.get.nowait().result(),  # type: ignore[attr-defined]
+        lambda: number.get.nowait().result(),
         lambda: Number.get(number),
     ]
 

@@ -94,7 +94,9 @@ def test_a_smaller_degree_behind_one_that_was_taken_back(
     notes = group.share(Notes, "notes")
     first, second = notes.note_on_three.nowait("a"), notes.note_on_two.nowait("b")
     assert first.cancel()
-    with orca.join("few", seeds=[place], stack=stack) as other:  # two members: enough for the second
+    with orca.join(
+        "few", seeds=[place], stack=stack
+    ) as other:  # two members: enough for the second
         until(lambda: len(group.members) == len(other.members) == 2)
         assert second.result(timeout=DEADLINE) == 1
         assert notes.note_on_two("c") == 2
