@@ -54,7 +54,7 @@ cdef class Invoker:
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted)
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names, unsigned int wanted)
+                                  Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited)
     cdef object read(self, object replica, object operation, PyObject* const* args,
                      Py_ssize_t count, PyObject* names, int64_t timeout)
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,

@@ -25,7 +25,11 @@ from orcalike.transport.layers.base cimport NEVER
 
 _log = logging.getLogger("orcalike")
 cdef object get_running_loop = None     # asyncio's, as soon as it is there
+cdef enum:
+    TURN = 64               # outcomes that coroutines find there in a row, before other tasks run
+
 cdef const void* no_order = NULL
+cdef int in_a_row = 0                   # coroutines that found their outcomes there
 cdef object CancelledError = None       # asyncio's
 cdef Py_ssize_t modules_searched = 0    # how many there were when asyncio was not among them
 cdef object patient_loop = None         # an event loop on whose thread calls may wait
@@ -150,6 +154,8 @@ cdef class Invocation(Waitable):
             except CancelledError:
                 self.cancel()
                 raise
+        elif is_turn_of_others():
+            yield
         return self.take()
 
     def __repr__(self):
@@ -224,6 +230,16 @@ cdef class InvocationCoroutine:
 
     def __repr__(self):
         return f"<coroutine {self.__qualname__}>"
+
+
+cdef bint is_turn_of_others():
+    """Whether the event loop is to run other tasks, where outcomes are here as soon as they are awaited."""
+    global in_a_row
+    in_a_row += 1
+    if in_a_row < TURN or running_loop() is None:
+        return False
+    in_a_row = 0
+    return True
 
 
 cdef InvocationCoroutine coroutine_of(Invocation invocation, object seconds):
@@ -421,8 +437,8 @@ cdef class Invoker:
         raise RuntimeError("no runtime")
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names, unsigned int wanted):
-        """Send a write."""
+                                  Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited):
+        """Send a write; `awaited`: a coroutine is about to wait for it."""
         raise RuntimeError("no runtime")
 
     cdef object read(self, object replica, object operation, PyObject* const* args,

@@ -29,7 +29,7 @@ cdef class Left(Invoker):
         self.refuse(<Replica>replica)
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names, unsigned int wanted):
+                                  Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited):
         self.refuse(<Replica>replica)
 
     cdef object read(self, object replica, object operation, PyObject* const* args,

@@ -282,7 +282,7 @@ cdef class BoundOperation:
             if kwargs:
                 invocation = self.nowait(*args, **kwargs)
             else:
-                invocation = nowait(<PyObject*>self, array_of(args), len(args), NULL)
+                invocation = start(<PyObject*>self, array_of(args), len(args), NULL, True)
         except WindowFull:
             return invoke_with_room(self, args, kwargs)
         return self.limited(invocation)
@@ -395,6 +395,11 @@ cdef inline PyObject* name_array(object names) noexcept:
 
 cdef object nowait(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names):
     """`object.operation.nowait(...)`."""
+    return start(self, args, count, names, False)
+
+
+cdef object start(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names, bint awaited):
+    """Send a call; `awaited`: a coroutine is about to wait for it."""
     cdef BoundOperation bound = <BoundOperation>self
     cdef PyObject* array[16]
     cdef PyObject* const* whole
@@ -404,13 +409,13 @@ cdef object nowait(PyObject* self, PyObject* const* args, Py_ssize_t count, PyOb
     if total < 16:
         for i in range(total):
             array[1 + i] = args[i]
-        return nowait_array(bound.operation, array, 1 + count, names, bound.stable)
+        return nowait_array(bound.operation, array, 1 + count, names, bound.stable, awaited)
     values = (bound.object, *[<object>args[i] for i in range(total)])
-    return nowait_array(bound.operation, array_of(values), 1 + count, names, bound.stable)
+    return nowait_array(bound.operation, array_of(values), 1 + count, names, bound.stable, awaited)
 
 
 cdef object nowait_array(Operation operation, PyObject* const* args, Py_ssize_t count,
-                         PyObject* names, unsigned int stable):
+                         PyObject* names, unsigned int stable, bint awaited):
     cdef PyObject* found = NULL
     cdef int state = begin(args[0], &found)
     cdef Invocation invocation
@@ -422,7 +427,7 @@ cdef object nowait_array(Operation operation, PyObject* const* args, Py_ssize_t 
         end(replica)
     if operation.traits & READ:
         return replica.invoker.read_nowait(replica, operation, args, count, names)
-    return replica.invoker.invoke_nowait(replica, operation, args, count, names, stable)
+    return replica.invoker.invoke_nowait(replica, operation, args, count, names, stable, awaited)
 
 
 cdef object done_at_once(Operation operation, PyObject* const* args, Py_ssize_t count,

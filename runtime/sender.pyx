@@ -80,10 +80,10 @@ cdef class Sender(Invoker):
     # Sending.
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
-                                  Py_ssize_t count, PyObject* names, unsigned int wanted):
+                                  Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited):
         cdef Invocation invocation = self.commit_call(replica, operation, args, count, names,
                                                       wanted)
-        let_leave(self.driver, self.pack)
+        let_leave(self.driver, self.pack, awaited)
         return invocation
 
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
@@ -256,7 +256,7 @@ cdef class Sender(Invoker):
         else:
             self.commit(0, code << 1, body, degree)
             invocation = self.issue(None, what, wanted)
-        let_leave(self.driver, self.pack)
+        let_leave(self.driver, self.pack, False)
         return invocation
 
     def invoke_atomic(self, atomic, args, named, wanted=0):

@@ -32,9 +32,9 @@ cdef class Driver:
     cdef bint is_inside(self) noexcept
 
 
-cdef inline int let_leave(Driver driver, Pack pack) except -1:
-    """What was put into PACK is not waited for: it leaves now, or soon, together with what comes next."""
-    if pack.ready:
+cdef inline int let_leave(Driver driver, Pack pack, bint awaited) except -1:
+    """What was put into PACK leaves now, or, if it is not waited for, soon, together with what comes next."""
+    if pack.ready or awaited and pack.gathers:
         driver.kick()
     elif pack.gathers and pack.packed == 1:
         driver.kick_later()

@@ -147,3 +147,27 @@ async def test_names_in_tasks() -> None:
 def test_outside_of_a_loop(counter: Counter) -> None:
     run: Callable[[Awaitable[int]], int] = asyncio.run  # type: ignore[assignment]
     assert run(counter.add.aio(1)) == 1
+
+
+@pytest.mark.parametrize("order", ["TOTAL", "RING"])
+def test_other_tasks_run_while_each_outcome_is_there_at_once(order: str) -> None:
+    """A member that is alone has each outcome without waiting; its event loop is for all tasks."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        async with orca.join("alone", stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix") as group:
+            counter = await group.share.aio(Counter, "counter")
+            counting = asyncio.create_task(count())
+            for _ in range(1000):
+                await counter.add.aio(1)
+            counting.cancel()
+            assert counter.value == 1000
+            assert turns >= 1000 // 64
+
+    asyncio.run(main())
