@@ -16,7 +16,7 @@ from orcalike.runtime.replica cimport CLOSED, TASKS_MAX, Replica, refuse_nested,
 from orcalike.runtime.task cimport submit
 from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver
-from orcalike.transport.ring.look cimport ring_has_news
+from orcalike.transport.drivers.look cimport ring_has_news
 
 cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(PyObject*) noexcept

@@ -22,7 +22,7 @@ from libc.stdlib cimport calloc, free
 
 from orcalike.runtime.invocation cimport Invoker, refuse_loop
 from orcalike.transport.drivers.deferral cimport ask_also
-from orcalike.transport.ring.look cimport ring_has_news
+from orcalike.transport.drivers.look cimport ring_has_news
 
 cdef extern from *:
     """

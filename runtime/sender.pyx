@@ -44,7 +44,8 @@ from orcalike.runtime.replica cimport (
 from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, WARNED, Room, wait_for
 from orcalike.runtime.task cimport hand_on
 from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
-from orcalike.transport.drivers.driver cimport Driver, let_leave
+from orcalike.transport.drivers.driver cimport Driver
+from orcalike.transport.drivers.leaving cimport let_leave
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
 from orcalike.transport.wire.bytes cimport put_varint

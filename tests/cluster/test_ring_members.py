@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.lib.programs import Program, Programs
 
 MEMBERS = 3
 KILLS = 4
+
+
+@pytest.fixture
+def place() -> Iterator[str]:
+    """Where they meet: sockets need a short path."""
+    with tempfile.TemporaryDirectory(prefix="o", dir="/tmp") as folder:
+        yield f"unix:{folder}/place"
 
 
 def acknowledged(directory: Path) -> set[tuple[str, int]]:
@@ -22,23 +33,21 @@ def acknowledged(directory: Path) -> set[tuple[str, int]]:
     }
 
 
-def test_members_are_killed_and_others_join_while_all_write(tmp_path: Path) -> None:
+def test_members_are_killed_and_others_join_while_all_write(
+    programs: Programs, tmp_path: Path, place: str
+) -> None:
     rng = random.Random(1)
-    programs = Programs(tmp_path)
     living: list[Program] = []
-    try:
-        for number in range(MEMBERS + KILLS):
-            if len(living) == MEMBERS:
-                killed = living.pop(rng.randrange(MEMBERS))
-                killed.kill()
-            program = programs.start("over_ring.py", f"m{number}", MEMBERS=str(MEMBERS))
-            assert program.next_fact() == {"joined": f"m{number}"}
-            living.append(program)
-        programs.call("stop")
-        logs = [each.next_fact()["log"] for each in living]
-        assert [each.end() for each in living] == [0] * MEMBERS
-    finally:
-        programs.kill_all()
+    for number in range(MEMBERS + KILLS):
+        if len(living) == MEMBERS:
+            killed = living.pop(rng.randrange(MEMBERS))
+            killed.kill()
+        program = programs.start("over_ring.py", f"m{number}", place, MEMBERS=str(MEMBERS))
+        assert program.next_fact() == {"joined": f"m{number}"}
+        living.append(program)
+    programs.call("stop")
+    logs = [each.next_fact()["log"] for each in living]
+    assert [each.end() for each in living] == [0] * MEMBERS
     assert len(logs) == MEMBERS
     assert logs[0] == logs[1] == logs[2]
     found = Counter((writer, number) for writer, number in logs[0])
@@ -53,10 +62,10 @@ def test_members_are_killed_and_others_join_while_all_write(tmp_path: Path) -> N
 
 
 def test_a_read_sees_what_another_member_has_written_at_once(
-    programs: Programs, tmp_path: Path
+    programs: Programs, tmp_path: Path, place: str
 ) -> None:
     """Linearizable on one host: a write that has returned anywhere is seen by each read that begins then."""
     (tmp_path / "flags").write_bytes(bytes(2))
-    reader, writer = programs.start("looker.py", "reader"), programs.start("looker.py", "writer")
+    reader, writer = (programs.start("looker.py", role, place) for role in ("reader", "writer"))
     assert reader.next_fact() == {"seen": list(range(1, 51))}
     assert [reader.end(), writer.end()] == [0, 0]

@@ -3,8 +3,6 @@
 from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
-from orcalike.transport.layers.pack cimport Pack
-
 
 cdef int64_t monotonic() noexcept nogil
 
@@ -30,12 +28,3 @@ cdef class Driver:
     cdef int64_t slept(self) noexcept
     cdef int64_t preempted(self) noexcept
     cdef bint is_inside(self) noexcept
-
-
-cdef inline int let_leave(Driver driver, Pack pack, bint awaited) except -1:
-    """What was put into PACK leaves now, or, if it is not waited for, soon, together with what comes next."""
-    if pack.ready or awaited and pack.gathers:
-        driver.kick()
-    elif pack.gathers and pack.packed == 1:
-        driver.kick_later()
-    return 0

@@ -41,7 +41,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from orcalike.transport.degree cimport ALL, MAJORITY
 from orcalike.transport.layers.base cimport Core, Layer
-from orcalike.transport.ring.look cimport ring_is_behind
+from orcalike.transport.drivers.look cimport ring_is_behind
 from orcalike.transport.wire.bytes cimport (
     VARINT_MAX,
     get_varint,

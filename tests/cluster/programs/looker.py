@@ -55,7 +55,7 @@ def main(role: str) -> None:
     """Write, or look."""
     with (MEETINGS / "flags").open("r+b") as file:
         flags = mmap.mmap(file.fileno(), 2)
-    with orca.join("look", stack=STACK, at=f"unix:{MEETINGS}/look") as group:
+    with orca.join("look", stack=STACK, at=sys.argv[2]) as group:
         number = group.share(Number, "number")
         number.set(0)  # the order is in memory that both have mapped
         meet("here", 2)

@@ -53,7 +53,7 @@ def write_on(log: Log, writer: str) -> None:
 
 def main(name: str) -> None:
     """Take part."""
-    with orca.join("ring", stack=STACK, at=f"unix:{MEETINGS}/ring") as group:
+    with orca.join("ring", stack=STACK, at=sys.argv[2]) as group:
         log = group.share(Log, "log")
         threads = [
             threading.Thread(target=write_on, args=(log, f"{name}.{number}")) for number in range(2)
