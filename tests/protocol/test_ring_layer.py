@@ -21,6 +21,7 @@ SEEDS = 120
 EARLIER = {
     404: "a cast whose degree is a majority was delivered before so many had their state",
     622: "a coordinator that had not mapped the order made a cut that no member could read",
+    1517: "a member that others had gone on without led, and waited for the cut of the view without it",
     5129: "a member that others had gone on without led, and waited for its own report",
     126: "a coordinator asked for reports before it had come to the fence itself",
 }

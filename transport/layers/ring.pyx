@@ -410,6 +410,9 @@ cdef class SharedOrder(MappedOrder):
             self.stuck_at = self.core.now + self.detection
             if self.report_is_due:
                 self.report_out()
+            if self.awaits_cut:
+                self.awaits_cut = False
+                self.below.holds()
         else:
             self.segment.fail(found)
         self.set_deadline()
@@ -492,8 +495,8 @@ cdef class SharedOrder(MappedOrder):
 
     cpdef bint up_cut(self, bytes cut):
         cdef object it = Fence.unpack(Cut.unpack(cut).order)
-        if self.installed is None or self.failed or it.slot < 0:
-            return True
+        if self.installed is None or self.failed or self.is_out or it.slot < 0:
+            return True                 # one that is out delivers no more, and may lead to the view without it
         self.drain()
         if self.at_fence:
             return True
