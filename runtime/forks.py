@@ -97,8 +97,6 @@ class Forks:
         arguments: bytes,
     ) -> None:
         """A member is asked to start a process."""
-        if not (type(target) is int and type(function) is str and type(arguments) is bytes):
-            raise ProtocolError(f"{member} asked for a fork that is none")
         view = self._runtime.view
         position = view.position(target)
         if invocation is not None:

@@ -23,13 +23,13 @@ from orcalike.transport.drivers.deferral cimport drop_later, hold
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.layers.base cimport NEVER
 
-_log = logging.getLogger("orcalike")
-cdef object get_running_loop = None     # asyncio's, as soon as it is there
 cdef enum:
     TURN = 64               # outcomes that coroutines find there in a row, before other tasks run
 
-cdef const void* no_order = NULL
-cdef int in_a_row = 0                   # coroutines that found their outcomes there
+_log = logging.getLogger("orcalike")
+cdef object get_running_loop = None     # asyncio's, as soon as it is there
+cdef int in_a_row = 0                   # outcomes that coroutines have found there since one has waited
+cdef const void* no_order = NULL        # of a stack without an order in shared memory
 cdef object CancelledError = None       # asyncio's
 cdef Py_ssize_t modules_searched = 0    # how many there were when asyncio was not among them
 cdef object patient_loop = None         # an event loop on whose thread calls may wait
@@ -147,6 +147,7 @@ cdef class Invocation(Waitable):
                 self.waiters = [future]
             else:
                 self.waiters.append(future)
+            none_in_a_row()
             try:
                 # Another thread may have settled it before `future` was among the waiters, and so not have woken it.
                 if self.outcome == UNDER_WAY:
@@ -230,6 +231,13 @@ cdef class InvocationCoroutine:
 
     def __repr__(self):
         return f"<coroutine {self.__qualname__}>"
+
+
+cdef int none_in_a_row() noexcept:
+    """A coroutine waits: others have their turn."""
+    global in_a_row
+    in_a_row = 0
+    return 0
 
 
 cdef bint is_turn_of_others():

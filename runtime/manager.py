@@ -94,9 +94,9 @@ class Managing(Changing, Protocol):
         """Submit what the message that is dispatched now is about; nothing else is left to do with it."""
 
 
-def arguments_of(count: object, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def arguments_of(count: int, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The positional arguments of an atomic function, and those by keyword, as a member has sent them."""
-    if isinstance(count, int) and 0 <= count <= len(values):
+    if 0 <= count <= len(values):
         match values[count:]:
             case ():
                 return values, {}

@@ -279,7 +279,7 @@ class Session:
 
     @held
     def leave(self, within: float = LEAVE_WITHIN) -> None:
-        """Leave the group and close; never raises, never takes longer than `within` seconds and two."""
+        """Leave the group and close; never raises, never takes longer than twice `within` and two seconds."""
         try:
             if self._can_leave():
                 if not self.pump.call_within(within, self.stack.leave):

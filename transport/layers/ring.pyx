@@ -37,7 +37,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX
+from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX, is_large_enough, least_kept
 from orcalike.transport.drivers.ring_segment cimport (
     RING_FULL, RING_OUT, RING_ROWS, ring_advance, ring_append, ring_applied, ring_arm_eventfd, ring_entry,
     ring_has_news, ring_is_in, ring_member, ring_next, ring_renew_least, ring_room, ring_wake,
@@ -216,10 +216,7 @@ cdef class SharedOrder(MappedOrder):
 
     cdef int tell_degree(self) except -1:
         """R in H1, as far as it is kept in this view."""
-        cdef int least = self.least
-        if least <= NUMBER_MAX and (self.mode or self.was_reset):
-            least = min(least, max(self.replicas - 1, 0))
-        self.below.degree(least)
+        self.below.degree(least_kept(self.least, self.replicas, self.mode or self.was_reset))
         return 0
 
     cpdef incomplete(self, object members):
@@ -241,9 +238,7 @@ cdef class SharedOrder(MappedOrder):
 
     cdef bint has_members(self, int degree) except -1:
         """Whether this view has enough members with replicas for a degree (H2)."""
-        cdef int number = degree & NO_FLAGS
-        return (number == 0 or number > NUMBER_MAX or self.replicas > number
-                or self.was_reset or degree & AVAILABLE != 0)
+        return is_large_enough(self.replicas, degree, self.was_reset)
 
     cdef bint is_met(self, int degree) except -1:
         """Whether as many members hold what is in memory as a degree asks for: those whose state is complete."""

@@ -36,7 +36,7 @@ from orcalike.transport.view import resets_of
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from orcalike.transport.degree cimport ALL, AVAILABLE, MAJORITY, NO_FLAGS, NUMBER_MAX
+from orcalike.transport.degree cimport ALL, AVAILABLE, MAJORITY, NO_FLAGS, is_large_enough, least_kept
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.total.header cimport (
     ACCEPT, COUNTER_AT, EXPECT, GONE, HEADER, HOLDS_AT, NUMBER_AT, ORDERED, OTHER, POSITION_AT,
@@ -117,9 +117,7 @@ cdef class Total(Order):
 
     cdef bint is_acceptable(self, int degree) except -1:
         """Whether this view has enough members with replicas for a degree (H2)."""
-        cdef int number = degree & NO_FLAGS
-        return (number == 0 or number > NUMBER_MAX or self.replicas > number
-                or self.was_reset or degree & AVAILABLE != 0)
+        return is_large_enough(self.replicas, degree, self.was_reset)
 
     def lacks_members(self):
         """Whether what was cast waits until the view has more members with replicas (H2)."""
@@ -138,10 +136,7 @@ cdef class Total(Order):
 
     cdef int tell_degree(self) except -1:
         """R in H1, as far as it is kept in this view."""
-        cdef int least = self.least
-        if least <= NUMBER_MAX and (self.mode or self.was_reset):
-            least = min(least, max(self.replicas - 1, 0))
-        self.below.degree(least)
+        self.below.degree(least_kept(self.least, self.replicas, self.mode or self.was_reset))
         return 0
 
     cpdef list unsent(self):
