@@ -94,7 +94,8 @@ def files(document: Path) -> dict[str, str]:
 
 
 def start(command: str, directory: Path) -> subprocess.Popen[str]:
-    environment = dict(os.environ)
+    # Two programs of a page that begin at once may warn of each other's hash seed, if one joins before the other shares.
+    environment = {"PYTHONHASHSEED": "0", **os.environ}
     while given := ENVIRONMENT.match(command):
         environment[given["name"]] = given["value"]
         command = command[given.end() :]
