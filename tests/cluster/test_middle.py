@@ -24,8 +24,12 @@ def flip(data: bytes, place: int) -> bytes:
 
 
 @pytest.fixture
-def group() -> Iterator[orca.Group]:
-    """The member that makes the group."""
+def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[orca.Group]:
+    """The member that makes the group.
+
+    A request whose end never comes is one that its sender's group waits for, until it is too far behind.
+    """
+    monkeypatch.setenv("ORCALIKE_SLOW_TIMEOUT", "5s")
     with orca.join(listen="tcp:127.0.0.1:0", key=KEY) as group:
         yield group
 

@@ -94,11 +94,10 @@ def interpreter(directory: Path, patch: str = "", shell: str = "") -> str:
         ("", _NO_LICENCE, f"host other: .*exit code 3: no licence for python .*{_TRY}"),
         ("", "exit 0", f"host other: .*exit code 0: it said nothing{_TRY}"),
         ("", "kill -9 $$", f"host other: .*exit code 137: .*{_TRY}"),
-        ("", _CLOSED, f"host other does not answer .*: it said nothing{_TRY}"),
     ],
     ids=[
         *("version", "minor", "words", "report", "old-python", "no-orcalike", "no-cryptography"),
-        *("no-msgpack", "broken", "banner", "nothing", "killed", "closed"),
+        *("no-msgpack", "broken", "banner", "nothing", "killed"),
     ],
 )
 def test_a_host_with_another_installation(
@@ -118,10 +117,11 @@ host.SLOW_SECONDS, host.ANSWER_SECONDS = 0.5, 2.0
 orcalike.cli.main()"""
 
 
-def test_a_host_that_never_answers(cli: Cli, folders: Path) -> None:
+@pytest.mark.parametrize("shell", [_SILENT, _CLOSED], ids=["silent", "closed"])
+def test_a_host_that_never_answers(cli: Cli, folders: Path, shell: str) -> None:
     """It is named after some seconds, and given up after some more."""
     program = cli.write("print('runs')")
-    python = interpreter(cli.directory, shell=_SILENT)
+    python = interpreter(cli.directory, shell=shell)
     cli.command = (sys.executable, "-c", _SOON, "run")
     result = cli.run("-H", "other", "--remote-python", python, program)
     assert (result.returncode, result.stdout) == (69, "")
