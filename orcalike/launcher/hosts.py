@@ -20,7 +20,7 @@ from orcalike.launcher.host_checks import compare, explain
 from orcalike.launcher.host_list import ListedHost, fill
 from orcalike.launcher.local_host import LocalHost
 from orcalike.launcher.placement import Place, Placement
-from orcalike.launcher.probes import PROBE_SECONDS, Door, Probes
+from orcalike.launcher.probes import NO_DATAGRAMS, PROBE_SECONDS, Door, Probes
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.remote_command import Via, host_command, is_this_host
 from orcalike.launcher.remote_host import LEASE, RemoteHost
@@ -35,6 +35,7 @@ STARTS_MAX = 8
 TRIES_MAX = 3
 UNREACHABLE = 69
 _SAY_WHICH = "say at which address others reach it: --interface NAME or NETWORK, or --advertise"
+_LET_BOTH = "have the firewalls between them let both through, at all ports"
 
 
 class Hosts:
@@ -282,10 +283,8 @@ class Hosts:
         ranks = f"ranks {first} to {last}" if first < last else f"rank {first}"
         if last < first:
             ranks = "a spare host"
-        self._fail(
-            f"{source} cannot reach {target} at {address} ({ranks}): {trouble}; "
-            f"{_SAY_WHICH} {name}=ADDRESS"
-        )
+        remedy = _LET_BOTH if trouble == NO_DATAGRAMS else f"{_SAY_WHICH} {name}=ADDRESS"
+        self._fail(f"{source} cannot reach {target} at {address} ({ranks}): {trouble}; {remedy}")
 
     def _place_if_probed(self) -> None:
         if self.connecting and not self._unprobed and not self._unprobed_here:

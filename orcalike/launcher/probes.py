@@ -1,7 +1,12 @@
-"""Whether hosts reach each other: each has a door open before the run begins, and the others knock at it."""
+"""Whether hosts reach each other: each has a door open before the run begins, and the others knock at it.
+
+Members have connections (TCP) and heartbeats (UDP) at the same port, so both are tried: a firewall that lets only the
+one through has members suspected that live.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import selectors
@@ -16,24 +21,31 @@ from orcalike.launcher.listeners import bind_tcp, tcp_address
 PROBE_SECONDS = 3.0
 #: How many hosts are tried.
 PROBES_MAX = 4096
+#: What is sent is answered as it is; several at once, since a network may lose some.
+DATAGRAM, DATAGRAMS = b"orcalike probe", 8
+#: What is said of a host that connections reach alone.
+NO_DATAGRAMS = "connections (TCP) are let through, and datagrams (UDP) are not"
+#: Ports that are tried until one is free for both.
+BINDS = 10
 
 
 class Door:
-    """Where a host listens before anything else does; what connects is let go again."""
+    """Where a host listens before anything else does: connections are let go again, datagrams are answered."""
 
     def __init__(self, selector: selectors.BaseSelector, host: str) -> None:
         """Raises OSError if the system has no room for it."""
         self._selector = selector
-        self._listener = bind_tcp(host, 0)
-        self._listener.setblocking(False)
+        self._listener, self._datagrams = _bind_both(host)
         self._listener.listen(128)
         self.address = tcp_address(self._listener)
         selector.register(self._listener, selectors.EVENT_READ, self._answer)
+        selector.register(self._datagrams, selectors.EVENT_READ, self._answer_datagram)
 
     def close(self) -> None:
         """Listen no more."""
-        self._selector.unregister(self._listener)
-        self._listener.close()
+        for each in (self._listener, self._datagrams):
+            self._selector.unregister(each)
+            each.close()
 
     def _answer(self) -> None:
         try:
@@ -41,6 +53,33 @@ class Door:
         except OSError:
             return
         connection.close()
+
+    def _answer_datagram(self) -> None:
+        try:
+            said, source = self._datagrams.recvfrom(len(DATAGRAM) + 1)
+            if said == DATAGRAM:
+                self._datagrams.sendto(said, source)
+        except OSError:
+            return
+
+
+def _bind_both(host: str) -> tuple[socket.socket, socket.socket]:
+    """Sockets for connections and for datagrams at one port; raises OSError."""
+    for _ in range(BINDS - 1):
+        with contextlib.suppress(OSError):  # the port is free for connections alone
+            return _bind_pair(host)
+    return _bind_pair(host)
+
+
+def _bind_pair(host: str) -> tuple[socket.socket, socket.socket]:
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(bind_tcp(host, 0))
+        datagrams = stack.enter_context(socket.socket(listener.family, socket.SOCK_DGRAM))
+        datagrams.bind(listener.getsockname())
+        listener.setblocking(False)
+        datagrams.setblocking(False)
+        stack.pop_all()
+    return listener, datagrams
 
 
 class Probes:
@@ -71,8 +110,9 @@ class Probes:
         """Give up what has taken too long."""
         if now < self._expires_at:
             return
-        for number in list(self._open):
-            self._finish(number, errno.ETIMEDOUT)
+        for number, probe in list(self._open.items()):
+            sends = probe.type == socket.SOCK_DGRAM
+            self._finish(number, NO_DATAGRAMS if sends else os.strerror(errno.ETIMEDOUT))
 
     def _try(self, number: int, address: str) -> None:
         host, _, port = address.removeprefix("tcp:").rpartition(":")
@@ -83,22 +123,47 @@ class Probes:
         trouble = probe.connect_ex((host, int(port)))
         if trouble != errno.EINPROGRESS:
             self._open.pop(number).close()
-            self._note(number, trouble)
+            self._troubles[number] = os.strerror(trouble) if trouble else ""
         else:
             self._selector.register(probe, selectors.EVENT_WRITE, partial(self._connected, number))
 
     def _connected(self, number: int) -> None:
-        self._finish(number, self._open[number].getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+        probe = self._open[number]
+        trouble = probe.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if trouble:
+            self._finish(number, os.strerror(trouble))
+        else:
+            self._try_datagrams(number, probe)
 
-    def _finish(self, number: int, trouble: int) -> None:
+    def _try_datagrams(self, number: int, connected: socket.socket) -> None:
+        """What connections reach, try with datagrams."""
+        there = connected.getpeername()
+        probe = socket.socket(connected.family, socket.SOCK_DGRAM)
+        probe.setblocking(False)
+        self._selector.unregister(connected)
+        connected.close()
+        self._open[number] = probe
+        self._selector.register(probe, selectors.EVENT_READ, partial(self._answered, number))
+        try:
+            probe.connect(there)
+            for _ in range(DATAGRAMS):
+                probe.send(DATAGRAM)
+        except OSError:  # a firewall may answer so
+            self._finish(number, NO_DATAGRAMS)
+
+    def _answered(self, number: int) -> None:
+        try:
+            said = self._open[number].recv(len(DATAGRAM) + 1)
+        except OSError:
+            said = b""
+        self._finish(number, "" if said == DATAGRAM else NO_DATAGRAMS)
+
+    def _finish(self, number: int, trouble: str) -> None:
         probe = self._open.pop(number)
         self._selector.unregister(probe)
         probe.close()
-        self._note(number, trouble)
+        self._troubles[number] = trouble
         self._end_if_done()
-
-    def _note(self, number: int, trouble: int) -> None:
-        self._troubles[number] = os.strerror(trouble) if trouble else ""
 
     def _end_if_done(self) -> None:
         if not self._open:

@@ -187,6 +187,26 @@ a.main()"""
     until(lambda: os.listdir(folders) == [], "the end of all folders")
 
 
+#: A firewall before the host lets connections through, and no datagrams.
+_NO_DATAGRAMS = """import orcalike.launcher.agent as a
+import orcalike.launcher.probes as p
+p.Door._answer_datagram = lambda door: door._datagrams.recv(99)
+import sys; sys.argv = ['agent']
+a.main()"""
+
+
+def test_a_host_that_datagrams_do_not_reach(cli: Cli, folders: Path) -> None:
+    python = interpreter(cli.directory, _NO_DATAGRAMS)
+    result = cli.run("-H", "a,other", "--remote-python", python, cli.write("print('runs')"))
+    assert (result.returncode, result.stdout) == (69, ""), result.stderr
+    assert re.search(
+        r"host (a|other) cannot reach host other at 127\.0\.0\.1 \(rank 1\): connections \(TCP\) "
+        r"are let through, and datagrams \(UDP\) are not; have the firewalls .* let both through",
+        result.stderr,
+    ), result.stderr
+    until(lambda: os.listdir(folders) == [], "the end of all folders")
+
+
 STAYS = """
 import orcalike as orca
 from orcalike.objects import Counter
