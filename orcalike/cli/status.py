@@ -28,8 +28,9 @@ _HEAD = ("RANK", "HOST", "PID", "STATE", "CPU", "RSS", "SENT", "LAG", "OBJECTS",
 @click.command(short_help="Show how running programs stand.")
 @click.option("--job", metavar="ID", help="Which run; all of yours on this machine if left out.")
 @watch_option
+@click.option("--ring", is_flag=True, help="Show the orders in shared memory, too.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON: a list of runs.")
-def status(job: str | None, watch: float | None, as_json: bool) -> None:
+def status(job: str | None, watch: float | None, ring: bool, as_json: bool) -> None:
     """Show the members of each program that orcalike run has started here, and of its groups.
 
     The processes themselves are asked, so it works while a sequencer fails over, and says for which
@@ -40,6 +41,7 @@ def status(job: str | None, watch: float | None, as_json: bool) -> None:
     orcalike status
     orcalike status --watch
     orcalike status --watch 5 --job 7f3a0c11
+    orcalike status --ring
     orcalike status --json | jq '.[0].groups[].sequencer'
 
     \b
@@ -50,11 +52,19 @@ def status(job: str | None, watch: float | None, as_json: bool) -> None:
     GUARDED    calls that wait there for their guards
     WAITS FOR  what the process's oldest waiting call waits for
 
+    With --ring the memory of each order is read, on this machine, whether or not its members
+    answer: the next slot, how far each member has applied and what it lacks, and which members
+    are asleep until there is news, or need room before they can write.
+
     Exit codes: 0 shown, 2 usage, 69 no such run.
     """
     rates = Rates()
 
     def show(runs: list[dict[str, Any]]) -> None:
+        if ring:
+            from orcalike.cli.rings import rings_of  # it maps memory; few ask for it
+
+            runs = [{**run, "rings": rings_of(run)} for run in runs]
         if as_json:
             echo_json(runs)
             return
@@ -79,6 +89,10 @@ def _show_run(run: dict[str, Any], rates: Rates) -> None:
     for group in run["groups"]:
         for line in complaints(group):
             click.echo(line)
+    if "rings" in run:
+        from orcalike.cli.rings import show_rings
+
+        show_rings(run["rings"])
 
 
 def _row(

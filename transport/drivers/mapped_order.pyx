@@ -93,7 +93,7 @@ cdef class MappedOrder(Layer):
             self.start_slot = 0
             if self.position == 0:
                 self.use(Segment.create(group_id(self.group, self.lineage), boot_id(),
-                                        (<object>self.slots).bit_length() - 1, self.lane))
+                                        (<object>self.slots).bit_length() - 1, self.lane, self.group))
                 self.settle_rows()
             return 0
         self.lineage = view.lineage

@@ -1,12 +1,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
+from orcalike.transport.errors import ProtocolError
+
 AT_ONCE: int
 LINGER: int
 LAZY: int
 JOIN: int
 LEAVE: int
 EXPEL: int
+PREFIX: str
 
 class Entry(NamedTuple):
     """What is in one slot: a packet, or a view."""
@@ -36,7 +39,12 @@ class Segment:
     lane_fd: int
     @classmethod
     def create(
-        cls, group: bytes, boot: bytes, slots_log: int = ..., lane_size: int = ...
+        cls,
+        group: bytes,
+        boot: bytes,
+        slots_log: int = ...,
+        lane_size: int = ...,
+        name: str = ...,
     ) -> Self: ...
     @classmethod
     def attach(
@@ -72,3 +80,5 @@ class Segment:
     def overwrite(self, offset: int, data: bytes, in_lane: bool = ...) -> None: ...
     def sizes(self) -> tuple[int, int]: ...
     def close(self) -> None: ...
+
+def fault_of(code: int, place: str = ...) -> OSError | ProtocolError: ...

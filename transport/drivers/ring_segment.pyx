@@ -26,8 +26,8 @@ cdef extern from "ring/order.h" nogil:
     uint32_t ring_incarnation_of(uint32_t word)
 
 cdef extern from "ring/system.h" nogil:
-    int ring_make_order(uint32_t slots_log, uint32_t lane_size, const unsigned char* group,
-                        const unsigned char* boot, ring_order** order)
+    int ring_make_order(const char* name, uint32_t slots_log, uint32_t lane_size,
+                        const unsigned char* group, const unsigned char* boot, ring_order** order)
     int ring_map_order(int fd, const unsigned char* group, const unsigned char* boot,
                        ring_order** order, ring_header* header)
     int ring_make_lane(uint32_t lane_size, unsigned char** lane)
@@ -72,6 +72,8 @@ cdef dict FAULTS = {
     -10005: "it is of another group",
     -10006: "it is of another boot of the host",
 }
+PREFIX = "orcalike-order "
+cdef int NAME_MAX = 200                 # of 249 bytes that the kernel takes
 cdef int FIRST_OF_SEGMENTS = -10000
 cdef list STATES = ["free", "joining", "in", "struck"]
 
@@ -90,12 +92,12 @@ cdef class Segment:
 
     @classmethod
     def create(cls, bytes group not None, bytes boot not None, uint32_t slots_log=16,
-               uint32_t lane_size=1 << 20):
-        """Make an order, of which this is the only member so far."""
+               uint32_t lane_size=1 << 20, str name=""):
+        """Make an order, of which this is the only member so far; people see the group's name."""
         cdef Segment self = cls.__new__(cls)
         cdef ring_order* order = NULL
         checked_ids(group, boot)
-        self.order_fd = ring_make_order(slots_log, lane_size, group, boot, &order)
+        self.order_fd = ring_make_order(memory_name(name), slots_log, lane_size, group, boot, &order)
         if self.order_fd < 0:
             self.fail(self.order_fd)
         self.begin(order, slots_log, lane_size, 0)
@@ -380,14 +382,7 @@ cdef class Segment:
         """Raise what a code of C stands for."""
         if code == RING_OUT:
             raise Expelled(f"row {self.member.row} is out of the order, at slot {self.member.next}")
-        if code <= FIRST_OF_SEGMENTS:
-            raise ProtocolError(f"a segment of shared memory cannot be used: {FAULTS[code]}")
-        if code not in FAULTS:
-            raise OSError(-code, strerror(<int>-code).decode())
-        if code in (-3, -11, -12):
-            raise ProtocolError(f"the order in shared memory: {FAULTS[code]}")
-        raise ProtocolError(
-            f"slot {self.member.next} of the order in shared memory cannot be: {FAULTS[code]}")
+        raise fault_of(code, f"slot {self.member.next} of ")
 
     def close(self):
         """Unmap everything. Descriptors of the order and of the own lane that were made here close."""
@@ -403,6 +398,22 @@ cdef class Segment:
             if fd >= 0:
                 close(fd)
         self.order_fd = self.lane_fd = -1
+
+
+def fault_of(int64_t code, place=""):
+    """The exception for a code of C, met at a slot."""
+    if code <= FIRST_OF_SEGMENTS:
+        return ProtocolError(f"a segment of shared memory cannot be used: {FAULTS[code]}")
+    if code not in FAULTS:
+        return OSError(-code, strerror(<int>-code).decode())
+    if code in (-3, -11, -12):
+        return ProtocolError(f"the order in shared memory: {FAULTS[code]}")
+    return ProtocolError(f"{place}the order in shared memory cannot be: {FAULTS[code]}")
+
+
+cdef bytes memory_name(str group):
+    """What the kernel shows as the name of the memory of a group's order."""
+    return (PREFIX + group).encode(errors="replace").replace(b"\0", b"?")[:NAME_MAX]
 
 
 cdef int checked_ids(bytes group, bytes boot) except -1:

@@ -99,16 +99,17 @@ static inline int ring_sizes_are_sound(uint32_t slots_log, uint32_t lane_size)
            && (lane_size & (lane_size - 1)) == 0;
 }
 
-/* Make an order segment. Returns its descriptor, and where it is mapped; or -errno. */
-static inline int ring_make_order(uint32_t slots_log, uint32_t lane_size, const unsigned char *group,
-                           const unsigned char *boot, struct ring_order **order)
+/* Make an order segment; people see its name. Returns its descriptor, and where it is mapped; or -errno. */
+static inline int ring_make_order(const char *name, uint32_t slots_log, uint32_t lane_size,
+                                  const unsigned char *group, const unsigned char *boot,
+                                  struct ring_order **order)
 {
     uint64_t size = ring_order_size(slots_log);
     void *memory = NULL;
     int fd, error;
     if (!ring_sizes_are_sound(slots_log, lane_size))
         return -EINVAL;
-    fd = ring_memory("orcalike-order", size);
+    fd = ring_memory(name, size);
     if (fd < 0)
         return fd;
     error = ring_map(fd, size, PROT_READ | PROT_WRITE, &memory);
@@ -129,7 +130,8 @@ static inline int ring_make_order(uint32_t slots_log, uint32_t lane_size, const 
     return fd;
 }
 
-/* Check what a header says, once copied: of this version, group and boot of the host, of sound sizes. */
+/* Check what a header says, once copied: of this version, group (any if NULL) and boot of the host, of sound
+ * sizes. */
 static inline int ring_check_header(const struct ring_header *header, uint64_t size,
                              const unsigned char *group, const unsigned char *boot)
 {
@@ -140,7 +142,7 @@ static inline int ring_check_header(const struct ring_header *header, uint64_t s
     if (!ring_sizes_are_sound(header->slots_log, header->lane_size) || header->size != size
         || ring_order_size(header->slots_log) != size)
         return RING_SEGMENT_SIZES;
-    if (memcmp(header->group, group, RING_ID_SIZE))
+    if (group && memcmp(header->group, group, RING_ID_SIZE))
         return RING_SEGMENT_GROUP;
     if (memcmp(header->boot, boot, RING_ID_SIZE))
         return RING_SEGMENT_BOOT;
@@ -160,9 +162,10 @@ static inline int ring_sealed_size(int fd, int seals, uint64_t *size)
     return 0;
 }
 
-/* Map an order segment that was given. Returns 0, with its checked header, or what is wrong. */
-static inline int ring_map_order(int fd, const unsigned char *group, const unsigned char *boot,
-                          struct ring_order **order, struct ring_header *header)
+/* Map an order segment that was given, in one way. Returns 0, with its checked header, or what is wrong. */
+static inline int ring_map_order_to(int protection, int fd, const unsigned char *group,
+                                    const unsigned char *boot, struct ring_order **order,
+                                    struct ring_header *header)
 {
     uint64_t size = 0;
     void *memory = NULL;
@@ -171,7 +174,7 @@ static inline int ring_map_order(int fd, const unsigned char *group, const unsig
         return error;
     if (size < sizeof(struct ring_order))
         return RING_SEGMENT_SIZES;
-    error = ring_map(fd, size, PROT_READ | PROT_WRITE, &memory);
+    error = ring_map(fd, size, protection, &memory);
     if (error)
         return error;
     *order = memory;
@@ -180,6 +183,20 @@ static inline int ring_map_order(int fd, const unsigned char *group, const unsig
     if (error)
         munmap(memory, size);
     return error;
+}
+
+/* Map it to take part. */
+static inline int ring_map_order(int fd, const unsigned char *group, const unsigned char *boot,
+                                 struct ring_order **order, struct ring_header *header)
+{
+    return ring_map_order_to(PROT_READ | PROT_WRITE, fd, group, boot, order, header);
+}
+
+/* Map that of any group to look at it. */
+static inline int ring_look_at_order(int fd, const unsigned char *boot, struct ring_order **order,
+                                     struct ring_header *header)
+{
+    return ring_map_order_to(PROT_READ, fd, NULL, boot, order, header);
 }
 
 /* Make the own lane. Returns its descriptor, which is sealed, and where it is mapped to be written. */

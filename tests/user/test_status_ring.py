@@ -1,0 +1,101 @@
+"""`orcalike status --ring`: the order in shared memory of a program that runs, read there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.lib.own_runs import ORCALIKE
+from tests.lib.processes import until
+
+if TYPE_CHECKING:
+    from tests.lib.command import Cli
+
+pytestmark = pytest.mark.usefixtures("own_runs")
+
+STACK = "PACK:XFER:RING:MBRSHIP:COM:unix"
+
+#: For each line that comes to rank 0 it writes ten times; with no more lines all end.
+PROGRAM = """
+import orcalike as orca
+from orcalike.objects import Counter, Event
+
+with orca.join("harbour") as group:
+    counter, done = group.share(Counter, "n"), group.share(Event, "done")
+    group.barrier()
+    print("ready", flush=True)
+    if rank == 0:
+        for _ in sys.stdin:
+            for _ in range(10):
+                counter.add(1)
+            print("written", flush=True)
+        done.set()
+    done.wait()
+"""
+
+
+def status(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [*ORCALIKE, "status", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+
+
+def ring() -> dict[str, Any]:
+    """The one order of the one run."""
+    done = status("--ring", "--json")
+    assert done.returncode == 0, done.stderr
+    [run] = json.loads(done.stdout)
+    [found] = run["rings"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture
+def program(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
+    """Three ranks that are ready; none is suspected for as long as the test takes."""
+    monkeypatch.setenv("ORCALIKE_DETECTION", "60s")
+    with cli.started("-n", "3", "-q", "--stack", STACK, cli.write(PROGRAM)) as process:
+        assert process.stdout
+        said = sorted(process.stdout.readline() for _ in range(3))
+        assert said == [f"[{rank}] ready\n" for rank in range(3)]
+        yield process
+
+
+def write(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "[0] written\n"
+
+
+def test_how_far_each_member_is(program: subprocess.Popen[str]) -> None:
+    before = ring()
+    assert (before["group"], before["slots"]) == ("harbour", 65_536)
+    assert [each["role"] for each in before["members"]] == [0, 1, 2]
+    stopped = before["members"][2]["pid"]
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        write(program)
+        after = ring()
+        assert after["next"] >= before["next"] + 10
+        first, _, last = after["members"]
+        assert (first["state"], first["applied"], first["lag"]) == ("member", after["next"], 0)
+        assert (last["pid"], last["lag"]) == (stopped, after["next"] - last["applied"])
+        assert last["lag"] >= 10
+        assert after["least"] == last["applied"]
+        shown = " ".join(status("--ring").stdout.split())
+        assert "order of group harbour in shared memory · 65,536 slots · lap 0 · " in shown
+        assert f" 2 {stopped} member {last['applied']} " in shown
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    until(lambda: {each["lag"] for each in ring()["members"]} == {0}, "it has applied the rest")
+    until(lambda: all(each["asleep"] for each in ring()["members"]), "nothing is to be done")
+    assert program.stdin
+    program.stdin.close()
+    assert program.wait() == 0
