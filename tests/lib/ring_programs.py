@@ -43,12 +43,17 @@ def lacks(*flags: str) -> str:
 
 
 def compiled(
-    name: str, folder: Path, *flags: str, headers: Path = HEADERS, optimize: str = "-O2"
+    name: str,
+    folder: Path,
+    *flags: str,
+    headers: Path = HEADERS,
+    optimize: str = "-O2",
+    cc: str | None = None,
 ) -> Path:
     """Compile one of the programs into a folder; raises AssertionError with what the compiler says."""
     program = folder / name
     source = PROGRAMS / f"{name}.c"
-    command = [str(compiler()), *WARNINGS, optimize, "-g", *flags, f"-I{headers}"]
+    command = [cc or str(compiler()), *WARNINGS, optimize, "-g", *flags, f"-I{headers}"]
     done = subprocess.run(
         [*command, "-o", str(program), str(source), "-pthread"],
         capture_output=True,
@@ -69,10 +74,16 @@ def with_mutant(name: str, folder: Path) -> Path:
     return headers
 
 
-def run(program: Path, *arguments: object, timeout: float = DEADLINE, **env: str) -> dict[str, Any]:
+def run(
+    program: Path,
+    *arguments: object,
+    timeout: float = DEADLINE,
+    emulator: str | None = None,
+    **env: str,
+) -> dict[str, Any]:
     """Run a program that prints a line of JSON; its exit code is in it, what it says on stderr too."""
     done = subprocess.run(
-        [str(program), *map(str, arguments)],
+        [*([emulator] if emulator else []), str(program), *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
