@@ -23,6 +23,7 @@ EARLIER = {
     622: "a coordinator that had not mapped the order made a cut that no member could read",
     1517: "a member that others had gone on without led, and waited for the cut of the view without it",
     5129: "a member that others had gone on without led, and waited for its own report",
+    5958: "a member that applied nothing went from view to view, until no fence had room",
     126: "a coordinator asked for reports before it had come to the fence itself",
 }
 """Seeds that have found faults."""
@@ -177,6 +178,28 @@ def test_a_full_order_waits_for_the_slowest_and_goes_on() -> None:
     assert [int(each) for each in bodies(network, "a")[-40:]] == list(range(40))
     network.call("b", network.endpoints["b"].stack.expire)
     assert bodies(network, "a") == bodies(network, "b")
+
+
+def test_views_end_though_a_member_applies_nothing() -> None:
+    network = group("a b c", "XFER:RING(slots=16,lane=65536):MBRSHIP:COM:sim")
+    network.credit("b", given=False)
+    for number in range(40):
+        network.cast("a", b"%d" % number)
+    assert len(bodies(network, "b")) < 20
+    for number in range(20):  # more views than the order has slots
+        name = f"m{number}"
+        network.add(name)
+        network.join(name, "a")
+        network.stabilize()
+        assert len(network["b"].installed.members) == 4  # type: ignore[union-attr]
+        network.leave(name)
+        network.stabilize()
+    network.credit("b", given=True)
+    for _ in range(10):
+        network.now += 1_000_000
+        for name in "abc":
+            network.call(name, network.endpoints[name].stack.expire)
+    assert [int(each) for each in bodies(network, "b")[-40:]] == list(range(40))
 
 
 def test_a_member_that_cannot_map_the_order_says_why_and_leaves() -> None:

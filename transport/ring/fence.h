@@ -15,13 +15,15 @@
 
 #include "views.h"
 
-/* Go on behind the fence at `next`, in the view with this number. */
+/* Go on behind the fence at `next`, in the view with this number. The slot that the fence took is given back at
+ * once, by members too that hold the others up: else the order would be full of fences after some views. */
 static inline void ring_pass_fence(struct ring_member *m, uint32_t view)
 {
     m->next++;
     if (m->scanned < m->next)
         m->scanned = m->next;
     m->view = view & RING_FENCE_MASK;
+    ring_publish(m, m->published + 1);
 }
 
 /* A row is a member's in the view that begins at `next`. It counts from here on, though its holder may not

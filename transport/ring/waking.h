@@ -97,19 +97,24 @@ static inline void ring_alarm_all(struct ring_member *m)
     ring_futex_wake(&m->order->room_alarm, ~0u);
 }
 
-/* Publish how far this member is. By a swap: a former holder of the row that goes on late does not store a
- * lower position over the next one's. If it is no news, none is woken: else members that wait for the room
- * of another would wake each other for as long as they wait. */
-static inline void ring_advance(struct ring_member *m)
+/* Publish that all below a slot is applied here. By a swap: a former holder of the row that goes on late does
+ * not store a lower position over the next one's. */
+static inline void ring_publish(struct ring_member *m, uint64_t slot)
 {
     uint64_t published = m->published;
-    if (published == m->next)
-        return;
-    while (!ring_swap_if(&m->order->rows[m->row].applied, &published, m->next))
+    while (!ring_swap_if(&m->order->rows[m->row].applied, &published, slot))
         if (!ring_is_in(m))
             return;
-    m->published = m->next;
+    m->published = slot;
     ring_alarm_room(m);
+}
+
+/* Publish how far this member is. If it is no news, none is woken: else members that wait for the room of
+ * another would wake each other for as long as they wait. */
+static inline void ring_advance(struct ring_member *m)
+{
+    if (m->published != m->next)
+        ring_publish(m, m->next);
 }
 
 /* Ask to be woken by the next news; whether there is news already. */
