@@ -22,6 +22,7 @@ from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.sim import Node, Stream, World
 from orcalike.transport.membership.coordinator import UNDER_WAY
 from orcalike.transport.membership.effects import Changed
+from orcalike.transport.membership.failure_detector import longest_silence
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View, resets_of
@@ -267,6 +268,10 @@ class Run:
         if self._settles():
             self.monitor.finish(self._finished(), blocked=self._is_short())
             return False
+        if self._is_excused():
+            world, detection = self.world, self.scenario.detection
+            if not world.run_for(longest_silence(detection) + 2 * detection, EVENTS_MAX):
+                raise Violation("I28", f"more than {EVENTS_MAX} events after the faults")
         self._check_blocked()
         if not self.scenario.resets:
             return True
@@ -412,6 +417,20 @@ class Run:
                         "I28", f"{each.process} does not say that it is blocked: {trouble}"
                     )
         self.monitor.finish([each.me for each in living], blocked=True)
+
+    def _is_excused(self) -> bool:
+        """Whether a member that is out is waited for, as its process lives on the host of another (H13).
+
+        Its endpoint stands here, where that of a process that has left is closed.
+        """
+        newest, world = self._newest_living(), self.world
+        living = self.living(newest)
+        return any(
+            one.exited is not None and world.lives(other.node, one.me)
+            for one in living
+            for other in living
+            if other is not one
+        )
 
     def _present(self, view: View | None) -> list[Application]:
         """The members of a view that can still promise the end of it.

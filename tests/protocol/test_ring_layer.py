@@ -24,6 +24,7 @@ EARLIER = {
     1517: "a member that others had gone on without led, and waited for the cut of the view without it",
     5129: "a member that others had gone on without led, and waited for its own report",
     5958: "a member that applied nothing went from view to view, until no fence had room",
+    2173: "one that had left lived on, and its silence was excused for as long as that of others",
     126: "a coordinator asked for reports before it had come to the fence itself",
 }
 """Seeds that have found faults."""
