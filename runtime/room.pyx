@@ -58,6 +58,7 @@ cdef class Room:
         cdef object limit = self.limits.get(PyThread_get_thread_ident())
         cdef int64_t until = NEVER if limit is None else limit
         cdef int64_t now
+        cdef Waitable waitable
         if must_not_block():
             self.refused = max(self.refused, size)
             raise WindowFull("too many invocations are not ordered yet: await group.drain()")
@@ -72,11 +73,12 @@ cdef class Room:
                         self.sender.check_open()
                         if self.waitable is None:
                             self.waitable = Waitable()
+                        waitable = self.waitable        # what the kick orders may make room
                         driver.kick()
                         now = driver.clock()
                         if now >= until:
                             raise RoomLacking
-                        if not wait_for(driver, self.waitable, min(until, now + WARNED),
+                        if not wait_for(driver, waitable, min(until, now + WARNED),
                                     until != NEVER) and until > now + WARNED:
                             self.sender.runtime.long_waits.log_full()
                 finally:
