@@ -33,6 +33,14 @@ def acknowledged(directory: Path) -> set[tuple[str, int]]:
     }
 
 
+def seen_by(program: Program) -> list[list[object]]:
+    """What it prints in the end."""
+    while "seen" not in (fact := program.next_fact()):
+        pass
+    found: list[list[object]] = fact["seen"]
+    return found
+
+
 def test_members_are_killed_and_others_join_while_all_write(
     programs: Programs, tmp_path: Path, place: str
 ) -> None:
@@ -69,3 +77,27 @@ def test_a_read_sees_what_another_member_has_written_at_once(
     reader, writer = (programs.start("looker.py", role, place) for role in ("reader", "writer"))
     assert reader.next_fact() == {"seen": list(range(1, 51))}
     assert [reader.end(), writer.end()] == [0, 0]
+
+
+@pytest.mark.parametrize("pack", ["PACK", "PACK(fragment=8388608)"], ids=["cut by PACK", "by RING"])
+def test_a_member_is_killed_while_it_writes_large_values_and_others_small_ones(
+    programs: Programs, place: str, pack: str
+) -> None:
+    options = {"STACK": f"{pack}:XFER:RING:MBRSHIP:COM:unix", "MEMBERS": "3"}
+    small = [programs.start("large_over_ring.py", role, place, **options) for role in ("s", "t")]
+    large = [programs.start("large_over_ring.py", "large", place, **options) for _ in range(2)]
+    for each in (*small, *large):
+        assert "joined" in each.next_fact()
+    for each in large:
+        assert each.next_fact() == {"written": 5_000_000}
+    large[0].kill()  # it goes on at once, so most of the time a value is half written
+    assert large[1].next_fact() == {"written": 5_000_000}
+    programs.call("stop")
+    survivors = (*small, large[1])
+    seen = [seen_by(each) for each in survivors]
+    assert [each.end() for each in survivors] == [0, 0, 0]
+    assert seen[0] == seen[1] == seen[2]
+    written = [value for value in seen[0] if value[0] in ("L", "m")]
+    assert len(written) > 10
+    assert all(value[1:] == [5_000_000, 5_000_000] for value in written), "a value is whole"
+    assert sum(value[0] == "m" for value in written) >= 3, "what was acknowledged is there"

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.ring_segment cimport ring_entry
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
+from orcalike.transport.ring.parts cimport Parts
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
@@ -15,6 +16,7 @@ cdef class Unordered:
     """A packet of this member that is not in the order yet."""
     cdef Message message
     cdef Py_ssize_t size            # of its body, which ends where the message ends
+    cdef Py_ssize_t sent            # of that, in this view: a large one goes in parts
 
 
 cdef class SharedOrder(MappedOrder):
@@ -23,6 +25,7 @@ cdef class SharedOrder(MappedOrder):
     cdef int whole                  # members whose state is complete
     cdef readonly int replicas      # members with replicas whose word counts for resilience
     cdef Ring unordered
+    cdef Parts parts                # of packets that are not whole here
     cdef bint draining
     cdef bint at_fence              # all of the view is delivered, and it has ended
     cdef bint report_is_due           # it was asked to flush, and has not come to the fence
@@ -42,7 +45,8 @@ cdef class SharedOrder(MappedOrder):
 
     cdef bint may_cast(self) noexcept
     cdef bint append(self, Unordered packet) except -1
-    cdef int put(self, Message message, Py_ssize_t size) except NO_CODE
+    cdef int put(self, Unordered packet) except NO_CODE
+    cdef Message copied(self, ring_entry* entry, int kind)
     cdef int submit_more(self) except -1
     cdef int full(self) except -1
     cdef int drain(self) except -1

@@ -15,6 +15,9 @@ Each member offers its memory to those that have not mapped it yet (LANE), and a
 have said that they did (MAPPED): else they could not read what it has appended, if it dies. Only
 processes of one user on one host can map it; a member that cannot leaves, and says why.
 
+*Large packets*, over a quarter of a lane, go in parts (transport/ring/parts.pyx): others' packets come in between, and
+a full lane waits for room in the middle of one.
+
 *Resilience*: what is in memory survives the death of any members but the last; so each degree that the view
 has members for is met at once. A packet whose degree it has too few members for waits, as on TOTAL.
 
@@ -46,13 +49,14 @@ from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.drivers.mapped_order cimport (
     MAPPED, OFFER, RING_FENCED, MappedOrder, ring_append_fence, ring_applied_of, ring_wake_all,
 )
-from orcalike.transport.wire.bytes cimport load64, store64
+from orcalike.transport.ring.parts cimport LAST, MORE, PACKET_MAX, WHOLE, Parts
+from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     OTHER = 5                       # the first byte of a message: beside OFFER and MAPPED, what the layer above sent
-    # A packet in the lane: degree (1) | 0 (7) | the writer's clock (8) | body
+    # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
     HEADER = 16
     LINGER = 1000000                # ns
     AGAIN = 1000000                 # ns before another try to append
@@ -91,6 +95,7 @@ cdef class SharedOrder(MappedOrder):
         super().__init__(core, config, me, slots, lane)
         self.slow = config.slow
         self.unordered = Ring()
+        self.parts = Parts()
         self.lacking = frozenset()
         self.has_credit = True
         self.linger_at = self.full_at = self.stuck_at = NEVER
@@ -111,14 +116,14 @@ cdef class SharedOrder(MappedOrder):
     cpdef cast(self, Message message):
         """Cast in the total order: appended and delivered at once, unless something is in the way."""
         cdef Unordered packet = Unordered.__new__(Unordered)
-        if message.size() > <Py_ssize_t>(self.lane // 4 - 2 * HEADER):
-            raise ValueError(f"a packet of {message.size()} bytes: RING(lane={self.lane}) takes less than a "
-                             "quarter of a lane")
+        if message.size() > PACKET_MAX:
+            raise ValueError(f"a packet of {message.size()} bytes: {PACKET_MAX} are allowed")
         packet.message, packet.size = message, message.size()
-        if (self.unordered.count or not self.may_cast()
-                or message.degree and not self.is_met(message.degree | self.mode)
-                or not self.append(packet)):
+        if self.unordered.count:
             self.unordered.put(packet)
+        elif (not self.may_cast() or message.degree and not self.is_met(message.degree | self.mode)
+                or not self.append(packet)):
+            self.unordered.put_first(packet)
 
     cdef bint may_cast(self) noexcept:
         """Whether there is an order to append to."""
@@ -126,34 +131,45 @@ cdef class SharedOrder(MappedOrder):
 
     cdef bint append(self, Unordered packet) except -1:
         """Put a packet into the order, and deliver all up to it; False if there is no room, or no order any more."""
-        cdef int found
+        cdef int found = 0
         self.core.mark("W1")
-        found = self.put(packet.message, packet.size)
-        if found < 0:
-            if found == RING_FULL:
-                self.full()
-            else:
-                self.drain()            # to where it says what is in the way
-            return False
-        self.core.mark("W3")
-        self.full_since = 0
-        self.appended = True
-        self.core.again(self)
-        self.drain()
-        return True
+        while found == 0:
+            found = self.put(packet)
+            if found == 0:
+                self.full_since = 0
+                self.appended = True
+                self.core.again(self)
+                if packet.sent == packet.size:
+                    self.core.mark("W3")
+                    self.drain()
+                    return True
+        if found == RING_FULL:
+            self.full()
+        else:
+            self.drain()                # to where it says what is in the way
+        return False
 
-    cdef int put(self, Message message, Py_ssize_t size) except NO_CODE:
-        """Write a packet into the own lane, and append it: 0, or what is in the way."""
+    cdef int put(self, Unordered packet) except NO_CODE:
+        """Write a packet, or its next part, into the own lane, and append it: 0, or what is in the way."""
         cdef ring_member* m = &self.segment.member
+        cdef Message message = packet.message
+        cdef Py_ssize_t left = packet.size - packet.sent
+        cdef uint32_t size = <uint32_t>min(left, <Py_ssize_t>m.packet_max - HEADER)
         cdef unsigned char* room = NULL
-        cdef int64_t found = ring_room(m, <uint32_t>(size + HEADER), &room)
+        cdef int64_t found = ring_room(m, size + HEADER, &room)
         if found == 0:
             memset(room, 0, 8)
             room[0] = message.degree
+            if size < packet.size:
+                room[1] = LAST if size == left else MORE
+                store32(room + 4, <uint32_t>packet.sent)
             store64(room + 8, <uint64_t>self.core.wall)
-            memcpy(room + HEADER, message.base + message.stop - size, size)
-            found = ring_append(m, <uint32_t>(size + HEADER), 1)
-        return 0 if found >= 0 else <int>found
+            memcpy(room + HEADER, message.base + message.stop - left, size)
+            found = ring_append(m, size + HEADER, 1)
+        if found < 0:
+            return <int>found
+        packet.sent += size
+        return 0
 
     cdef int submit_more(self) except -1:
         """Append the packets of this member, in order, as far as the view has members for it (H2, H3)."""
@@ -192,6 +208,8 @@ cdef class SharedOrder(MappedOrder):
         cdef Unordered packet
         cdef list found = []
         for packet in self.unordered.all():
+            if packet.sent:
+                continue                # parts of it are there
             found.append(Message.view(packet.message.base + packet.message.stop - packet.size, packet.size))
             (<Message>found[len(found) - 1]).owner = packet.message
         return found
@@ -364,29 +382,27 @@ cdef class SharedOrder(MappedOrder):
         return 0
 
     cdef int deliver(self, ring_entry* entry) except NO_CODE:
-        """Hand a packet up."""
+        """Hand a packet up, if it is whole."""
         cdef ring_member* m = &self.segment.member
         cdef const unsigned char* packet = entry.bytes
-        cdef Py_ssize_t size = <Py_ssize_t>entry.size - HEADER
-        cdef Message message
-        cdef uint64_t wall
-        if entry.kind or size < 0:
-            raise ProtocolError("an entry of the order that RING did not make")
-        if entry.row == m.row:
-            message = Message.view(<unsigned char*>packet + HEADER, size)
-        else:
-            message = Message.new(size)
-            memcpy(message.room(size), packet + HEADER, size)
-            message.stop += size
-        wall = load64(packet + 8)
-        message.degree = packet[0]
+        cdef Message message = None
+        cdef int degree = 0, kind = WHOLE
+        cdef uint64_t wall = 0
+        if not entry.kind and entry.size >= HEADER:
+            degree, kind, wall = packet[0], packet[1], load64(packet + 8)
+            message = self.copied(entry, kind)
         if not ring_is_in(m):           # else it may have been overwritten meanwhile
             return RING_OUT
+        if message is None:
+            raise ProtocolError("an entry of the order that RING did not make")
         if wall > self.stamp and wall < SEQNO_MAX:
             self.stamp = wall
         ring_applied(m, entry)
         self.delivered = True
         self.core.again(self)
+        if kind == MORE:
+            return 0
+        message.degree = degree
         message.source = self.position_of[entry.row]
         message.seqno = self.next
         message.stamp = self.stamp
@@ -395,6 +411,20 @@ cdef class SharedOrder(MappedOrder):
         self.above.up_cast(message)
         self.core.mark("W12")
         return 0
+
+    cdef Message copied(self, ring_entry* entry, int kind):
+        """A packet, as far as it has come; one of the own lane in place. None for a part that cannot be."""
+        cdef const unsigned char* packet = entry.bytes
+        cdef Py_ssize_t size = <Py_ssize_t>entry.size - HEADER
+        cdef Message message
+        if kind != WHOLE:
+            return self.parts.add(entry.row, kind, load32(packet + 4), packet + HEADER, size)
+        if entry.row == self.segment.member.row:
+            return Message.view(<unsigned char*>packet + HEADER, size)
+        message = Message.new(size)
+        memcpy(message.room(size), packet + HEADER, size)
+        message.stop += size
+        return message
 
     cdef int stopped_at(self, int found) except -1:
         """There is an entry that is not to be delivered."""
@@ -509,6 +539,9 @@ cdef class SharedOrder(MappedOrder):
         self.report_is_due = self.awaits_cut = False
         self.full_at = self.stuck_at = NEVER
         self.full_since = 0
+        self.parts.clear()
+        if self.unordered.count:
+            (<Unordered>self.unordered.at(0)).sent = 0
         if self.position < 0:
             return
         self.enter_order(it, view)
@@ -542,6 +575,7 @@ cdef class SharedOrder(MappedOrder):
     cpdef up_exit(self, str why):
         self.position = -1
         self.close()
+        self.parts.clear()
         self.linger_at = self.full_at = self.stuck_at = NEVER
         self.set_deadline()
         self.above.up_exit(why)
@@ -549,4 +583,4 @@ cdef class SharedOrder(MappedOrder):
     cpdef dict dump(self):
         status = {} if self.segment is None else self.segment.status()
         return {**status, "slot": status.get("next", -1), "next": self.next, "unordered": self.unordered.count,
-                "attached": self.segment is not None, "at fence": self.at_fence, "is out": self.is_out}
+                "parts": self.parts.size(), "attached": self.segment is not None, "at fence": self.at_fence, "is out": self.is_out}

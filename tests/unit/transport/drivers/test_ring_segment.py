@@ -258,7 +258,7 @@ def test_a_forked_process_does_not_get_the_memory(first: Segment) -> None:
         os._exit(0)
     os.waitpid(pid, 0)
     assert os.read(read, 1) == b"\0"
-    assert Path("/proc/self/maps").read_text().count("orcalike-") == 2
+    assert Path("/proc/self/maps").read_text().count("orcalike-") >= 2
     os.close(read)
     os.close(write)
 

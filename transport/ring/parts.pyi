@@ -1,0 +1,5 @@
+from typing import final
+
+@final
+class Parts:
+    def size(self) -> int: ...
