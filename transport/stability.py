@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from orcalike.transport.record import Record
 from orcalike.transport.view import Member
 
 
-@dataclass(frozen=True, slots=True)
-class Stability:
+class Stability(Record):
     """The stability matrix as one member knows it; what it shows is true, and may be behind."""
 
     members: tuple[Member, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Iterable
@@ -56,6 +55,8 @@ def duration(text: str | float) -> float:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'tsp.py'?`, or nothing if no known name is near."""
+    import difflib  # not at the top: most command lines are right
+
     near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -9,9 +9,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -273,9 +272,8 @@ def _with_stack(options: Options, stack: str | None) -> Options:
         raise Refusal("--stack: COM:sim runs in the simulator only: write COM:unix or COM:tcp")
     if chosen is not ParameterSource.DEFAULT and medium != options.scheme:
         raise Refusal(f"--stack ends in COM:{medium}, which --{options.scheme} is not")
-    options = replace(
-        options, stack=name_layers(layers), scheme="tcp" if medium == "tcp" else "unix"
-    )
+    scheme: Literal["unix", "tcp"] = "tcp" if medium == "tcp" else "unix"
+    options = options.replace(stack=name_layers(layers), scheme=scheme)
     return (
         _without_witness(options) if any(layer.cls.name == "RING" for layer in layers) else options
     )
@@ -288,7 +286,7 @@ def _without_witness(options: Options) -> Options:
         raise Refusal("--sequencer witness: RING has no sequencer, and a group takes no witness")
     if not options.is_local:
         raise Refusal("--stack: RING needs all ranks on one host: put TOTAL in its place")
-    return replace(options, sequencer="rank")
+    return options.replace(sequencer="rank")
 
 
 def _check_file(program: str, directory: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -104,11 +103,11 @@ def with_hosts(
             listed, remedy = _allocated(), "ask Slurm for more tasks"
         listed = _advertised(listed, advertise)
         if context.get_parameter_source("nprocs") is ParameterSource.DEFAULT:
-            options = replace(options, nprocs=sum(host.slots for host in listed))
+            options = options.replace(nprocs=sum(host.slots for host in listed))
         fill(listed, options.nprocs, remedy)
     except LaunchError as error:
         raise Refusal(str(error), error.code) from None
-    options = replace(options, hosts=tuple(listed), via=_VIA[via])
+    options = options.replace(hosts=tuple(listed), via=_VIA[via])
     chosen = context.get_parameter_source("scheme")
     if not options.is_local and options.scheme == "unix" and chosen is not ParameterSource.DEFAULT:
         raise Refusal("--unix is for one host: leave it out with -H")
@@ -141,7 +140,7 @@ def _advertised(listed: list[ListedHost], advertise: Sequence[str]) -> list[List
         if not equals or not address or name not in by_name:
             raise Refusal(f"--advertise {text}: write HOST=ADDRESS, of one of {', '.join(by_name)}")
         address = parse_address(address, f"--advertise {text}: {address!r}")
-        by_name[name] = replace(by_name[name], advertise=address)
+        by_name[name] = by_name[name].replace(advertise=address)
     return list(by_name.values())
 
 

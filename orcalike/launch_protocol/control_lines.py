@@ -10,7 +10,6 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | `cut RANK,RANK,w` | `Cut`: nothing may come from these ranks and the witness, nor go there |
 | `heal` | `Heal`: the end of that |
 | `describe NUMBER`, `describe NUMBER objects` | `Describe`: report each group as it stands, with this number; with its objects |
-| `quit` | `Quit`: to the witness: the run is over |
 
 | to the launcher | |
 | --- | --- |
@@ -76,10 +75,6 @@ class Describe(Record):
     """Whether their objects are asked for, too."""
 
 
-class Quit(Record):
-    """The run is over."""
-
-
 class Joining(Record):
     """This process asks to be let into the group as this member, or makes the group."""
 
@@ -125,7 +120,7 @@ class Described(Record):
     description: Description
 
 
-ToProcess: TypeAlias = Ended | Died | Gone | Cut | Heal | Describe | Quit
+ToProcess: TypeAlias = Ended | Died | Gone | Cut | Heal | Describe
 ToLauncher: TypeAlias = Joining | Unblocked | Sequencer | Blocked | Lacks | Described
 
 
@@ -144,8 +139,6 @@ def encode(report: ToProcess | ToLauncher) -> str:
             return "heal"
         case Describe(number, objects):
             return f"describe {number}{' objects' if objects else ''}"
-        case Quit():
-            return "quit"
         case Joining(group, incarnation):
             return f"joining {_quoted(group)} {incarnation}"
         case Unblocked(group):
@@ -178,8 +171,6 @@ def parse_for_process(line: str) -> ToProcess | None:
             return Describe(int(number))
         case ["describe", number, "objects"] if number.isdigit():
             return Describe(int(number), objects=True)
-        case ["quit"]:
-            return Quit()
         case _:
             return None
 

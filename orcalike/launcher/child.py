@@ -7,10 +7,10 @@ reports, a `RemoteChild`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 from orcalike.launch_protocol.control_lines import Role, ToProcess
+from orcalike.transport.record import Record
 
 #: What is kept of a traceback.
 REPORT_MAX = 1 << 20
@@ -20,8 +20,7 @@ Stream: TypeAlias = Literal[1, 2]
 STREAMS: tuple[Stream, Stream] = (1, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Record):
     """What a process has used; None for what is not known."""
 
     #: Processor time, in seconds.
@@ -32,8 +31,7 @@ class Usage:
     age: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Record):
     """How a process ended."""
 
     #: As `subprocess` has it: negative for a signal.
@@ -108,8 +106,7 @@ class Child(Protocol):
         """Take no more output, whatever has it open; `output_ended` is called for each stream."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class Start(Record, kw_only=True):
     """One process that a host shall start."""
 
     role: Role
@@ -129,9 +126,9 @@ class Start:
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> Start:
-        """What `dataclasses.asdict` and JSON have made of one; raises TypeError for what is none."""
+        """What `named` and JSON have made of one; raises TypeError for what is none."""
         start = cls(**values)
-        return replace(start, seeds=tuple(start.seeds), formed=tuple(start.formed))
+        return start.replace(seeds=tuple(start.seeds), formed=tuple(start.formed))
 
 
 class Host(Protocol):

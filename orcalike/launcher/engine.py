@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from orcalike.launch_protocol.control_lines import Quit, Role
+from orcalike.launch_protocol.control_lines import Role
 from orcalike.launcher import orphans, outcome, remote_host
 from orcalike.launcher.chaos import Chaos
 from orcalike.launcher.child import Child, Exit, Stream
@@ -284,7 +284,7 @@ class _Launcher:
             self._decide(outcome.all_failed(self.survived[0]))
         self.timers.clear()
         if (witness := self.table.witness) is not None:
-            witness.send(Quit())
+            witness.signal(signal.SIGTERM)  # it has nothing to do any more, whatever it is doing
             self.timers.at("witness", ASK_SECONDS, partial(witness.signal, signal.SIGKILL))
         for host in self.table.placement.hosts:
             host.kill_rest()

@@ -8,15 +8,15 @@ skipped, up to `NOISE_MAX` bytes. The key of the run is in the `Assignment`, and
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import struct
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.run_plan import RunPlan
+from orcalike.transport.record import Record
 
 MAGIC = b"orcalike launch 1\n"
 NONCE_SIZE = 16
@@ -31,8 +31,7 @@ class GreetingError(Exception):
     """What has come is no greeting."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class Assignment(Record, kw_only=True):
     """What a host gets to know of a run."""
 
     version: str
@@ -62,9 +61,9 @@ class Assignment:
 
     def encode(self, nonce: bytes) -> bytes:
         """What the launcher writes first."""
-        values = asdict(self) | {"key": self.key.hex()}
-        values["plan"]["directory"] = str(self.plan.directory) if self.plan.directory else None
-        data = json.dumps(values).encode()
+        plan = self.plan.named() | {"directory": self.plan.directory and str(self.plan.directory)}
+        values = self.named() | {"key": self.key.hex(), "plan": plan}
+        data = json.dumps(values, default=dict).encode()
         greeting = MAGIC + nonce + _LENGTH.pack(len(data)) + data
         if len(greeting) > ASSIGNMENT_MAX:
             raise LaunchError(
@@ -104,8 +103,7 @@ def _tuples(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostReport:
+class HostReport(Record, kw_only=True):
     """What a host reports of itself."""
 
     version: str
@@ -130,15 +128,15 @@ class HostReport:
 
     def encode(self) -> bytes:
         """As JSON."""
-        return json.dumps(asdict(self)).encode()
+        return json.dumps(self.named()).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> HostReport:
         """What `encode` has made; raises GreetingError for what is none."""
         try:
             values = json.loads(data)
-            known = {field.name for field in fields(cls)}
-            return cls(**_tuples({name: values[name] for name in values.keys() & known}))
+            known = values.keys() & set(cls.names())
+            return cls(**_tuples({name: values[name] for name in known}))
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             raise GreetingError(
                 "a report of a host that cannot be understood: install the same version of "
@@ -148,7 +146,7 @@ class HostReport:
 
 def draw_nonce() -> bytes:
     """A new one, for one connection."""
-    return secrets.token_bytes(NONCE_SIZE)
+    return os.urandom(NONCE_SIZE)
 
 
 def answer(nonce: bytes) -> bytes:

@@ -22,6 +22,7 @@ from orcalike.launch_protocol.control_lines import (
     Unblocked,
     parse_for_launcher,
 )
+from orcalike.transport.record import Record
 from orcalike.transport.wording import listed
 
 #: More groups, or members of one process, than this are not believed.
@@ -42,8 +43,7 @@ def names_of(roles: Collection[Role]) -> str:
     return listed(names)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """How one process stands in one group, by its own word."""
 
     state: Literal["joining", "in", "blocked", "lacking"]
@@ -66,8 +66,7 @@ class Group:
     ordered: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Record):
     """A group that is blocked for good."""
 
     group: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from orcalike.launcher.errors import LaunchError
+from orcalike.transport.record import Record
 
 USAGE = 2
 SLOTS_MAX = 4096
@@ -23,8 +23,7 @@ _NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ListedHost:
+class ListedHost(Record):
     """A host as the user has named it."""
 
     name: str

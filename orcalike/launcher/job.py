@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import resource
-import secrets
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +15,9 @@ from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.host_list import ListedHost, fill
 from orcalike.launcher.local_host import cores, threads_per_rank
 from orcalike.launcher.remote_command import Via, is_this_host
-from orcalike.launcher.run_plan import RunPlan, program_folder, variables_for_all
+from orcalike.launcher.run_plan import NO_VARIABLES, RunPlan, program_folder, variables_for_all
 from orcalike.transport.degree import MEMBERS_MAX
+from orcalike.transport.record import Record
 from orcalike.transport.wording import counted
 
 FILES_OF_RANK, FILES_OF_LAUNCHER = 5, 10
@@ -26,8 +26,7 @@ MANY = 16
 """With more ranks for each core than that, joining takes long, and the startup line says so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Record, kw_only=True):
     """What the command line asked for."""
 
     program: str
@@ -44,7 +43,7 @@ class Options:
     grace: float = 5.0
     prefix: bool = True
     color: bool | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = NO_VARIABLES
     directory: Path | None = None
     quiet: bool = False
     seed: int | None = None
@@ -105,8 +104,8 @@ class Job:
     @classmethod
     def create(cls, options: Options) -> Job:
         """Choose a name and a seed."""
-        seed = secrets.randbelow(2**31) if options.seed is None else options.seed
-        return cls(options, secrets.token_hex(4), seed)
+        seed = int.from_bytes(os.urandom(4)) >> 1 if options.seed is None else options.seed
+        return cls(options, os.urandom(4).hex(), seed)
 
     def plan(self) -> RunPlan:
         """What the hosts of the run get."""

@@ -6,11 +6,11 @@ Exit codes are those of docs/command-line.md.
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from typing import Literal
 
 from orcalike.launcher.child import Exit
 from orcalike.launcher.group_status import DEFAULT_NAME, Loss, names_of
+from orcalike.transport.record import Record
 from orcalike.transport.wording import counted
 
 SIGNALLED = 128
@@ -23,8 +23,7 @@ INTERNAL = 70
 Kind = Literal["error", "consequence", "usage"]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Record):
     """What a rank reported about its uncaught exception."""
 
     kind: Kind
@@ -40,8 +39,7 @@ class Report:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class RankExit:
+class RankExit(Record):
     """One rank's end."""
 
     rank: int
@@ -79,8 +77,7 @@ class RankExit:
         return self.report is not None and self.report.kind == "consequence"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Record):
     """The run's own end: its exit code, and the last line on stderr ("" for none)."""
 
     code: int

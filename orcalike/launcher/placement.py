@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from orcalike.launch_protocol.control_lines import Role
 from orcalike.launcher.child import Host, Start
+from orcalike.transport.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """Where one process is."""
 
     node: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import asdict
 from json import dumps, loads
 
 from orcalike.launch_protocol.control_lines import LINE_MAX, ToProcess, encode
@@ -45,7 +44,7 @@ class RemoteChild:
         self._taken: dict[Stream, int] = {1: 0, 2: 0}
         """Bytes for which the agent has no new credit yet."""
         self._paused = self.ended = False
-        self._send(Kind.START, dumps(asdict(start)).encode())
+        self._send(Kind.START, dumps(start.named()).encode())
 
     @property
     def over(self) -> bool:

@@ -6,24 +6,26 @@ and the key of the run is drawn from the user's, which each host has in its file
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 from orcalike.errors import OrcalikeError
 from orcalike.launcher.run_plan import draw_key
 from orcalike.session.keys import find_keys
 from orcalike.transport.drivers.key_ring import KEY_SIZE
+from orcalike.transport.record import Record
 from orcalike.transport.wording import listed
 
 REMEDY = "make one with `orcalike keygen`, and copy ~/.config/orcalike/key to each host, for your user alone"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RunKey:
+class RunKey(Record):
     """The key, and by which of the user's keys hosts can have it: "" if it is sent to them."""
 
     secret: bytes
     drawn_from: str = ""
+
+    def __repr__(self) -> str:
+        return f"RunKey({self.drawn_from!r})"  # and no key
 
     @property
     def to_send(self) -> bytes:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Final, Literal
 
 from orcalike.launch_protocol.environment import OF_ONE_PROCESS
 from orcalike.transport.drivers.key_ring import KEY_SIZE
+from orcalike.transport.record import Record
 
+NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 #: How long a member on another host may be silent.
 DETECTION_OVER_HOSTS = "2s"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlan:
+class RunPlan(Record, kw_only=True):
     """What the processes of a run have in common, wherever they are."""
 
     identity: str
@@ -36,9 +36,9 @@ class RunPlan:
     #: Layers of the program's own, as `module:Class`.
     layers: tuple[str, ...] = ()
     #: What the user sets for the ranks.
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = NO_VARIABLES
     #: What the launcher's own environment has for all hosts.
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = NO_VARIABLES
     #: Whether what a rank has started ends with it when it fails.
     kills_rest: bool = False
 
@@ -72,7 +72,7 @@ def variables_for_all(environ: Mapping[str, str]) -> dict[str, str]:
 
 def draw_key() -> bytes:
     """A new key for the connections of a run."""
-    return secrets.token_bytes(KEY_SIZE)
+    return os.urandom(KEY_SIZE)
 
 
 def key_memory(key: bytes) -> int:

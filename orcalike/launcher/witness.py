@@ -13,7 +13,6 @@ import argparse
 import gc
 import logging
 import os
-import secrets
 import signal
 import socket
 import threading
@@ -26,7 +25,6 @@ from orcalike.launch_protocol.control_lines import (
     Describe,
     Described,
     Ended,
-    Quit,
     parse_for_process,
 )
 from orcalike.launch_protocol.environment import (
@@ -168,7 +166,7 @@ class Witness:
             if len(self.endpoints) >= GROUPS_MAX:
                 return None
             medium = self.address.partition(":")[0]
-            incarnation = secrets.randbits(64)
+            incarnation = int.from_bytes(os.urandom(8))
             me = Member(self.address, incarnation, None, witness=True)
             layers = self.layers
             set_here, slow = find_detection()
@@ -219,21 +217,19 @@ class Witness:
         self.pump.call(answer)
 
     def command(self, line: str) -> None:
-        """A line from the launcher: `ended RANK`, `quit`, or what any process gets."""
+        """A line from the launcher: `ended RANK`, or what any process gets."""
         match parse_for_process(line):
             case Ended(rank):
                 self.ended.add(rank)
                 for endpoint in self.endpoints.values():
                     self.pump.call(endpoint.stack.nudge, endpoint)
-            case Quit():
-                self.pump.stopped = True
             case _:
                 if not control_channel.receive(line):
                     _log.error("the launcher sent %r", line)
 
 
 def serve(listener: socket.socket, line: int, address: str, layers: str) -> None:
-    """Order until the launcher sends `quit` on its line, or is gone."""
+    """Order until the launcher is gone, or ends this process as no rank is left."""
     control_channel.speak_by(line)
     witness = Witness(listener, address, find_formed(), layers)
     rest = b""

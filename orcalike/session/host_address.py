@@ -8,11 +8,11 @@ is a loopback address.
 from __future__ import annotations
 
 import errno
-import ipaddress
 import os
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from orcalike.transport.drivers.addresses import (
     family_of,
@@ -22,6 +22,9 @@ from orcalike.transport.drivers.addresses import (
     split,
     tcp,
 )
+
+if TYPE_CHECKING:
+    import ipaddress
 
 _REQUEST_AND_DUMP = 0x301
 _DONE, _ADDRESS, _ASK_FOR_ADDRESSES = 3, 20, 22
@@ -100,6 +103,8 @@ def host_of_interface(interface: str, family: int = socket.AF_UNSPEC) -> str:
 
     IPv4 goes before IPv6 if `family` does not say which.
     """
+    import ipaddress  # not at the top: what is on one host has no use for it
+
     network = _network_of(interface)
     there = [
         (name, host)
@@ -116,6 +121,8 @@ def host_of_interface(interface: str, family: int = socket.AF_UNSPEC) -> str:
 
 
 def _network_of(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    import ipaddress  # not at the top: what is on one host has no use for it
+
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
@@ -236,6 +243,8 @@ def _is_own(host: str) -> bool:
 
 def _check_interface(interface: str, host: str, said: str) -> None:
     """Raise ValueError if `host`, which `said` says, is not an address of the interface."""
+    import ipaddress  # not at the top: what is on one host has no use for it
+
     network = _network_of(interface)
     if network is not None:
         if ipaddress.ip_address(host) in network:

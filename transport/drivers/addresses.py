@@ -7,7 +7,6 @@ beyond the loopback interface is used under a key only.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import socket
@@ -60,6 +59,8 @@ def is_name(host: str) -> bool:
 
 def number(host: str) -> str:
     """The one way to write a host that is a number; raises ValueError if it can be no process's."""
+    import ipaddress  # not at the top: what is on one host has no use for it
+
     if host == "localhost":
         return "127.0.0.1"
     if "%" in host:
@@ -107,6 +108,8 @@ def is_wildcard(host: str) -> bool:
 
 def is_loopback(host: str) -> bool:
     """Whether a host, a number, is this one whichever it is."""
+    import ipaddress  # not at the top: what is on one host has no use for it
+
     return ipaddress.ip_address(host).is_loopback
 
 

@@ -7,7 +7,6 @@ at the same host and port by UDP.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import socket
 import struct
@@ -202,6 +201,8 @@ def accepted(sock: socket.socket) -> str:
 
 def _site_of(host: str) -> str:
     """What connections from a host are counted under: its address, or its network's."""
+    import ipaddress  # not at the top: what is on one host has no use for it
+
     address = ipaddress.ip_address(host.partition("%")[0])
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
