@@ -34,6 +34,10 @@ STATEMENTS = {
 }
 
 
+REST = 0.005
+"""Seconds: longer than a member looks for news before it sleeps."""
+
+
 @orca.shared
 class Desk:
     """The rounds that all members take part in, and when each of them did."""
@@ -132,6 +136,17 @@ def wait(shared: Shared, count: int) -> float:
     return (time.monotonic() - began) / count
 
 
+def wait_rested(shared: Shared, count: int) -> float:
+    """The same if all members have slept a while before each."""
+    seconds = 0.0
+    for _ in repeat(None, count):
+        time.sleep(REST)
+        began = time.monotonic()
+        shared.add(1)
+        seconds += time.monotonic() - began
+    return seconds / count
+
+
 def wait_with_text(shared: Shared, size: int, count: int) -> float:
     """The same for a write of so many bytes."""
     text = "x" * size
@@ -165,6 +180,8 @@ def direct(desk: Desk, shared: Shared) -> None:
         kind, count = next_order(sys.stdin.readline())
         if kind == "wait":
             answer(wait(shared, count))
+        elif kind == "rest":
+            answer(wait_rested(shared, count))
         elif kind.startswith("text:"):
             answer(wait_with_text(shared, int(kind.removeprefix("text:")), count))
         elif (seconds := alone(kind, count, shared)) is not None:

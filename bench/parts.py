@@ -12,6 +12,7 @@ from orcalike.bench import (
     keys,
     memory,
     resilience,
+    ring,
     sequencer,
     startup,
     states,
@@ -30,6 +31,7 @@ PARTS = {
     "bursts": "writes that do not wait, beside the plain call",
     "keys": "writes over TCP with a key, beside those without",
     "hosts": "a write over three hosts, beside a ping-pong in C and redis-py (root only)",
+    "ring": "reads and writes over shared memory (RING), beside C, TOTAL and plain Python",
     "unpinned": "a write that waits, on all cores, over several starts",
     "sequencer": "a packet's cost at the process that orders, over its size",
     "resilience": "writes of degree 1, 2 and majority, beside degree 0",
@@ -43,6 +45,7 @@ PARTS = {
 
 _BY_THEMSELVES: dict[str, Callable[[bool], list[Row]]] = {
     "keys": keys.measure,
+    "ring": ring.measure,
     "unpinned": unpinned.measure,
     "sequencer": sequencer.measure,
     "states": states.measure,

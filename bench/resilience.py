@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,11 +67,15 @@ class Rounds:
 
     def alone(self, kind: str, count: int) -> dict[str, list[float]]:
         """What rank 0 does alone, or waits for: pinned to one core."""
+        return self.each(dict.fromkeys(self.programs, f"{kind} {count}"))
+
+    def each(self, lines: Mapping[str, str]) -> dict[str, list[float]]:
+        """What each program answers to its line: pinned to one core."""
         for program in self.programs.values():
             program.run_on({max(self.cores)})
         measures = {
-            name: lambda program=program: float(program.ask(f"{kind} {count}"))
-            for name, program in self.programs.items()
+            name: lambda name=name, line=line: float(self.programs[name].ask(line))
+            for name, line in lines.items()
         }
         return interleave(self.effort.rounds, measures)
 

@@ -66,7 +66,7 @@ def bench(
     orcalike bench --json now.json --csv now.csv
 
     \b
-    Parts: reads, waits, bursts, keys, hosts, unpinned, sequencer, resilience,
+    Parts: reads, waits, bursts, keys, hosts, ring, unpinned, sequencer, resilience,
     states, busy, startup, memory, idle.
 
     \b

@@ -1,0 +1,141 @@
+"""Measures groups whose order is in shared memory (RING), beside C, beside TOTAL and beside themselves.
+
+All programs run the same members; only the stack differs. Calls that wait are pinned to one core, as are
+their limits; others have all cores. docs/performance.md says what the figures mean.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from orcalike.bench.harness import Lacking, Program
+from orcalike.bench.pingpong import FRAME, compiled
+from orcalike.bench.resilience import Effort, Rounds
+from orcalike.bench.table import Bar, Row, compare, run_script, scaled
+
+HERE = Path(__file__).parent
+OVER_RING = ("--stack", "PACK:XFER:RING:MBRSHIP:COM:unix")
+OVER_TOTAL: tuple[str, ...] = ()
+EXAMPLES = """\
+examples:
+  python -m orcalike.bench.ring             all rows; about two minutes
+  python -m orcalike.bench.ring --quick     a look at them; the figures mean little
+"""
+
+
+FULL = Effort(rounds=15, waits=3000, bursts=200_000, calls=1_000_000)
+QUICK = Effort(rounds=2, waits=200, bursts=5_000, calls=20_000)
+
+
+def start(stack: ExitStack, members: int, layers: Sequence[str], *arguments: str) -> Program:
+    """A group of `member.py` over these layers."""
+    command = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix", *layers]
+    program = Program([*command, "-n", str(members), str(HERE / "member.py"), *arguments])
+    stack.enter_context(program).ask("wait 1")  # it is up
+    return program
+
+
+def micro(samples: Mapping[str, Sequence[float]], name: str) -> list[float]:
+    """The samples of a program, in microseconds."""
+    return scaled(samples[name], 1e6)
+
+
+def waits(effort: Effort, pingpong: Path | None) -> list[Row]:
+    """A write that waits, with 1, 3 and 8 members; from a coroutine; of the highest degree."""
+    rows = []
+    with ExitStack() as stack:
+        sizes = (1, 3, 8)
+        ours = {str(size): start(stack, size, OVER_RING) for size in sizes}
+        others = {
+            "loop": start(stack, 3, OVER_RING, "--loop"),
+            "r = 2": start(stack, 3, OVER_RING, "--resilience=2"),
+        }
+        c: dict[str, Program] = {}
+        if pingpong is not None:
+            for size in sizes[:2]:
+                limit = Program([pingpong, str(size), str(FRAME)])
+                c[f"c {size}"] = stack.enter_context(limit)
+        asked = dict.fromkeys([*ours, *others], f"wait {effort.waits}")
+        asked |= dict.fromkeys(c, str(effort.waits))
+        samples = Rounds(3, effort, ours | others | c).each(asked)
+    for size in sizes[:2]:
+        if c:
+            row = micro(samples, str(size)), "C", micro(samples, f"c {size}"), Bar(0.20, 0.06)
+            rows.append(compare("write that waits, RING", size, "us", *row))
+    beside = micro(samples, "3")
+    return [
+        *rows,
+        compare(
+            "write that waits, RING", 8, "us", micro(samples, "8"),
+            "1 member", micro(samples, "1"), Bar(2, 1.2),
+        ),
+        compare(
+            "write that waits, RING, coroutine", 3, "us", micro(samples, "loop"),
+            "thread", beside, Bar(1.6, 1.3),
+        ),
+        compare(
+            "write that waits, RING, r = 2", 3, "us", micro(samples, "r = 2"),
+            "r = 0", beside, Bar(1.02, 1.0),
+        ),
+    ]  # fmt: skip
+
+
+def beside_total(effort: Effort) -> list[Row]:
+    """What is measured beside the same over TOTAL: a write after a rest, and the rate; and beside plain Python."""
+    with ExitStack() as stack:
+        programs = {
+            name: start(stack, 3, layers)
+            for name, layers in (("RING", OVER_RING), ("TOTAL", OVER_TOTAL))
+        }
+        rounds = Rounds(3, effort, programs)
+        rests = rounds.each(dict.fromkeys(programs, f"rest {max(effort.waits // 10, 20)}"))
+        reads = Rounds(3, effort, {"shared": programs["RING"], "plain": programs["RING"]}).each(
+            {side: f"{side}_read {effort.calls}" for side in ("shared", "plain")}
+        )
+        adds = Rounds(3, effort, {"plain": programs["RING"]}).each(
+            {"plain": f"plain_add {effort.calls}"}
+        )
+        rates, core = rounds.bursts()
+    return [
+        compare(
+            "read, one attribute, RING", 3, "ns", scaled(reads["shared"], 1e9),
+            "plain class", scaled(reads["plain"], 1e9), Bar(2.0, 1.8),
+        ),
+        compare(
+            "write that waits, RING, after a rest", 3, "us", micro(rests, "RING"),
+            "TOTAL", micro(rests, "TOTAL"), Bar(0.5, 0.3),
+        ),
+        compare(
+            "write, no wait, (int), RING", 3, "ns", scaled(core["RING"], 1e9),
+            "plain call", scaled(adds["plain"], 1e9), Bar(2.8, 2.0), rates["RING"],
+        ),
+        compare(
+            "rate of (int), RING", 3, "/s", rates["RING"],
+            "TOTAL", rates["TOTAL"], Bar(1.25, 1.5, at_least=True),
+        ),
+    ]  # fmt: skip
+
+
+def measure(quick: bool) -> list[Row]:
+    """All rows; without a C compiler, those that stand beside nothing in C."""
+    effort = QUICK if quick else FULL
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            pingpong: Path | None = compiled(Path(folder))
+        except Lacking:
+            pingpong = None
+        return waits(effort, pingpong) + beside_total(effort)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the table; returns the exit code."""
+    texts = (__doc__, EXAMPLES)
+    return run_script("ring", texts, measure, time_limit=300, arguments=arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
