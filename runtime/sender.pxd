@@ -58,7 +58,7 @@ cdef class Sender(Invoker):
                               Py_ssize_t count, PyObject* names, int64_t timeout,
                               unsigned int wanted)
     cdef int degree_of(self, Invocation invocation) except -1
-    cdef bint take_back(self, Invocation invocation) except -1
+    cdef int take_back(self, Invocation invocation, str why) except -1
     cdef object not_sent(self, Invocation invocation, int degree, str why)
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
                                Py_ssize_t count, PyObject* names, bint brief, bint on_loop)

@@ -491,16 +491,20 @@ cdef class Sender(Invoker):
             return self.pack.degrees.of(invocation.ticket)
         return self.degrees.effective if degree < 0 else degree
 
-    cdef bint take_back(self, Invocation invocation) except -1:
-        """Have it never leave, if it has not left: what stands in its place does nothing."""
+    cdef int take_back(self, Invocation invocation, str why) except -1:
+        """Have it never leave, so that what stands in its place does nothing; if it has left, withdraw it in the order."""
+        cdef int degree = self.degree_of(invocation)
         cdef list taken = []
-        # A history says what was cast; and from inside an operation the stack cannot be asked.
-        if self.history is not None or thread_slot()[0] is not NULL:
-            return False
-        self.driver.call_within(1.0, self.void, invocation, taken)
-        if taken:
-            self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = NULL
-        return bool(taken)
+        try:
+            # A history says what was cast; and from inside an operation the stack cannot be asked.
+            if self.history is None and thread_slot()[0] is NULL:
+                self.driver.call_within(1.0, self.void, invocation, taken)
+        finally:                        # a handler may raise while that waits
+            if taken:
+                self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = NULL
+                self.lose(invocation, self.not_sent(invocation, degree, why))
+            else:
+                self.runtime.manager.send_withdrawal(invocation.ticket)
 
     def void(self, Invocation invocation, list taken, now):
         """If an invocation has not left, put into its place what does nothing; an input of the driver."""
@@ -524,11 +528,7 @@ cdef class Sender(Invoker):
             invocation.withdrawn = why
             if not isinstance(invocation.operation, Operation) or not (
                     (<Operation>invocation.operation).traits & READ):
-                degree = self.degree_of(invocation)
-                if self.take_back(invocation):
-                    self.lose(invocation, self.not_sent(invocation, degree, why))
-                else:
-                    self.runtime.manager.send_withdrawal(invocation.ticket)
+                self.take_back(invocation, why)
             elif invocation.replica.withdraw_read(invocation):
                 invocation.fail(withdrawal_error(invocation))
         finally:

@@ -16,6 +16,7 @@ import pytest
 import orcalike as orca
 from orcalike.runtime.call import waiting_reads
 from orcalike.runtime.invocation import Invocation
+from orcalike.transport.drivers.driver import Driver
 from tests.lib.shared_classes import Counter, Gate, Journal, pass_gate
 
 WINDOW = 65_536
@@ -48,6 +49,29 @@ def test_a_time_limit_that_is_met(counter: Counter) -> None:
     assert counter.get.options(timeout=30)() == 1
     with pytest.raises(ValueError, match="a time limit of -1"):
         counter.add.options(timeout=-1)
+
+
+class Struck(Driver):
+    """One that is in use elsewhere, until a signal's handler raises."""
+
+    def call_within(self, seconds: float, function: Callable[..., object], *args: object) -> bool:
+        raise KeyboardInterrupt
+
+
+def test_a_handler_that_raises_while_a_call_is_withdrawn_does_not_keep_it(
+    group: orca.Group, counter: Counter
+) -> None:
+    """Ctrl-C, and once more: the call's withdrawal is on its way all the same."""
+    sender = group._runtime.sender
+    waiting = counter.take.nowait(5)
+    driver, sender.driver = sender.driver, Struck()
+    with pytest.raises(KeyboardInterrupt):
+        waiting.cancel()
+    sender.driver = driver
+    assert counter.add(5) == 5
+    with pytest.raises(orca.InvocationCancelled, match="was withdrawn"):
+        waiting.result()
+    assert counter.get() == 5
 
 
 def test_result_with_a_time_limit_only_stops_waiting(counter: Counter) -> None:
