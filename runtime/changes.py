@@ -152,6 +152,8 @@ class ViewChange(Change):
         def run() -> None:
             try:
                 shared = replica.object
+                if shared is None:
+                    return  # the group was left meanwhile
                 if self.runtime.shadow is None:
                     getattr(shared, hook)(member)
                 else:

@@ -38,6 +38,7 @@ from orcalike.runtime.plain cimport get
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
     APPLYING,
+    CLOSED,
     DROPPED,
     LOCKED,
     UNDECLARED,
@@ -253,6 +254,9 @@ cdef class Runtime(Layer):
         cdef Call call
         if replica.operations is not None and code >> 1 >= <unsigned int>len(replica.operations):
             return self.drop_invocation(message, f"{replica.name!r} has no operation {code >> 1}")
+        if replica.flags & CLOSED:
+            self.sender.lose(invocation, self.sender.failure)
+            return 0
         if replica.flags & DROPPED:
             self.sender.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
             return 0

@@ -1,0 +1,72 @@
+"""A group that was left while the thread that receives was in the middle of something: nothing more happens to objects."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+import orcalike as orca
+from orcalike.session.group_calls import Share
+from tests.instructions.workload import Network, Quiet
+
+
+@orca.shared
+class Roll:
+    """Notes members that leave."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    @orca.write
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+    @orca.write(popup=True)
+    def note_in_a_thread(self, line: str) -> None:
+        self.lines.append(line)
+
+    def member_left(self, member: orca.Member) -> None:
+        self.lines.append("left")
+
+    @orca.read
+    def all(self) -> list[str]:
+        return list(self.lines)
+
+
+class Leaving(Quiet):
+    """The events of a member that leaves."""
+
+    def exited(self, why: str) -> None:
+        assert why == "left"
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "forgotten"])
+def test_what_comes_after_the_group_was_left_touches_no_object(
+    is_kept: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    network = Network()
+    made = [Share(node.runtime).nowait(Roll, "roll") for node in network.nodes]
+    network.move()
+    rolls = [call.result() for call in made]
+    kept = rolls[0] if is_kept else None
+    rolls[0] = rolls[1]
+    del made
+    first, leaver = network.nodes[0], network.nodes[2]
+    leaver.runtime.events = Leaving()
+    rolls[1].note.nowait("before")
+    network.move()
+    closed = orca.GroupClosed("the group was left")
+    with caplog.at_level(logging.INFO):
+        first.runtime.fail_all(closed)
+        first.runtime.let_go(closed)
+        rolls[1].note.nowait("after")
+        rolls[1].note_in_a_thread.nowait("after, too")
+        network.move()
+        leaver.stack.leave(network.now)
+        network.move()
+    assert not caplog.records
+    assert "after" in rolls[1].all()
+    assert "left" in rolls[1].all()
+    if kept is not None:
+        assert kept.all() == ["before"]
