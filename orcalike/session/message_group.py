@@ -186,8 +186,11 @@ class MessageGroup:
     @held
     def _leave(self, timeout: float) -> None:
         if not isinstance(self._inbox.failure, GroupClosed):
-            self._session.leave(timeout)
-            self._inbox.fail_all(GroupClosed(f"the group {self._session.options.name!r} was left"))
+            closed = GroupClosed(f"the group {self._session.options.name!r} was left")
+            try:
+                self._session.leave(timeout)
+            finally:  # a handler may have raised; it is left all the same
+                self._inbox.fail_all(closed)
 
 
 def refuse_loop(what: str) -> None:
