@@ -154,9 +154,14 @@ class Scenario:
             scenario = cls(events=events, delays=delays, **data)
         except (TypeError, KeyError) as error:
             raise ValueError(f"not a scenario: {error}") from None
+        things: list[Scenario | Delays | Event] = [scenario, delays, *events]
+        for thing in things:
+            _check(thing)
         unknown = {event.do for event in events} - KINDS
         if unknown:
             raise ValueError(f"a scenario has no {', '.join(sorted(unknown))}")
+        if scenario.size < 1 or not all(type(host) is int for host in scenario.hosts):
+            raise ValueError("not a scenario: it has 1 process at the least, and hosts are numbers")
         return scenario
 
     def __str__(self) -> str:
@@ -165,6 +170,22 @@ class Scenario:
         casts = sum(event.count for event in self.events if event.do == "cast")
         events = f"{counted(casts, 'cast')}, {counted(faults, 'fault')}"
         return f"seed {self.seed}: {members}, {events}; {self.stack}"
+
+
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "str": (str,),
+    "bool": (bool,),
+}
+
+
+def _check(thing: Event | Scenario | Delays) -> None:
+    """Raise ValueError if a field has a value of another type than its own."""
+    for each in fields(thing):
+        value = getattr(thing, each.name)
+        if type(value) not in _PLAIN.get(str(each.type), (type(value),)):
+            raise ValueError(f"not a scenario: {each.name} is {value!r}, and must be {each.type}")
 
 
 def _given(thing: Event | Scenario) -> dict[str, Any]:

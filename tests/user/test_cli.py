@@ -165,6 +165,12 @@ def test_mistakes_get_words_and_2(arguments: list[str], words: str) -> None:
         ("[]", "not a scenario of version 1"),
         ('{"version": 1}', "not a scenario: it has no events"),
         ('{"version": 1, "events": [3]}', "not a scenario"),
+        ('{"version": 1, "seed": 1, "size": "x", "safety": 0, "events": []}', "size is 'x'"),
+        ('{"version": 1, "seed": 1, "size": 0, "safety": 0, "events": []}', "1 process at the"),
+        (
+            '{"version": 1, "seed": 1, "size": 2, "safety": 0, "events": [{"do": "cast", "at": true}]}',
+            "at is True, and must be int",
+        ),
     ],
 )
 def test_what_is_no_scenario(tmp_path: Path, text: str, why: str) -> None:
