@@ -179,7 +179,7 @@ class Session:
 
         self._loop = asyncio.get_running_loop()
         self._loops_thread = threading.get_ident()
-        self._loop.add_reader(self.pump.fileno(), self.pump.handle)
+        self.pump.serve_on(self._loop)
         try:
             self._begin()
             if not await self._waiting.wait_on_loop(

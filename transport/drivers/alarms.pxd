@@ -9,6 +9,7 @@ from orcalike.transport.stack cimport Stack
 
 cdef class Alarms(Links):
     cdef bint shares_memory         # what a stack casts is ordered at once, by the thread that casts
+    cdef bint has_poller            # a thread of its own, or an event loop, polls whenever there is something
 
     cdef int watch_alarm(self, Stack stack) except -1
     cdef int count_waiting(self, int threads) noexcept

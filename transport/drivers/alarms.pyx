@@ -31,6 +31,11 @@ cdef class Alarms(Links):
         new.waiting = old.waiting
         self.watch_alarm(new)
 
+    def serve_on(self, loop):
+        """An event loop polls from now on, whenever there is something."""
+        loop.add_reader(self.fileno(), self.handle)
+        self.has_poller = True
+
     cdef int watch_alarm(self, Stack stack) except -1:
         if stack.alarm is not None:
             self.shares_memory = True

@@ -268,7 +268,9 @@ cdef class Pump(Alarms):
         return 0
 
     cdef int kick_later(self) except -1:
-        """The same, but the thread that polls does it, or the event loop in its next turn."""
+        """The same, but the thread that polls does it, or the event loop in its next turn, if there is one."""
+        if not self.has_poller:
+            return self.kick()
         if not self.kicked:
             self.kicked = True
             self.ring()
@@ -427,6 +429,7 @@ cdef class Pump(Alarms):
         """Be the pump's own thread, until `stopped`."""
         block_signals()
         self.outer = epoll_create1(EPOLL_CLOEXEC)
+        self.has_poller = True
         self.count_waiting(-1)          # from here on threads say so when they wait
         self.show(EPOLLIN, EPOLL_CTL_ADD)
         self.server = PyThread_get_thread_ident()
