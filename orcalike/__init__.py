@@ -99,6 +99,7 @@ def join(
     advertise: str | None = None,
     interface: str | None = None,
     insecure: bool = False,
+    freshness: Duration = "1ms",
 ) -> Joining:
     """Join a group: `with join() as group:`, or `async with join() as group:`.
 
@@ -114,7 +115,8 @@ def join(
     `advertise` ("10.0.0.5" or "10.0.0.5:7471"), else at the address of `interface` ("eth1" or "10.0.0.0/8"), else at the one
     from which it reaches the seeds; names of hosts stand in `seeds` and `listen` only. `insecure=True`, with
     `ORCALIKE_INSECURE=1` in the environment, lets TCP do without a key. `check` has the
-    words of `ORCALIKE_CHECK`, "shadow" for one: what costs too much to be looked for always.
+    words of `ORCALIKE_CHECK`, "shadow" for one: what costs too much to be looked for always. Over an order in shared
+    memory what others write is applied here within `freshness`, or as a read asks for it; at once if something waits.
 
     Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
     contradict each other.
@@ -139,6 +141,7 @@ def join(
             advertise=advertise,
             interface=interface,
             insecure=insecure,
+            freshness=freshness,
         )
 
     return Joining(options)

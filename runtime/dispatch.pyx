@@ -254,11 +254,9 @@ cdef class Runtime(Layer):
         cdef Call call
         if replica.operations is not None and code >> 1 >= <unsigned int>len(replica.operations):
             return self.drop_invocation(message, f"{replica.name!r} has no operation {code >> 1}")
-        if replica.flags & CLOSED:
-            self.sender.lose(invocation, self.sender.failure)
-            return 0
-        if replica.flags & DROPPED:
-            self.sender.lose(invocation, ObjectDropped(f"{replica.name!r} was ended with group.drop"))
+        if replica.flags & (CLOSED | DROPPED):
+            self.sender.lose(invocation, self.sender.failure or ObjectDropped(
+                f"{replica.name!r} was ended with group.drop"))
             return 0
         call = Call(self, None, code, raw)
         call.of(self.member_at(message.source), message.ticket, invocation)

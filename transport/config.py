@@ -22,3 +22,5 @@ class StackConfig:
     """`slow_timeout`, ns: a member that beats and stays behind for so long is expelled."""
     unanimous: int = 0
     """How many ranks must be there, and in no view, before rank 0 makes the group; 0: it is made otherwise."""
+    freshness: int = 1_000_000
+    """How late what is in shared memory may be delivered where nothing waits for it, ns."""

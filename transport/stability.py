@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from orcalike.transport.record import Record
+from dataclasses import dataclass
+
 from orcalike.transport.view import Member
 
 
-class Stability(Record):
+@dataclass(frozen=True, slots=True)
+class Stability:
     """The stability matrix as one member knows it; what it shows is true, and may be behind."""
 
     members: tuple[Member, ...]

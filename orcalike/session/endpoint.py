@@ -126,6 +126,7 @@ class Endpoint:
             self.detection,
             options.slow,
             launch.size if launch is not None and launch.unanimous and not self.was_in else 0,
+            options.freshness,
         )
         me = Member(self.address, self.incarnation, self.rank)
         return Stack(self._layers, config, me, self.incarnation)

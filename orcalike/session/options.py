@@ -48,6 +48,10 @@ _log = logging.getLogger("orcalike")
 forked_from: list[str] = []
 """The function that this process was started for by `group.fork`, while it imports its program."""
 
+FRESHNESS = "1ms"
+FRESHNESS_MAX = 60
+"""Seconds for which a member may let others' writes lie."""
+
 PATH_MAX = 60
 """The longest temporary directory, in bytes, that leaves room for the names of sockets in it."""
 
@@ -98,6 +102,8 @@ class JoinOptions(Record):
     """They may do without, as the program and its environment say."""
     place: MeetingPlace | None = None
     """Where symmetric workers meet."""
+    freshness: int = 0
+    """How late others' writes may be applied here where nothing waits, ns; over shared memory."""
 
     def settled(self) -> JoinOptions:
         """The options, once it is known whether a member is there already; the place is locked."""
@@ -178,6 +184,7 @@ def make_options(
     advertise: str | None = None,
     interface: str | None = None,
     insecure: bool = False,
+    freshness: Duration = FRESHNESS,
 ) -> JoinOptions:
     """The options for the arguments of `join`; raises ValueError if they contradict each other.
 
@@ -216,10 +223,19 @@ def make_options(
         timeout=seconds_of(timeout),
         keys=keys,
         insecure=may_be_open,
+        freshness=_freshness_of(freshness),
         place=MeetingPlace(at, None if name == DEFAULT_NAME else name) if at else None,
         **_of_environment(check),
     )
     return _alone(options) if options.how == "alone" else options
+
+
+def _freshness_of(duration: Duration) -> int:
+    """In ns; raises ValueError for more than a minute."""
+    seconds = seconds_of(duration)
+    if seconds is None or seconds > FRESHNESS_MAX:
+        raise ValueError(f"freshness={duration!r}: a duration of {FRESHNESS_MAX} s at the most")
+    return round(seconds * 1e9)
 
 
 def _alone(options: JoinOptions) -> JoinOptions:

@@ -92,6 +92,7 @@ class ManualNetwork:
         """Members that shared memory wakes look at it at once, but for those that are `asleep`."""
         self.asleep: set[str] = set()
         self.descriptors = DescriptorsOfOne()
+        self.freshness = 1_000_000
         self._lines: list[str] = []
 
     def lines(self) -> list[str]:
@@ -119,7 +120,13 @@ class ManualNetwork:
         """
         number = len(self.endpoints) + 1
         me = Member(f"sim:{name}", number, rank, witness)
-        config = StackConfig(group, dict(options or {}), epoch=epoch, unanimous=unanimous)
+        config = StackConfig(
+            group,
+            dict(options or {}),
+            epoch=epoch,
+            unanimous=unanimous,
+            freshness=self.freshness,
+        )
         stack = Stack(parse_stack(self.stack), config, me, number)
         stack.descriptors = self.descriptors
         stack.waiting = 1  # what is in shared memory is looked at at once

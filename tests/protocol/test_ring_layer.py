@@ -181,6 +181,37 @@ def test_a_full_order_waits_for_the_slowest_and_goes_on() -> None:
     assert bodies(network, "a") == bodies(network, "b")
 
 
+@pytest.mark.parametrize("freshness", [0, 1_000_000, 400_000_000])
+def test_a_member_at_which_nothing_waits_looks_again_within_its_freshness(freshness: int) -> None:
+    network = ManualNetwork(STACK)
+    network.freshness = freshness
+    network.form("a b")
+    stack = network.endpoints["b"].stack
+    stack.waiting = 0
+    network.now += 10_000_000_000
+    network.call("b", stack.expire)  # it rests
+    network.cast("a", b"wakes it")
+    assert bodies(network, "b")[-1] == b"wakes it"
+    network.cast("a", b"the next one")
+    if freshness:
+        assert bodies(network, "b")[-1] == b"wakes it"
+        network.now += freshness - 1
+        network.call("b", stack.expire)
+        assert bodies(network, "b")[-1] == b"wakes it"
+        network.now += 1
+        network.call("b", stack.expire)
+    assert bodies(network, "b")[-1] == b"the next one"
+
+
+def test_news_that_is_waited_for_comes_at_once_whatever_the_freshness() -> None:
+    network = ManualNetwork(STACK)
+    network.freshness = 5_000_000_000
+    network.form("a b")
+    for number in range(5):
+        network.cast("a", b"%d" % number)
+        assert bodies(network, "b")[-1] == b"%d" % number
+
+
 def test_views_end_though_a_member_applies_nothing() -> None:
     network = group("a b c", "XFER:RING(slots=16,lane=65536):MBRSHIP:COM:sim")
     network.credit("b", given=False)

@@ -58,7 +58,6 @@ cdef enum:
     OTHER = 5                       # the first byte of a message: beside OFFER and MAPPED, what the layer above sent
     # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
     HEADER = 16
-    LINGER = 1000000                # ns
     AGAIN = 1000000                 # ns before another try to append
     SLOTS_LEAST = 16
     SLOTS_MOST = 4194304
@@ -93,7 +92,7 @@ cdef class SharedOrder(MappedOrder):
                 raise ValueError(f"RING takes {SLOTS_LEAST} to {SLOTS_MOST} slots and a lane of {LANE_LEAST} to "
                                  f"{LANE_MOST} bytes, powers of two")
         super().__init__(core, config, me, slots, lane)
-        self.slow = config.slow
+        self.slow, self.linger = config.slow, config.freshness
         self.unordered = Ring()
         self.parts = Parts()
         self.lacking = frozenset()
@@ -321,9 +320,9 @@ cdef class SharedOrder(MappedOrder):
             self.linger_at = NEVER      # nothing is to come that is for this view
         elif self.armed:
             pass
-        elif self.delivered and not self.core.waiting:
+        elif self.linger and not self.core.waiting and (self.delivered or self.linger_at != NEVER):
             if self.linger_at == NEVER:
-                self.linger_at = self.core.now + LINGER
+                self.linger_at = self.core.now + self.linger
         else:
             self.linger_at = NEVER
             self.armed = True

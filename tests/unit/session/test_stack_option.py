@@ -20,6 +20,7 @@ from orcalike.messages import (
 from tests.lib.shared_classes import Counter
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
+RING = "PACK:XFER:RING:MBRSHIP:COM:unix"
 OBJECTS = "the runtime of shared objects needs"
 
 REFUSED = {
@@ -67,6 +68,16 @@ def test_the_medium_of_the_string_is_that_of_the_socket(
     ):
         pass
     assert os.listdir(tmp_path) == []
+
+
+def test_freshness_is_a_duration_and_goes_to_the_stack() -> None:
+    with orca.join(stack=RING, freshness="250ms") as group:
+        assert group._session.stack.config.freshness == 250_000_000
+    with orca.join(freshness=0) as group:
+        assert group._session.stack.config.freshness == 0
+    for wrong in (61, "2 minutes", -1):
+        with pytest.raises(ValueError, match=r"freshness|a time limit of -1"):
+            orca.join(freshness=wrong).__enter__()
 
 
 def test_a_witness_has_the_default_stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
