@@ -19,8 +19,11 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize("maker", ["writer", "slow"])
-@pytest.mark.parametrize("medium", ["unix", "tcp"])
-def test_it_waits_for_the_slowest(programs: Programs, medium: str, maker: str) -> None:
+@pytest.mark.parametrize(
+    ("order", "medium"), [("TOTAL", "unix"), ("TOTAL", "tcp"), ("RING", "unix")]
+)
+def test_it_waits_for_the_slowest(programs: Programs, order: str, medium: str, maker: str) -> None:
+    programs.environment["ORDER"] = order
     where = (
         f"unix:{programs.directory}/maker" if medium == "unix" else f"tcp:127.0.0.1:{free_port()}"
     )

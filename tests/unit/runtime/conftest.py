@@ -10,7 +10,20 @@ import orcalike as orca
 
 
 @pytest.fixture(params=["TOTAL", "RING"])
-def group(request: pytest.FixtureRequest) -> Iterator[orca.Group]:
+def order(request: pytest.FixtureRequest) -> str:
+    """The layer that orders."""
+    layer: str = request.param
+    return layer
+
+
+@pytest.fixture
+def group(order: str) -> Iterator[orca.Group]:
     """A group of this process alone."""
-    with orca.join(stack=f"PACK:XFER:{request.param}:MBRSHIP:COM:unix") as joined:
+    with orca.join(stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix") as joined:
         yield joined
+
+
+@pytest.fixture
+def with_stable(order: str) -> str:
+    """A stack that knows what was applied where."""
+    return f"PACK:STABLE:XFER:{order}:MBRSHIP:COM:unix"

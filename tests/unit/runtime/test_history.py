@@ -84,10 +84,12 @@ def test_a_write_is_invoked_delivered_applied_and_reported(
     assert len(deliver["chain"]) == 32
 
 
-def test_a_mark_in_the_order_is_on_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_in_the_order_is_on_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_stable: str
+) -> None:
     """A call that its guard let run later is followed by a mark of its own (`options(stable=k)`)."""
     monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path / "histories"))
-    with orca.join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix") as group:
+    with orca.join(stack=with_stable) as group:
         counter = group.share(Counter, "c")
         taken = counter.take.options(stable=1).nowait(1)
         counter.add(1)
@@ -99,11 +101,11 @@ def test_a_mark_in_the_order_is_on_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_runs_in_a_popup_thread_is_on_file_before_others_know_that_it_was_applied(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_stable: str
 ) -> None:
     """No invocation is held here, as for a call of another member: only the ack says that it has run."""
     monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path / "histories"))
-    with orca.join(stack="PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix") as group:
+    with orca.join(stack=with_stable) as group:
         journal = group.share(Journal, "journal")
         journal.note.options(stable=1)("acked")
         before = group.stability().matrix

@@ -10,13 +10,11 @@ import pytest
 import orcalike as orca
 from tests.lib.shared_classes import Counter, Gate, Journal, transfer, transfer_when
 
-STACK = "PACK:STABLE:XFER:TOTAL:MBRSHIP:COM:unix"
-
 
 @pytest.fixture
-def group() -> Iterator[orca.Group]:
+def group(with_stable: str) -> Iterator[orca.Group]:
     """A group of this process alone, with STABLE."""
-    with orca.join(stack=STACK) as joined:
+    with orca.join(stack=with_stable) as joined:
         yield joined
 
 
@@ -146,8 +144,8 @@ def test_so_many_wait_until_others_have_applied_them_and_no_more(
     assert sum(map(len, receipts.awaited.values())) < 100, "what was given up is forgotten"
 
 
-def test_leaving_ends_the_waiting() -> None:
-    with orca.join(stack=STACK) as group:
+def test_leaving_ends_the_waiting(with_stable: str) -> None:
+    with orca.join(stack=with_stable) as group:
         counter = group.share(Counter, "counter")
         waiting = counter.add.options(stable=2).nowait(5)
     with pytest.raises(orca.GroupClosed):
@@ -156,8 +154,8 @@ def test_leaving_ends_the_waiting() -> None:
         group.stability()
 
 
-def test_a_group_that_shall_not_wait() -> None:
-    with orca.join(stack=STACK, blocked="raise") as group:
+def test_a_group_that_shall_not_wait(with_stable: str) -> None:
+    with orca.join(stack=with_stable, blocked="raise") as group:
         counter = group.share(Counter, "counter")
         with pytest.raises(orca.NotEnoughMembers, match="stable=2: the view has 1 member with"):
             counter.add.options(stable=2)(5)
