@@ -30,7 +30,6 @@ from orcalike.runtime.long_waits import UNSEEN, LongWaits
 from orcalike.runtime.object_table import ObjectTable
 from orcalike.runtime.operation import Atomic
 from orcalike.runtime.replica import (
-    CLOSED,
     DROPPED,
     LOCKED,
     QUEUED,
@@ -406,7 +405,7 @@ class Manager:
             if replica is not None and replica not in done:
                 together = bound_together(replica)
                 done.update(together)
-                present = [each for each in together if not each.has(DROPPED | CLOSED)]
+                present = [each for each in together if not each.has(DROPPED)]
                 change = ViewChange(self.runtime, left, joined)
                 change.at(seqno, VIEW_INDEX, self.runtime.place_of()[2]).submit_for(present)
 
