@@ -58,7 +58,7 @@ class Tree:
         kept = {path: (path.read_bytes(), path.stat()) for path in self._made_from(source)}
         try:
             source.write_text(mutant.apply(source.read_text()))
-            if source.suffix == ".pyx":
+            if source.suffix in (".pyx", ".h"):
                 self.build()
             yield
         except ValueError as error:
@@ -69,7 +69,14 @@ class Tree:
                 os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
     def _made_from(self, source: Path) -> list[Path]:
-        """The source itself, and what is built from it."""
+        """The source itself, and what is built from it; of a header all that setup.py rebuilds for one."""
+        if source.suffix == ".h":
+            users = [
+                path
+                for path in self.folder.glob("transport/*/*.pyx")
+                if "ring/" in path.read_text()
+            ]
+            return [source, *(made for user in users for made in self._made_from(user))]
         if source.suffix != ".pyx":
             return [source]
         relative = source.relative_to(self.folder)
