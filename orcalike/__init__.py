@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
@@ -103,47 +104,44 @@ def join(
 ) -> Joining:
     """Join a group: `with join() as group:`, or `async with join() as group:`.
 
-    In a launched program it is the program's group, and all ranks that have not ended are waited
-    for. With `seeds` it is the group that one of these addresses is in, tried until `timeout`
-    (seconds, or a text such as "10s"). With `listen="unix:PATH"` or `"tcp:HOST:PORT"` and no seeds it is a new group that others
-    can join through `group.address`. With `at="unix:PATH"` workers that are all alike meet in the directory
-    PATH: the first makes the group, the others join it, whichever end. Else it is a group of one, in
-    the process. `size` waits until so many members are in. With `degree="available"` a degree counts
-    as far as the group has members for it, MIN(r, members - 1); else its writes wait until there are
-    r + 1. Each `name` is a group with an order of its own. `key`, 32 bytes or the path of a
-    file of mode 0600 that holds them, is what TCP connections prove to each other. Others reach this process at
-    `advertise` ("10.0.0.5" or "10.0.0.5:7471"), else at the address of `interface` ("eth1" or "10.0.0.0/8"), else at the one
-    from which it reaches the seeds; names of hosts stand in `seeds` and `listen` only. `insecure=True`, with
-    `ORCALIKE_INSECURE=1` in the environment, lets TCP do without a key. `check` has the
-    words of `ORCALIKE_CHECK`, "shadow" for one: what costs too much to be looked for always. Over an order in shared
-    memory what others write is applied here within `freshness`, or as a read asks for it; at once if something waits.
+    In a launched program it is the program's group, and all ranks that have not ended are waited for. With `seeds` it
+    is the group that one of these addresses is in, tried until `timeout` (seconds, or a text such as "10s"). With
+    `listen="unix:PATH"` or `"tcp:HOST:PORT"` and no seeds it is a new group that others can join through
+    `group.address`. With `at="unix:PATH"` workers that are all alike meet in the directory PATH: the first makes the
+    group, the others join it, whichever end. Else it is a group of one, in the process. `size` waits until so many
+    members are in. With `degree="available"` a degree counts as far as the group has members for it, MIN(r, members -
+    1); else its writes wait until there are r + 1. Each `name` is a group with an order of its own. `key`, 32 bytes or
+    the path of a file of mode 0600 that holds them, is what TCP connections prove to each other. Others reach this
+    process at `advertise` ("10.0.0.5" or "10.0.0.5:7471"), else at the address of `interface` ("eth1" or
+    "10.0.0.0/8"), else at the one from which it reaches the seeds; names of hosts stand in `seeds` and `listen` only.
+    `insecure=True`, with `ORCALIKE_INSECURE=1` in the environment, lets TCP do without a key. `check` has the words of
+    `ORCALIKE_CHECK`, "shadow" for one: what costs too much to be looked for always. Over an order in shared memory
+    what others write is applied here within `freshness`, or as a read asks for it; at once if something waits.
 
-    Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that
-    contradict each other.
+    Raises JoinFailed, ConfigMismatch, InsecureConfig, StackError; ValueError for arguments that contradict each other.
     """
     from orcalike.session.joining import Joining  # not at the top: see _OF_GROUPS
-    from orcalike.session.options import JoinOptions, make_options
+    from orcalike.session.options import make_options
 
-    def options() -> JoinOptions:
-        return make_options(
-            name,
-            seeds=seeds,
-            listen=listen,
-            size=size,
-            resilience=resilience,
-            degree=degree,
-            blocked=blocked,
-            stack=stack,
-            timeout=timeout,
-            key=key,
-            at=at,
-            check=check,
-            advertise=advertise,
-            interface=interface,
-            insecure=insecure,
-            freshness=freshness,
-        )
-
+    options = partial(
+        make_options,
+        name,
+        seeds=seeds,
+        listen=listen,
+        size=size,
+        resilience=resilience,
+        degree=degree,
+        blocked=blocked,
+        stack=stack,
+        timeout=timeout,
+        key=key,
+        at=at,
+        check=check,
+        advertise=advertise,
+        interface=interface,
+        insecure=insecure,
+        freshness=freshness,
+    )
     return Joining(options)
 
 

@@ -203,8 +203,7 @@ def make_options(
     uses_tcp = over_hosts or any(address.startswith("tcp:") for address in used)
     keys = read_keys(key) if key is not None else find_keys() if uses_tcp else None
     may_be_open = uses_tcp and _may_be_open(name, insecure, keys, over_hosts=over_hosts)
-    if launch is not None:
-        load_layers(launch.layers)
+    load_layers(launch.layers if launch else ())
     options = JoinOptions(
         name,
         how=_how_to_begin(seeds, listen, at, launch or world),
