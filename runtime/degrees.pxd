@@ -11,4 +11,4 @@ cdef class Degrees:
     cdef bint said_single
 
     cdef int for_call(self, object operation, int degree) except -1
-    cdef bint is_too_small(self, int degree) except -1
+    cpdef bint is_too_small(self, int degree) except -1

@@ -27,7 +27,7 @@ cdef class Degrees:
             raise NotEnoughMembers(f"{name_of(operation)}: {self.say_too_few(degree)}; it was not sent")
         return degree
 
-    cdef bint is_too_small(self, int degree) except -1:
+    cpdef bint is_too_small(self, int degree) except -1:
         """Whether what is of this degree waits until the view has more members (H2)."""
         view = self.runtime.view
         return (degree <= NUMBER_MAX and len(view.replicas) <= degree

@@ -203,14 +203,24 @@ class LongWaits:
     def _stuck(self, invocation: Invocation[Any]) -> str | None:
         """Why the group cannot let a call go on; None if it can."""
         stuck: str | None = self._runtime.events.why_stuck()
-        needed = self._runtime.sender.members_needed(invocation)
+        needed = self._members_needed(invocation)
         if stuck is None and needed and not invocation.done():
             stuck = self._runtime.degrees.say_too_few(needed - 1)
         return stuck
 
+    def _members_needed(self, invocation: Invocation[Any]) -> int:
+        """How many members with replicas there must be for a call to go on; 0 for no more than there are."""
+        sender, degrees = self._runtime.sender, self._runtime.degrees
+        if not degrees.single and not sender.has_place(invocation):
+            degree = sender.degree_of(invocation)
+            if degree > 0 and degrees.is_too_small(degree):
+                return degree + 1
+        wanted = 0 if sender.receipts is None else sender.receipts.wanted_of(invocation)
+        return 0 if wanted <= len(self._runtime.view.replicas) else wanted
+
     def _note_lacking(self, invocation: Invocation[Any]) -> None:
         """Report to the launcher a call that waits for more members."""
-        needed = self._runtime.sender.members_needed(invocation)
+        needed = self._members_needed(invocation)
         if needed and id(invocation) not in self._lacking:
             self._lacking.add(id(invocation))
             self._runtime.events.lacks_members(needed)
@@ -253,9 +263,10 @@ class LongWaits:
         found: str | None = self._runtime.manager.why(invocation)
         if found is not None:
             return found
-        wanted: int = self._runtime.sender.wanted_of(invocation)
-        if wanted:
-            return f"it has run here, and is to be applied by {counted(wanted, 'member')}"
+        receipts = self._runtime.sender.receipts
+        if receipts is not None and receipts.is_held(invocation):
+            wanted = counted(receipts.wanted_of(invocation), "member")
+            return f"it has run here, and is to be applied by {wanted}"
         if not self._runtime.sender.has_place(invocation):
             return f"it has no place in the order yet; {self._runtime.view.sequencer} orders"
         replica = invocation.replica

@@ -139,14 +139,14 @@ cdef class Receipts(Layer):
 
     cdef int wait_for(self, uint64_t seqno, Invocation invocation) except -1:
         cdef unsigned int members = invocation.wanted
-        if self.matrix is not None and self.matrix.reached(members) >= seqno:
-            self.release(invocation.ticket)
-            return 0
-        heap = self.awaited.setdefault(members, [])
-        heappush(heap, (seqno, invocation.ticket))
+        entry, first = (seqno, invocation.ticket), []       # to make them may let other threads run
+        heap = self.awaited.setdefault(members, first)
+        heappush(heap, entry)
         if len(heap) > 2 * len(self.held) + HEAP_SPARE:     # many have been given up
-            self.awaited[members] = [each for each in heap if each[1] in self.held]
-            heapify(self.awaited[members])
+            heap[:] = [each for each in heap if each[1] in self.held]
+            heapify(heap)
+        if self.matrix is not None and self.matrix.reached(members) >= seqno:
+            self.release(invocation.ticket)     # and not before: what reaches it meanwhile finds it
         return 0
 
     cpdef up_stable(self, object matrix):
@@ -156,7 +156,7 @@ cdef class Receipts(Layer):
             level = matrix.reached(members)
             while heap and heap[0][0] <= level:
                 self.release(heappop(heap)[1])
-            if not heap:
+            if not heap and self.awaited.get(members) is heap:
                 del self.awaited[members]
 
     cdef int release(self, uint64_t ticket) except -1:
@@ -182,6 +182,14 @@ cdef class Receipts(Layer):
                 f"was not known that {counted(invocation.wanted, 'member')} had applied it: they may yet",
                 "unknown"))
         return True
+
+    def wanted_of(self, Invocation invocation):
+        """By how many members an invocation is to be applied; 0 if it is for this one alone."""
+        return invocation.wanted
+
+    def is_held(self, Invocation invocation):
+        """Whether an invocation has run here, and waits for others."""
+        return invocation.wanted > 0 and invocation.ticket in self.held
 
     def enough(self, Invocation invocation):
         """Whether the view has as many members as it is to be applied by."""

@@ -34,7 +34,9 @@ cdef class Sender(Invoker):
     cdef int stand_on(self, Pack pack, Receipts receipts) except -1
     cdef Invocation take(self, uint64_t ticket)
     cdef int lose_all(self, object error) except -1
-    cdef Invocation issue(self, object replica, object operation, unsigned int wanted)
+    cdef Invocation prepare(self)
+    cdef Invocation issue(self, Invocation invocation, object replica, object operation,
+                          unsigned int wanted)
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names, unsigned int wanted)
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
@@ -57,7 +59,7 @@ cdef class Sender(Invoker):
     cdef object invoke_within(self, object replica, object operation, PyObject* const* args,
                               Py_ssize_t count, PyObject* names, int64_t timeout,
                               unsigned int wanted)
-    cdef int degree_of(self, Invocation invocation) except -1
+    cpdef int degree_of(self, Invocation invocation) except -1
     cdef int take_back(self, Invocation invocation, str why) except -1
     cdef object not_sent(self, Invocation invocation, int degree, str why)
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,

@@ -91,6 +91,7 @@ cdef class Sender(Invoker):
                                 Py_ssize_t count, PyObject* names, unsigned int wanted):
         """Put a write into the open packet; the caller sees to it that it leaves."""
         cdef int degree = (<Operation>operation).degree
+        cdef Invocation invocation
         self.check(<Replica>replica)
         if degree < 0:
             degree = self.degrees.group
@@ -105,8 +106,9 @@ cdef class Sender(Invoker):
         if self.history is not None:
             return self.record_call(<Replica>replica, <Operation>operation, args, count, names,
                                     degree, wanted)
+        invocation = self.prepare()
         self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
-        return self.issue(replica, operation, wanted)
+        return self.issue(invocation, replica, operation, wanted)
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
@@ -131,13 +133,21 @@ cdef class Sender(Invoker):
             self.room.limit(self.driver, NEVER)
         return self.await_outcome(invocation, max(0, until - self.driver.clock()), True)
 
-    cdef Invocation issue(self, object replica, object operation, unsigned int wanted):
-        """The invocation that belongs to the message that was committed last."""
+    cdef Invocation prepare(self):
+        """An invocation, before its message is committed.
+
+        To make one may collect garbage, from which another thread may go on: it would send the message,
+        and its outcome could come before the table names the call.
+        """
         cdef Invocation invocation = self.spare
         if invocation is None:
-            invocation = Invocation.__new__(Invocation)
-        else:
-            self.spare = None
+            return Invocation.__new__(Invocation)
+        self.spare = None
+        return invocation
+
+    cdef Invocation issue(self, Invocation invocation, object replica, object operation,
+                          unsigned int wanted):
+        """The invocation belongs to the message that was committed last."""
         invocation.invoker = self
         invocation.ticket = self.pack.ticket - 1
         invocation.operation = operation
@@ -206,18 +216,20 @@ cdef class Sender(Invoker):
                                     unsigned int wanted):
         """Put a message into the open packet once its invocation is on file."""
         cdef uint32_t number = 0 if replica is None else replica.number
-        cdef Invocation invocation = None
-        while invocation is None:
+        cdef Invocation invocation = self.prepare()
+        cdef bint issued = False
+        while not issued:
             hold()
             try:
                 with self.history.lock:
                     self.check(replica)     # the group may have gone meanwhile
-                    if self.room.has(len(body)):
+                    issued = self.room.has(len(body))
+                    if issued:
                         self.history.invoked(self.pack.ticket, replica, name_of(operation), args,
                                              body)
                         self.commit(number, code, body, degree)
-                        invocation = self.issue(replica, operation, wanted)
-                if invocation is None:
+                        self.issue(invocation, replica, operation, wanted)
+                if not issued:
                     self.room.wait(len(body))   # others were faster
             finally:
                 drop_later()
@@ -255,8 +267,9 @@ cdef class Sender(Invoker):
         if self.history is not None:
             invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted)
         else:
+            invocation = self.prepare()
             self.commit(0, code << 1, body, degree)
-            invocation = self.issue(None, what, wanted)
+            self.issue(invocation, None, what, wanted)
         let_leave(self.driver, self.pack, False)
         return invocation
 
@@ -463,27 +476,14 @@ cdef class Sender(Invoker):
         found += [call.invocation for call in self.runtime.long_waits.parked()]
         return [each for each in found if each is not None and (<Invocation>each).waiters]
 
-    def members_needed(self, Invocation invocation):
-        """How many members with replicas there must be for a call to go on; 0 for no more than there are."""
-        cdef int degree = 0 if self.degrees.single or self.has_place(invocation) else self.degree_of(invocation)
-        if degree > 0 and self.degrees.is_too_small(degree):
-            return degree + 1
-        if invocation.wanted > <unsigned int>len(self.runtime.view.replicas):
-            return invocation.wanted
-        return 0
-
     def has_place(self, Invocation invocation):
         """Whether a call is no write of this member's, or was dispatched here."""
         return (isinstance(invocation.operation, Operation)
                 and (<Operation>invocation.operation).traits & READ
                 or invocation.ticket < self.pack.returned)
 
-    def wanted_of(self, Invocation invocation):
-        """How many members are to have applied it, once it has run here; else 0."""
-        return invocation.wanted if invocation.wanted and invocation.ticket in self.receipts.held else 0
-
-    cdef int degree_of(self, Invocation invocation) except -1:
-        """The degree of an invocation."""
+    cpdef int degree_of(self, Invocation invocation) except -1:
+        """The degree of an invocation that has no place in the order yet."""
         cdef int degree = -1
         if isinstance(invocation.operation, Operation):
             degree = (<Operation>invocation.operation).degree
@@ -591,7 +591,7 @@ cdef class Sender(Invoker):
         hold()
         try:
             freed.flags &= ~<unsigned int>SIGNALLED
-            if freed.flags & QUEUED:
+            if freed.flags & (LOCKED | QUEUED) == QUEUED:   # else it is another one's by now
                 freed.flags |= LOCKED
                 hand_on(freed)
         except BaseException:

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from orcalike.transport.layers.base cimport Layer
+from orcalike.transport.pack.degrees cimport DegreesOfMessages
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
@@ -15,7 +16,7 @@ cdef class Pack(Layer):
     cdef unsigned char open_degree  # the largest of their degrees
     cdef unsigned char next_degree  # of the message that is committed next
     cdef unsigned char run_degree   # of the one before it
-    cdef readonly object degrees    # of each message, `DegreesOfMessages`
+    cdef DegreesOfMessages degrees  # of each message
     cdef Ring closed                # packets that are full
     cdef readonly uint64_t ticket   # the next message's number: this member's own count
     cdef readonly uint64_t returned # of these, how many were delivered here

@@ -7,7 +7,9 @@ meanwhile gathers in the next one, which leaves when it is full or when the othe
 
 A message is marshalled in place: `reserve` gives room in the open packet, `commit` ends the
 message there; `cast` does both for a message that exists. Neither calls anything below, so they
-may run while an upcall runs; `cast_packets` is the downcall that sends.
+may run while an upcall runs; `cast_packets` is the downcall that sends. Nor does either make or drop
+an object that the collector of cycles knows: from a collection another thread may go on, which would
+find the packet half filled.
 
 A packet has the largest degree of its messages. A number and a majority do not mix: which is larger
 depends on the view.
@@ -32,7 +34,6 @@ belongs in the whole (4) | bytes.
 from collections import deque
 
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.pack.degrees import DegreesOfMessages
 from orcalike.transport.pack.pieces import PackPieces, PiecesToCome, unpack_sizes
 from orcalike.transport.total.flush import Cut
 
@@ -42,6 +43,7 @@ from libc.string cimport memcpy, memmove, memset
 from orcalike.transport.degree cimport ALL, MAJORITY
 from orcalike.transport.layers.base cimport Core, Layer
 from orcalike.transport.drivers.look cimport ring_is_behind
+from orcalike.transport.pack.degrees cimport DegreesOfMessages
 from orcalike.transport.wire.bytes cimport (
     VARINT_MAX,
     get_varint,

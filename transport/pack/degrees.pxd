@@ -1,0 +1,21 @@
+"""Which resilience degree each of a member's own messages has, as far as they have not come back."""
+
+from libc.stdint cimport uint64_t
+
+
+cdef struct Run:
+    uint64_t first                  # the number of its first message
+    unsigned char degree            # of its messages
+
+
+cdef class DegreesOfMessages:
+    cdef Run* runs                  # owned; in the order of their numbers
+    cdef Py_ssize_t first, stop     # those that count
+    cdef Py_ssize_t capacity
+
+    cdef int begin(self, uint64_t ticket, unsigned char degree, uint64_t returned) except -1
+    cdef unsigned char of(self, uint64_t ticket) noexcept
+    cdef unsigned char largest(self, uint64_t first, uint64_t count) noexcept
+    cdef int clear(self, uint64_t ticket) except -1
+    cdef int put(self, uint64_t first, unsigned char degree) except -1
+    cdef int make_room(self) except -1
