@@ -161,7 +161,7 @@ cdef class Runtime(Layer):
             if q is NULL:
                 break
             count += 1
-        if q is not stop:
+        if q is not stop or replica.flags:      # to make them may have let another thread take it
             for i in range(1, count):
                 Py_DECREF(<object>argv[i])
             return self.apply_slowly(replica, message, code, p[:stop - p])
@@ -213,6 +213,7 @@ cdef class Runtime(Layer):
         """
         cdef void** place
         cdef void* issued
+        cdef Invocation held            # only where other threads may run before it is over
         cdef object value = None
         if result is NULL:
             error = caught()
@@ -226,18 +227,17 @@ cdef class Runtime(Layer):
             return 0
         if error is not None:
             error = own(error)
+            annotate(error, operation, replica)
         place = &self.sender.issued[message.ticket & (MESSAGES_MAX - 1)]
         issued = place[0]
         if issued is NULL:
             if error is not None:
-                annotate(error, operation, replica)
                 complain(operation, error)
             return 0
-        place[0] = NULL
-        if error is not None:
-            annotate(error, operation, replica)
+        place[0] = NULL                 # from here on another thread may let it go
         if (<Invocation>issued).wanted:
-            self.sender.receipts.hold_back(<Invocation>issued, message.seqno, value, error)
+            held = <Invocation>issued
+            self.sender.receipts.hold_back(held, message.seqno, value, error)
         elif error is None:
             (<Invocation>issued).succeed(value)
         else:

@@ -143,8 +143,9 @@ cdef class Invocation(Waitable):
             self.invoker.watch()        # which may have it settled
         if self.outcome == UNDER_WAY:
             future = loop_here().create_future()
+            first = [future]
             if self.waiters is None:
-                self.waiters = [future]
+                self.waiters = first
             else:
                 self.waiters.append(future)
             none_in_a_row()

@@ -75,6 +75,7 @@ cdef class Replica:
 
 
     cdef int queue_up(self, task, Py_ssize_t size) except -1
+    cdef int has_queued(self) except -1
     cdef object queue_head(self)
     cdef int shrunk(self, Py_ssize_t size) except -1
 

@@ -228,14 +228,17 @@ cdef class Replica:
         return bool(self.flags & flags)
 
     cdef int queue_up(self, task, Py_ssize_t size) except -1:
-        """Put a task at the end of the lock queue."""
-        if self.queue is None:
-            self.queue = deque()
+        """Put a task at the end of the lock queue, which there is; `has_queued` comes next."""
         self.queue.append(task)
         self.queue_bytes += size
         self.flags |= QUEUED
+        return 0
+
+    cdef int has_queued(self) except -1:
+        """Something waits for the mutex."""
         self.invoker.watch_threads()
-        if not self.full and (self.queue_bytes >= BYTES_MAX or len(self.queue) >= TASKS_MAX):
+        if not self.full and self.queue and (
+                self.queue_bytes >= BYTES_MAX or len(self.queue) >= TASKS_MAX):
             self.full = True
             self.invoker.queue_full(self)
         return 0

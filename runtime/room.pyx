@@ -71,10 +71,11 @@ cdef class Room:
                 try:
                     while not self.has(size):
                         self.sender.check_open()
-                        if self.waitable is None:
+                        waitable = self.waitable
+                        if waitable is None:
                             self.waitable = Waitable()
-                        waitable = self.waitable        # what the kick orders may make room
-                        driver.kick()
+                            continue    # to make it may have let others run, which made room
+                        driver.kick()   # likewise
                         now = driver.clock()
                         if now >= until:
                             raise RoomLacking

@@ -15,6 +15,8 @@ far a replica is with the others. So a task that needs the mutex of one takes th
 bound to it, and lets none go before all that waits has been tried.
 """
 
+from collections import deque
+
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from orcalike.runtime.errors import NotSerializable
 
@@ -74,17 +76,45 @@ cdef int submit(Task task) except -1:
         for replica in task.held:
             if replica.flags & UNPACKED:    # a joiner gets what it was before this task
                 (<object>replica.invoker).runtime.donor.pack(replica)
-    for replica in task.held:
+    prepare_to_queue(task)
+    take_or_queue(task)
+    return 0
+
+
+cdef int prepare_to_queue(Task task) except -1:
+    """Make what queueing takes. That may let other threads run, and from the last look on nothing does."""
+    cdef Replica replica
+    cdef bint looks = True
+    cdef bint noted = False
+    while looks:
+        looks = False
+        for replica in task.held:
+            if replica.flags & (LOCKED | QUEUED):
+                if replica.queue is None:
+                    replica.queue = deque()
+                    looks = True
+                if not noted:
+                    note_pending(task)
+                    noted = looks = True
+    return 0
+
+
+cdef int take_or_queue(Task task) except -1:
+    """Take the mutexes that are free and queue for the others, in one step; run where none is missing."""
+    cdef list held = task.held
+    cdef Replica replica
+    for replica in held:
         if replica.flags & (LOCKED | QUEUED):
             replica.queue_up(task, task.size)
             task.missing += 1
         else:
             replica.flags |= LOCKED
     task.placed = True
-    if task.missing:
-        note_pending(task)
-    elif task.run() == OVER:
-        finish(task)
+    if task.missing == 0:
+        return finish(task) if task.run() == OVER else 0
+    for replica in held:                # other threads may run from here on, and the task with them
+        if replica.flags & QUEUED:
+            replica.has_queued()
     return 0
 
 

@@ -540,8 +540,9 @@ cdef class Pump(Alarms):
             self.show(0, EPOLL_CTL_MOD)
             try:
                 self.kick()
-                while (not waitable.finished and self.now < until and not self.stopped
-                       and self.poller == PyThread_get_thread_ident() and not interrupted()):
+                while (self.now < until and not self.stopped
+                       and self.poller == PyThread_get_thread_ident() and not interrupted()
+                       and not waitable.finished):  # last: handlers may have let others run
                     self.poll()
             finally:
                 if self.poller == PyThread_get_thread_ident():
