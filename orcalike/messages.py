@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from orcalike.runtime.durations import Duration, seconds_of
@@ -43,21 +42,37 @@ from orcalike.session.options import JoinOptions, make_options
 from orcalike.session.session import LEAVE_WITHIN
 from orcalike.transport.degree import Resilience, resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone
-from orcalike.transport.view import View
+from orcalike.transport.record import Frozen
+from orcalike.transport.view import Member, View
 
 MESSAGE_MAX = 16_777_216
 """Bytes of a message."""
 DEFAULT_NAME = "messages"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Info(GroupInfo):
+class Info(GroupInfo, kw_only=True):
     """The state of a group, as one member knows it."""
 
     seqno: int
     """The place in the order of the newest packet that was delivered here; 0 for none."""
     waiting: int
     """Events that `receive_from_group` has not taken yet."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        address: str,
+        me: Member,
+        view: View,
+        resilience: Resilience,
+        blocked: Blocked | None,
+        next_seqno: int,
+        seqno: int,
+        waiting: int,
+    ) -> None:
+        group = name, address, me, view, resilience, blocked, next_seqno
+        Frozen.__init__(self, *group, seqno, waiting)
 
 
 class _Place(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from orcalike.runtime import classes
-from orcalike.runtime.budget import Budget, HostAccount
+from orcalike.runtime.budget import Budget
 from orcalike.runtime.digests import ALL, APART, SOME, Digests
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.errors import ObjectDropped, Unreadable
-from orcalike.runtime.events import Events
 from orcalike.runtime.giving import Donor
 from orcalike.runtime.long_waits import LongWaits
 from orcalike.runtime.manager import Manager
@@ -20,6 +20,10 @@ from orcalike.runtime.taking import Taker
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.driver import clock, watch_collections
 from orcalike.transport.stack import Stack
+
+if TYPE_CHECKING:
+    from orcalike.runtime.budget import HostAccount
+    from orcalike.runtime.events import Events
 
 
 def make_runtime(

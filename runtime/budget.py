@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime.account import REPORT_EVERY, Account
 from orcalike.runtime.operation import Operation
@@ -25,14 +25,16 @@ RETURNS_AFTER = 20
 _log = logging.getLogger("orcalike")
 
 
-class HostAccount(Protocol):
-    """What the host of a virtual machine takes from it (`orcalike.transport.drivers.stolen`)."""
+if TYPE_CHECKING:
 
-    def ticks(self) -> int:
-        """How much it took so far; 0 where it never took any."""
+    class HostAccount(Protocol):
+        """What the host of a virtual machine takes from it (`orcalike.transport.drivers.stolen`)."""
 
-    def most_since(self, before: int) -> int:
-        """At most so many ns were taken since there were `before` ticks."""
+        def ticks(self) -> int:
+            """How much it took so far; 0 where it never took any."""
+
+        def most_since(self, before: int) -> int:
+            """At most so many ns were taken since there were `before` ticks."""
 
 
 class Budget:

@@ -8,38 +8,41 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from orcalike.runtime.call import Call, remove_waiting, waiting_calls
-from orcalike.runtime.calling import Calling
 from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.invariants import check_invariants
 from orcalike.runtime.invocation import Invocation, withdrawal_error
 from orcalike.runtime.replica import DROPPED, Replica
-from orcalike.runtime.shadow import Shadow
 from orcalike.runtime.task import OVER, Task
 from orcalike.transport.view import Member
+
+if TYPE_CHECKING:
+    from orcalike.runtime.calling import Calling
+    from orcalike.runtime.shadow import Shadow
 
 _log = logging.getLogger("orcalike")
 
 
-class Burying(Protocol):
-    """The object table, as far as changes take it."""
+if TYPE_CHECKING:
 
-    def bury(self, replica: Replica) -> None:
-        """An object was ended."""
+    class Burying(Protocol):
+        """The object table, as far as changes take it."""
 
+        def bury(self, replica: Replica) -> None:
+            """An object was ended."""
 
-class Changing(Calling[Call], Protocol):
-    """The runtime, as far as changes of its objects take it."""
+    class Changing(Calling[Call], Protocol):
+        """The runtime, as far as changes of its objects take it."""
 
-    @property
-    def table(self) -> Burying:
-        """Which objects leave."""
+        @property
+        def table(self) -> Burying:
+            """Which objects leave."""
 
-    @property
-    def shadow(self) -> Shadow | None:
-        """It runs hooks twice, too."""
+        @property
+        def shadow(self) -> Shadow | None:
+            """It runs hooks twice, too."""
 
 
 class Hook:

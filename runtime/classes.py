@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from orcalike.runtime.source import update_digest
 from orcalike.transport.degree import Resilience, degree_of, least_of
@@ -19,37 +19,37 @@ from orcalike.transport.wire.digest import blake2b
 DIGEST_SIZE = 16
 
 
-class Declared(Protocol):
-    """An operation or an atomic function, as far as it is known by what was declared."""
+if TYPE_CHECKING:
 
-    name: str
-    function: Any
-    guard: Any
-    undo: bool
-    resilience: Resilience | None
-    degree: int
-    title: str
+    class Declared(Protocol):
+        """An operation or an atomic function, as far as it is known by what was declared."""
 
-    @property
-    def kind(self) -> Literal["read", "write", "atomic"]:
-        """What it was declared as."""
+        name: str
+        function: Any
+        guard: Any
+        undo: bool
+        resilience: Resilience | None
+        degree: int
+        title: str
 
+        @property
+        def kind(self) -> Literal["read", "write", "atomic"]:
+            """What it was declared as."""
 
-class DeclaredOperation(Declared, Protocol):
-    """An operation, as far as it is known by its class: an `operation.Operation`."""
+    class DeclaredOperation(Declared, Protocol):
+        """An operation, as far as it is known by its class: an `operation.Operation`."""
 
-    index: int
-    popup: bool
-    info: ClassInfo | None
+        index: int
+        popup: bool
+        info: ClassInfo | None
 
-    def as_popup(self) -> Self:
-        """The same operation, in pop-up threads for a while."""
+        def as_popup(self) -> Self:
+            """The same operation, in pop-up threads for a while."""
 
+    class DeclaredAtomic(Declared, Protocol):
+        """An atomic function, as far as it is known by what was declared: an `operation.Atomic`."""
 
-class DeclaredAtomic(Declared, Protocol):
-    """An atomic function, as far as it is known by what was declared: an `operation.Atomic`."""
-
-    info: AtomicInfo | None
+        info: AtomicInfo | None
 
 
 class ClassInfo(Record, eq=False):

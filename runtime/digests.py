@@ -26,11 +26,10 @@ import logging
 import struct
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.runtime.audit import values_of
 from orcalike.runtime.call import Call
-from orcalike.runtime.calling import Calling
 from orcalike.runtime.changes import Hook
 from orcalike.runtime.codes import Code
 from orcalike.runtime.divergence import diverged
@@ -52,6 +51,9 @@ from orcalike.runtime.task import OVER, Task
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import listed
+
+if TYPE_CHECKING:
+    from orcalike.runtime.calling import Calling
 
 PERIOD = 50_000_000
 """ns by the order's clock between two places where states are looked at."""
@@ -97,38 +99,39 @@ Place = tuple[int, int, int]
 """seqno, index, and the number of the object."""
 
 
-class Naming(Protocol):
-    """The object table, as far as digests take it."""
+if TYPE_CHECKING:
 
-    names: dict[str, int]
+    class Naming(Protocol):
+        """The object table, as far as digests take it."""
 
+        names: dict[str, int]
 
-class Comparing(Calling[Call], Protocol):
-    """The runtime, as far as digests of its objects' states take it."""
+    class Comparing(Calling[Call], Protocol):
+        """The runtime, as far as digests of its objects' states take it."""
 
-    look_at: int
+        look_at: int
 
-    @property
-    def sender(self) -> Sender:
-        """For reports."""
+        @property
+        def sender(self) -> Sender:
+            """For reports."""
 
-    @property
-    def table(self) -> Naming:
-        """With the names."""
+        @property
+        def table(self) -> Naming:
+            """With the names."""
 
-    @property
-    def view(self) -> View:
-        """The one in which messages are delivered."""
+        @property
+        def view(self) -> View:
+            """The one in which messages are delivered."""
 
-    @property
-    def dirty(self) -> OrderedDict[Replica, None]:
-        """The objects that were written since they were looked at, in order."""
+        @property
+        def dirty(self) -> OrderedDict[Replica, None]:
+            """The objects that were written since they were looked at, in order."""
 
-    def note_ran(self, replica: Replica, bit: int) -> None:
-        """What is no operation changes an object."""
+        def note_ran(self, replica: Replica, bit: int) -> None:
+            """What is no operation changes an object."""
 
-    def wake_in(self, ns: int) -> None:
-        """Have `expire` called after so long, if no earlier time is set."""
+        def wake_in(self, ns: int) -> None:
+            """Have `expire` called after so long, if no earlier time is set."""
 
 
 class Digests:

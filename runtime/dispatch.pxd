@@ -46,7 +46,7 @@ cdef class Runtime(Layer):
     cdef public bint look_always        # before each message
     cdef public bytes chain             # digest over all deliveries; None if it is not asked for
     cdef public bint barred             # the sender's `failure` ends with the next view
-    cdef object rng                     # what reads draw from
+    cdef readonly object rng            # what reads draw from; None until one does
     cdef unsigned int recent, recent_code   # object and operation of the message before
     cdef int full_queues                # objects whose lock queue has reached its bound
     cdef bint credit_reported           # what the stack knows of that

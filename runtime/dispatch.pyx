@@ -10,7 +10,6 @@ This member's own invocations are with its `sender`, which knows where their out
 
 import logging
 from collections import OrderedDict
-from random import Random
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
@@ -21,6 +20,7 @@ from orcalike.runtime.divergence import diverged
 from orcalike.runtime.errors import ObjectDropped
 from orcalike.runtime.evidence import note_delivery
 from orcalike.runtime.invocation import annotate, complain
+from orcalike.runtime.own_numbers import numbers_of_reads
 from orcalike.runtime.raising import forget, own
 from orcalike.runtime.state import canonical_state
 from orcalike.transport.drivers.pump import Relieved
@@ -585,7 +585,7 @@ cdef class Runtime(Layer):
     def rng_of_reads(self):
         """A generator for the reads of this process, from the group's seed."""
         if self.rng is None:
-            self.rng = Random(f"{self.manager.seed} reads {self.position}")
+            self.rng = numbers_of_reads(self.manager.seed, self.position)
         return self.rng
 
     @property

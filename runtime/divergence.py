@@ -4,50 +4,52 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.runtime.errors import ReplicaDivergence
-from orcalike.runtime.events import Events
 from orcalike.runtime.invocation import name_of
-from orcalike.runtime.invoked import Titled
 from orcalike.runtime.replica import FAULTY, Replica
+
+if TYPE_CHECKING:
+    from orcalike.runtime.events import Events
+    from orcalike.runtime.invoked import Titled
 
 _log = logging.getLogger("orcalike")
 
 
-class Refusing(Protocol):
-    """A sender, as far as it takes part."""
+if TYPE_CHECKING:
 
-    failure: Exception | None
+    class Refusing(Protocol):
+        """A sender, as far as it takes part."""
 
+        failure: Exception | None
 
-class Giving(Protocol):
-    """What gives the state to joiners, as far as it takes part."""
+    class Giving(Protocol):
+        """What gives the state to joiners, as far as it takes part."""
 
-    def fail(self, error: Exception) -> None:
-        """This replica's state is for no joiner."""
+        def fail(self, error: Exception) -> None:
+            """This replica's state is for no joiner."""
 
+    class Diverging(Protocol):
+        """The runtime, as far as a fault of its own process takes it."""
 
-class Diverging(Protocol):
-    """The runtime, as far as a fault of its own process takes it."""
+        barred: bool
 
-    barred: bool
+        @property
+        def events(self) -> Events:
+            """For the session."""
 
-    @property
-    def events(self) -> Events:
-        """For the session."""
+        @property
+        def sender(self) -> Refusing:
+            """Whose calls raise from then on."""
 
-    @property
-    def sender(self) -> Refusing:
-        """Whose calls raise from then on."""
+        @property
+        def donor(self) -> Giving:
+            """Which gives no state from then on."""
 
-    @property
-    def donor(self) -> Giving:
-        """Which gives no state from then on."""
-
-    @property
-    def replicas(self) -> Sequence[Replica | None]:
-        """By number."""
+        @property
+        def replicas(self) -> Sequence[Replica | None]:
+            """By number."""
 
 
 def diverged(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.object_table import ObjectTable
@@ -12,32 +12,33 @@ from orcalike.transport.view import Member, View
 from orcalike.transport.wire.digest import blake2b
 from orcalike.transport.wire.message import Message
 
+if TYPE_CHECKING:
 
-class Delivering(Protocol):
-    """The runtime, as far as evidence of its deliveries takes it."""
+    class Delivering(Protocol):
+        """The runtime, as far as evidence of its deliveries takes it."""
 
-    chain: bytes | None
-    look_always: bool
-    digests: Digests | None
-    table: ObjectTable
+        chain: bytes | None
+        look_always: bool
+        digests: Digests | None
+        table: ObjectTable
 
-    @property
-    def sender(self) -> Sender:
-        """With the history, if one is kept."""
+        @property
+        def sender(self) -> Sender:
+            """With the history, if one is kept."""
 
-    @property
-    def view(self) -> View:
-        """The one in which messages are delivered."""
+        @property
+        def view(self) -> View:
+            """The one in which messages are delivered."""
 
-    @property
-    def replicas(self) -> list[Replica | None]:
-        """By number."""
+        @property
+        def replicas(self) -> list[Replica | None]:
+            """By number."""
 
-    def member_at(self, position: int) -> Member:
-        """The member at a position in the view."""
+        def member_at(self, position: int) -> Member:
+            """The member at a position in the view."""
 
-    def digest_of(self, replica: Replica) -> bytes:
-        """The object's state, encoded in one way only."""
+        def digest_of(self, replica: Replica) -> bytes:
+            """The object's state, encoded in one way only."""
 
 
 def note_delivery(runtime: Delivering, message: Message) -> None:

@@ -27,7 +27,14 @@ from typing import Any, cast
 
 from orcalike.runtime.errors import NotSerializable, Unreadable
 from orcalike.runtime.extension_codes import Code, Form
-from orcalike.runtime.registered import SAME_SOURCE, Record, by_class, is_named_tuple, record_of
+from orcalike.runtime.registered import (
+    SAME_SOURCE,
+    Record,
+    by_class,
+    is_dataclass,
+    is_named_tuple,
+    record_of,
+)
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.wording import counted
 
@@ -125,9 +132,7 @@ def place(value: object, index: int) -> str:
 
 def _remedy(value: object) -> str:
     """What to do about a value that cannot travel."""
-    import dataclasses  # not at the top: as in `register`
-
-    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    is_record = not isinstance(value, type) and is_dataclass(type(value))
     if is_record or isinstance(value, Enum) or is_named_tuple(type(value)):
         return "register its class with orcalike.register"
     if isinstance(value, (type, ModuleType)) or callable(value):

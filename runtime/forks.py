@@ -8,7 +8,7 @@ the arguments stay encoded until that process has joined.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from orcalike.runtime.codes import Code
 from orcalike.runtime.errors import ForkFailed
@@ -31,33 +31,34 @@ class Request(NamedTuple):
     """Encoded."""
 
 
-class Starting(Protocol):
-    """What starts processes here. No method may block."""
+if TYPE_CHECKING:
 
-    def start(self, request: Request) -> None:
-        """Start one; `Forks.answer` follows."""
+    class Starting(Protocol):
+        """What starts processes here. No method may block."""
 
-    def withdraw(self, source: int, ticket: int) -> None:
-        """The member that asked wants none any more: end it, if it has not joined yet."""
+        def start(self, request: Request) -> None:
+            """Start one; `Forks.answer` follows."""
 
-    def describe(self) -> list[tuple[int | None, int, str]]:
-        """Rank, number and function of each process that runs."""
+        def withdraw(self, source: int, ticket: int) -> None:
+            """The member that asked wants none any more: end it, if it has not joined yet."""
 
+        def describe(self) -> list[tuple[int | None, int, str]]:
+            """Rank, number and function of each process that runs."""
 
-class Forking(Protocol):
-    """The runtime, as far as forks take it."""
+    class Forking(Protocol):
+        """The runtime, as far as forks take it."""
 
-    @property
-    def sender(self) -> Sender:
-        """For requests and answers."""
+        @property
+        def sender(self) -> Sender:
+            """For requests and answers."""
 
-    @property
-    def incarnation(self) -> int:
-        """Of this member."""
+        @property
+        def incarnation(self) -> int:
+            """Of this member."""
 
-    @property
-    def view(self) -> View:
-        """The one in which messages are delivered."""
+        @property
+        def view(self) -> View:
+            """The one in which messages are delivered."""
 
 
 class Forks:

@@ -24,7 +24,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime.call import Call, waiting_calls
 from orcalike.runtime.changes import Change
@@ -56,37 +56,39 @@ _log = logging.getLogger("orcalike")
 Part = tuple[int, int, bytes | memoryview]
 
 
-class Giving(Protocol):
-    """The runtime, as far as giving its state takes it."""
+if TYPE_CHECKING:
 
-    chain: bytes | None
+    class Giving(Protocol):
+        """The runtime, as far as giving its state takes it."""
 
-    @property
-    def sender(self) -> Sender:
-        """With the codec."""
+        chain: bytes | None
 
-    @property
-    def budget(self) -> TimeBudget:
-        """For the hooks that it runs."""
+        @property
+        def sender(self) -> Sender:
+            """With the codec."""
 
-    @property
-    def manager(self) -> Manager:
-        """With what belongs to no object."""
+        @property
+        def budget(self) -> TimeBudget:
+            """For the hooks that it runs."""
 
-    @property
-    def table(self) -> ObjectTable:
-        """With the names, and what was ended."""
+        @property
+        def manager(self) -> Manager:
+            """With what belongs to no object."""
 
-    @property
-    def replicas(self) -> list[Replica | None]:
-        """By number."""
+        @property
+        def table(self) -> ObjectTable:
+            """With the names, and what was ended."""
 
-    @property
-    def dispatched(self) -> int:
-        """Messages so far."""
+        @property
+        def replicas(self) -> list[Replica | None]:
+            """By number."""
 
-    def more_state(self) -> None:
-        """A piece that a joiner waits for may be there now."""
+        @property
+        def dispatched(self) -> int:
+            """Messages so far."""
+
+        def more_state(self) -> None:
+            """A piece that a joiner waits for may be there now."""
 
 
 class _Packing(Task):

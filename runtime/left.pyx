@@ -4,6 +4,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from orcalike.runtime.errors import ObjectDropped
+from orcalike.runtime.own_numbers import numbers_of_reads
 from orcalike.runtime.raising import fresh
 
 from orcalike.runtime.invocation cimport Invocation, Invoker
@@ -21,7 +22,7 @@ cdef class Left(Invoker):
     def __init__(self, error, runtime):
         self.error = error              # GroupClosed
         self.fault = runtime.sender.failure
-        self.rng, self.seed = runtime.rng_of_reads(), runtime.seed
+        self.rng, self.seed, self.position = runtime.rng, runtime.seed, runtime.position
         self.me, self.stamp = runtime.me, runtime.group_clock()
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
@@ -49,6 +50,8 @@ cdef class Left(Invoker):
 
     def rng_of_reads(self):
         """As of a sender."""
+        if self.rng is None:
+            self.rng = numbers_of_reads(self.seed, self.position)
         return self.rng
 
     cdef int refuse(self, Replica replica) except -1:

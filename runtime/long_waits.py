@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import waits
 from orcalike.runtime.call import Call, waiting_reads
 from orcalike.runtime.codes import Code
 from orcalike.runtime.degrees import Degrees
-from orcalike.runtime.events import Events
 from orcalike.runtime.invocation import Invocation, name_of
 from orcalike.runtime.replica import LOCKED, QUEUED, Replica
 from orcalike.runtime.sender import Sender
@@ -30,6 +29,9 @@ from orcalike.runtime.task import holder_of
 from orcalike.transport.errors import OrcalikeError
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import counted, listed
+
+if TYPE_CHECKING:
+    from orcalike.runtime.events import Events
 
 LOOK_AGAIN = 5_000_000_000
 """Nanoseconds between two looks at what coroutines wait for, while any does."""
@@ -42,60 +44,61 @@ UNSEEN = -1
 _log = logging.getLogger("orcalike")
 
 
-class Knowing(Protocol):
-    """What the group itself does, as far as long waits take it."""
+if TYPE_CHECKING:
 
-    def waits_of_own(self) -> list[tuple[int, str]]:
-        """The number and the name of each of this member's finds and arrivals that wait."""
+    class Knowing(Protocol):
+        """What the group itself does, as far as long waits take it."""
 
-    def still_waits(self, source: int, ticket: int) -> bool:
-        """Whether a call of a member waits for its guard, or at the barrier."""
+        def waits_of_own(self) -> list[tuple[int, str]]:
+            """The number and the name of each of this member's finds and arrivals that wait."""
 
-    def why(self, invocation: Invocation[Any]) -> str | None:
-        """What a find or an arrival of this member's waits for; None for any other call."""
+        def still_waits(self, source: int, ticket: int) -> bool:
+            """Whether a call of a member waits for its guard, or at the barrier."""
 
+        def why(self, invocation: Invocation[Any]) -> str | None:
+            """What a find or an arrival of this member's waits for; None for any other call."""
 
-class Waiting(Protocol):
-    """The runtime, as far as calls that wait long take it."""
+    class Waiting(Protocol):
+        """The runtime, as far as calls that wait long take it."""
 
-    @property
-    def events(self) -> Events:
-        """Which know why the group cannot go on."""
+        @property
+        def events(self) -> Events:
+            """Which know why the group cannot go on."""
 
-    @property
-    def sender(self) -> Sender:
-        """Which knows what is under way."""
+        @property
+        def sender(self) -> Sender:
+            """Which knows what is under way."""
 
-    @property
-    def degrees(self) -> Degrees:
-        """Which know how many members there must be."""
+        @property
+        def degrees(self) -> Degrees:
+            """Which know how many members there must be."""
 
-    @property
-    def manager(self) -> Knowing:
-        """Which knows the calls that wait for no object."""
+        @property
+        def manager(self) -> Knowing:
+            """Which knows the calls that wait for no object."""
 
-    @property
-    def view(self) -> View:
-        """The one in which messages are delivered."""
+        @property
+        def view(self) -> View:
+            """The one in which messages are delivered."""
 
-    @property
-    def incarnation(self) -> int:
-        """Of this member."""
+        @property
+        def incarnation(self) -> int:
+            """Of this member."""
 
-    @property
-    def replicas(self) -> list[Replica | None]:
-        """By number."""
+        @property
+        def replicas(self) -> list[Replica | None]:
+            """By number."""
 
-    @property
-    def waiting(self) -> dict[tuple[int, int], Call]:
-        """By incarnation and ticket: the calls that wait for their guards."""
+        @property
+        def waiting(self) -> dict[tuple[int, int], Call]:
+            """By incarnation and ticket: the calls that wait for their guards."""
 
-    @property
-    def dispatched(self) -> int:
-        """Messages so far."""
+        @property
+        def dispatched(self) -> int:
+            """Messages so far."""
 
-    def wake_in(self, ns: int) -> None:
-        """Have `expire` called after so long, if no earlier time is set."""
+        def wake_in(self, ns: int) -> None:
+            """Have `expire` called after so long, if no earlier time is set."""
 
 
 class LongWaits:

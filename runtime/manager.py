@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.call import Call, is_fault
-from orcalike.runtime.changes import Changing, Fence, ViewChange, Withdrawal
+from orcalike.runtime.changes import Fence, ViewChange, Withdrawal
 from orcalike.runtime.codes import Code, check_fields, ended_ranks
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
@@ -45,6 +45,9 @@ from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import listed
 
+if TYPE_CHECKING:
+    from orcalike.runtime.changes import Changing
+
 ATOMIC_HEAD = 3
 """What comes before the arguments of an atomic function: its name, its digest, and their number."""
 
@@ -57,41 +60,43 @@ VIEW_INDEX = (1 << 32) - 1
 _log = logging.getLogger("orcalike")
 
 
-class Managing(Changing, Protocol):
-    """The runtime, as far as the operations of the group itself take it."""
+if TYPE_CHECKING:
 
-    @property
-    def sender(self) -> Sender:
-        """For what is invoked here."""
+    class Managing(Changing, Protocol):
+        """The runtime, as far as the operations of the group itself take it."""
 
-    @property
-    def table(self) -> ObjectTable:
-        """With the operations that make, find and end objects."""
+        @property
+        def sender(self) -> Sender:
+            """For what is invoked here."""
 
-    @property
-    def degrees(self) -> Degrees:
-        """Of the group and its objects."""
+        @property
+        def table(self) -> ObjectTable:
+            """With the operations that make, find and end objects."""
 
-    @property
-    def digests(self) -> Digests | None:
-        """None if states are not compared."""
+        @property
+        def degrees(self) -> Degrees:
+            """Of the group and its objects."""
 
-    @property
-    def long_waits(self) -> LongWaits:
-        """For members all of whose threads wait."""
+        @property
+        def digests(self) -> Digests | None:
+            """None if states are not compared."""
 
-    @property
-    def view(self) -> View:
-        """The one in which messages are delivered."""
+        @property
+        def long_waits(self) -> LongWaits:
+            """For members all of whose threads wait."""
 
-    def member_at(self, position: int) -> Member:
-        """The member at a position, or one that left."""
+        @property
+        def view(self) -> View:
+            """The one in which messages are delivered."""
 
-    def note_ran(self, replica: Replica, bit: int) -> None:
-        """What is no operation changes an object."""
+        def member_at(self, position: int) -> Member:
+            """The member at a position, or one that left."""
 
-    def submit_last(self, task: Task, replicas: list[Replica]) -> None:
-        """Submit what the message that is dispatched now is about; nothing else is left to do with it."""
+        def note_ran(self, replica: Replica, bit: int) -> None:
+            """What is no operation changes an object."""
+
+        def submit_last(self, task: Task, replicas: list[Replica]) -> None:
+            """Submit what the message that is dispatched now is about; nothing else is left to do with it."""
 
 
 def arguments_of(count: int, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

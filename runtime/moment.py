@@ -8,10 +8,13 @@ shared, they are the wall clock, fresh random numbers, a member that stands for 
 from __future__ import annotations
 
 import time
-from random import Random
+from typing import TYPE_CHECKING
 
 from orcalike.runtime.running import running_call, running_place
 from orcalike.transport.view import Member
+
+if TYPE_CHECKING:
+    from random import Random
 
 _ALONE = Member("", 0, 0)
 
@@ -31,6 +34,8 @@ def now() -> float:
 
 def random() -> Random:
     """A generator seeded by the group's seed and the place in the order; one throughout an operation."""
+    from random import Random  # few programs draw
+
     place = running_place()
     if place is None:
         return Random()

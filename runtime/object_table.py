@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 from array import array
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.audit import why_not
 from orcalike.runtime.call import Call
-from orcalike.runtime.changes import Changing, Drop, Hook
+from orcalike.runtime.changes import Drop, Hook
 from orcalike.runtime.codes import Code
 from orcalike.runtime.degrees import Degrees
 from orcalike.runtime.digests import Digests
@@ -49,6 +49,9 @@ from orcalike.transport.view import Member
 from orcalike.transport.wire.digest import blake2b
 from orcalike.transport.wording import counted
 
+if TYPE_CHECKING:
+    from orcalike.runtime.changes import Changing
+
 FINDS_MAX = 65_536
 """Finds of this member that may wait for their objects."""
 
@@ -58,38 +61,39 @@ ENDED_CLASSES_MAX = 65_535
 _log = logging.getLogger("orcalike")
 
 
-class Taking(Protocol):
-    """What takes the state as a joiner, as far as the table takes it."""
+if TYPE_CHECKING:
 
-    def takes(self, number: int) -> bool:
-        """Whether the object of that number is still to come."""
+    class Taking(Protocol):
+        """What takes the state as a joiner, as far as the table takes it."""
 
+        def takes(self, number: int) -> bool:
+            """Whether the object of that number is still to come."""
 
-class Sharing(Changing, Protocol):
-    """The runtime, as far as the object table takes it."""
+    class Sharing(Changing, Protocol):
+        """The runtime, as far as the object table takes it."""
 
-    @property
-    def sender(self) -> Sender:
-        """It carries out the calls of the objects."""
+        @property
+        def sender(self) -> Sender:
+            """It carries out the calls of the objects."""
 
-    @property
-    def degrees(self) -> Degrees:
-        """Which change with the objects."""
+        @property
+        def degrees(self) -> Degrees:
+            """Which change with the objects."""
 
-    @property
-    def digests(self) -> Digests | None:
-        """None if states are not compared."""
+        @property
+        def digests(self) -> Digests | None:
+            """None if states are not compared."""
 
-    @property
-    def taker(self) -> Taking:
-        """For what is not here yet."""
+        @property
+        def taker(self) -> Taking:
+            """For what is not here yet."""
 
-    @property
-    def replicas(self) -> list[Replica | None]:
-        """By number; it grows here."""
+        @property
+        def replicas(self) -> list[Replica | None]:
+            """By number; it grows here."""
 
-    def note_ran(self, replica: Replica, bit: int) -> None:
-        """What is no operation changes an object."""
+        def note_ran(self, replica: Replica, bit: int) -> None:
+            """What is no operation changes an object."""
 
 
 class ObjectTable:

@@ -78,27 +78,25 @@ def _register_function(function: Callable[..., object]) -> None:
 
 
 def _register_class(cls: type[Any]) -> None:
-    import dataclasses  # not at the top: it takes long, and a program with a dataclass has imported it
-
     fields: tuple[str, ...] = ()
     if issubclass(cls, Enum):
         code = Code.FLAG if issubclass(cls, Flag) else Code.ENUM
     elif is_named_tuple(cls):
         code = Code.NAMED_TUPLE
         fields = cls._fields
-    elif not dataclasses.is_dataclass(cls):
+    elif not is_dataclass(cls):
         raise DeclarationError(
             f"{import_name(cls)} cannot be registered: only enums, dataclasses and NamedTuples can; "
             "where it is meant to be a dataclass, register stands above @dataclass"
         )
-    elif cls.__new__ is not object.__new__:
+    elif _maker_of(cls) is not object.__new__:
         raise DeclarationError(
             f"{import_name(cls)} cannot be registered: it has a __new__ of its own or of a base "
             "class; make it a dataclass that derives from plain classes alone"
         )
     else:
         code = Code.DATACLASS
-        fields = tuple(field.name for field in dataclasses.fields(cls))
+        fields = fields_of(cls)
     record = Record(code, cls, import_name(cls), fields, crc32(",".join(fields).encode()))
     by_class[cls] = _by_name[record.name] = record
 
@@ -106,6 +104,22 @@ def _register_class(cls: type[Any]) -> None:
 def is_named_tuple(cls: type[Any]) -> bool:
     """Whether a class is a NamedTuple, and none that derives from one."""
     return issubclass(cls, tuple) and cls.__bases__ == (tuple,) and hasattr(cls, "_fields")
+
+
+def _maker_of(cls: type[Any]) -> object:
+    return cls.__new__
+
+
+def is_dataclass(cls: type[Any]) -> bool:
+    """Whether a class is a dataclass, as `dataclasses` says."""
+    return hasattr(cls, "__dataclass_fields__")
+
+
+def fields_of(cls: type[Any]) -> tuple[str, ...]:
+    """The names of a dataclass's fields."""
+    from dataclasses import fields  # a program with a dataclass has imported it, others need not
+
+    return tuple(field.name for field in fields(cls))
 
 
 def import_name(cls: type[Any] | Callable[..., Any]) -> str:

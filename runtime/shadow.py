@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import is_dataclass
 from typing import Any
 
 from orcalike.runtime.call import Call
@@ -21,6 +20,7 @@ from orcalike.runtime.classes import ClassInfo
 from orcalike.runtime.errors import NotSerializable, ReplicaDivergence
 from orcalike.runtime.marshal import Codec
 from orcalike.runtime.operation import Atomic, Operation
+from orcalike.runtime.registered import is_dataclass
 from orcalike.runtime.replica import Replica
 from orcalike.runtime.state import plain_state_of, set_plain_state_of
 from orcalike.runtime.stream_decoder import decode_whole

@@ -12,15 +12,17 @@ import functools
 import linecache
 from collections.abc import Iterator
 from types import CodeType, FunctionType
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 FunctionSyntax: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-class Hash(Protocol):
-    """What `hashlib` makes."""
+if TYPE_CHECKING:
 
-    def update(self, data: bytes, /) -> None: ...
+    class Hash(Protocol):
+        """What `hashlib` makes."""
+
+        def update(self, data: bytes, /) -> None: ...
 
 
 def syntax(function: FunctionType) -> FunctionSyntax | None:

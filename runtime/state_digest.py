@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Collection
-from dataclasses import fields, is_dataclass
 from itertools import islice
 from typing import Any
 
 from orcalike.runtime.classes import lookup_class
 from orcalike.runtime.errors import NotSerializable
 from orcalike.runtime.marshal import Codec
+from orcalike.runtime.registered import fields_of, is_dataclass
 from orcalike.transport.wire.digest import blake2b
 
 DIGEST_SIZE = 8
@@ -118,7 +118,7 @@ class Look:
         if lookup_class(kind) is not None:
             return value  # a reference to a shared object
         if is_dataclass(kind):
-            named = {each.name: getattr(value, each.name, None) for each in fields(kind)}
+            named = {name: getattr(value, name, None) for name in fields_of(kind)}
             return [kind.__qualname__, self._items(named, max(most, 2 * len(named)), room)]
         if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
             return self._array(value, most)
@@ -202,7 +202,7 @@ def _weight(hashables: Collection[Any], most: int, room: int) -> int:
         elif isinstance(value, tuple | frozenset):
             weight += _weight(value, most - weight, room - 1)
         elif is_dataclass(kind) and lookup_class(kind) is None:
-            of_fields = [getattr(value, each.name, None) for each in fields(kind)]
+            of_fields = [getattr(value, name, None) for name in fields_of(kind)]
             weight += _weight(of_fields, most - weight, room - 1)
         if weight > most:
             break

@@ -10,11 +10,11 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.runtime import classes
 from orcalike.runtime.call import Call
-from orcalike.runtime.changes import Changing, unpack_change
+from orcalike.runtime.changes import unpack_change
 from orcalike.runtime.digests import Digests
 from orcalike.runtime.errors import ReplicaDivergence, Unreadable
 from orcalike.runtime.giving import (
@@ -38,35 +38,40 @@ from orcalike.runtime.stream_decoder import Decoder
 from orcalike.runtime.task import OVER, Task, go_on
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 
+if TYPE_CHECKING:
+    from orcalike.runtime.changes import Changing
+
 NUMBERS_MAX = 1 << 28
 """Objects that a group may have had."""
 
 
-class Taking(Changing, Protocol):
-    """The runtime, as far as taking a state takes it."""
+if TYPE_CHECKING:
 
-    chain: bytes | None
-    dispatched: int
+    class Taking(Changing, Protocol):
+        """The runtime, as far as taking a state takes it."""
 
-    @property
-    def sender(self) -> Sender:
-        """With the codec; it carries out the calls of the objects."""
+        chain: bytes | None
+        dispatched: int
 
-    @property
-    def manager(self) -> Manager:
-        """For what belongs to no object."""
+        @property
+        def sender(self) -> Sender:
+            """With the codec; it carries out the calls of the objects."""
 
-    @property
-    def table(self) -> ObjectTable:
-        """For the names, and what was ended."""
+        @property
+        def manager(self) -> Manager:
+            """For what belongs to no object."""
 
-    @property
-    def digests(self) -> Digests | None:
-        """None if states are not compared."""
+        @property
+        def table(self) -> ObjectTable:
+            """For the names, and what was ended."""
 
-    @property
-    def replicas(self) -> list[Replica | None]:
-        """By number; it is filled here."""
+        @property
+        def digests(self) -> Digests | None:
+            """None if states are not compared."""
+
+        @property
+        def replicas(self) -> list[Replica | None]:
+            """By number; it is filled here."""
 
 
 class _Renewal(Task):

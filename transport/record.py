@@ -8,15 +8,15 @@ that is paid by each process of a run, before its first line. Here one set of me
 from __future__ import annotations
 
 from types import FunctionType
-from typing import Any, ClassVar, Never, Self, dataclass_transform
+from typing import Any, ClassVar, Never, Self, TypeVar, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True)
-class Record:
+class Frozen:
     """A value whose fields are the annotations of its class, in their order; of the same kind and equal, or not.
 
     Fields are given by position or by name; a value in the class is the default. Patterns match
-    by position, too.
+    by position, too. It has no public name besides its fields: the values that programs see are of this kind.
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -56,6 +56,36 @@ class Record:
     def __delattr__(self, name: str) -> Never:
         raise AttributeError(f"{type(self).__name__} is frozen: {name!r} stays as it is")
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return values_of(self) == values_of(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), values_of(self)))
+
+    def __repr__(self) -> str:
+        pairs = zip(self.__match_args__, values_of(self), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in pairs)})"
+
+
+_FrozenT = TypeVar("_FrozenT", bound=Frozen)
+
+
+def values_of(value: Frozen) -> tuple[Any, ...]:
+    """The fields' values, in their order."""
+    return tuple([getattr(value, name) for name in value.__match_args__])
+
+
+def replaced(value: _FrozenT, **changes: Any) -> _FrozenT:
+    """The same with other values in these fields."""
+    fields = dict(zip(value.__match_args__, values_of(value), strict=True))
+    return type(value)(**(fields | changes))
+
+
+class Record(Frozen):
+    """A value of orcalike's own, which names its fields and is copied with changes."""
+
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Of the fields, in their order."""
@@ -63,24 +93,12 @@ class Record:
 
     def values(self) -> tuple[Any, ...]:
         """Of the fields, in their order."""
-        return tuple([getattr(self, name) for name in self.__match_args__])
+        return values_of(self)
 
     def named(self) -> dict[str, Any]:
         """The fields, by name."""
-        return dict(zip(self.__match_args__, self.values(), strict=True))
+        return dict(zip(self.__match_args__, values_of(self), strict=True))
 
     def replace(self, **changes: Any) -> Self:
         """The same with other values in these fields."""
-        return type(self)(**(self.named() | changes))
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.values() == other.values()
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.values()))
-
-    def __repr__(self) -> str:
-        pairs = zip(self.__match_args__, self.values(), strict=True)
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in pairs)})"
+        return replaced(self, **changes)

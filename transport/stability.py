@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from orcalike.transport.record import Frozen
 from orcalike.transport.view import Member
 
 
-@dataclass(frozen=True, slots=True)
-class Stability:
+class Stability(Frozen):
     """The stability matrix as one member knows it; what it shows is true, and may be behind."""
 
     members: tuple[Member, ...]
     """The members with replicas, by rank: the rows and the columns."""
     matrix: tuple[tuple[int, ...], ...]
     """Entry [i][j]: how many messages of member i member j has seen, as far as is known here."""
+
+    def __init__(self, members: tuple[Member, ...], matrix: tuple[tuple[int, ...], ...]) -> None:
+        super().__init__(members, matrix)
 
     def level(self, k: int) -> tuple[int, ...]:
         """How many messages of each member are k-stable: seen by k members at the least (H68).

@@ -8,20 +8,19 @@ layer to add is named. What is to stand on top of the stack has needs too, and i
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.errors import StackError
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.com import Com
-from orcalike.transport.layers.drop import Drop
 from orcalike.transport.layers.mbrship import Mbrship
 from orcalike.transport.layers.pack import Pack
-from orcalike.transport.layers.ring import SharedOrder
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.layers.total import Total
 from orcalike.transport.layers.xfer import Xfer
@@ -52,18 +51,28 @@ DIGITS_MAX = 18
 """Digits of a parameter that is a number."""
 
 _LAYERS: dict[str, type[Layer]] = {}
+"""The layers that are known, by name."""
+
+_ON_DEMAND = {
+    "RING": "orcalike.transport.layers.ring:SharedOrder",
+    "DROP": "orcalike.transport.layers.drop:Drop",
+}
+"""Those that few stacks have: each is imported when it is named."""
+
+_USUAL = ("PACK", "STABLE", "XFER", "TOTAL", "RING", "MBRSHIP", "COM", "DROP")
+"""The order in which they are listed."""
+
 _ITEM = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:\((?P<params>[^()]*)\))?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class LayerSpec:
+class LayerSpec(Record):
     """A layer of a stack string, with its parameters."""
 
     cls: type[Layer]
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = MappingProxyType({})
     medium: str | None = None
     """What COM runs over; None for the other layers."""
-    takes: frozenset[str] = field(default=frozenset(), compare=False)
+    takes: frozenset[str] = frozenset()
     """The properties that the layer takes away with these parameters."""
 
     def make(self, core: Core, config: StackConfig, me: Member) -> Layer:
@@ -98,7 +107,7 @@ def register(cls: type[Layer]) -> type[Layer]:
     for which in ("needs", "gives", "takes"):
         if not isinstance(getattr(cls, which), frozenset):
             raise StackError(f"{cls.name}.{which} is a frozenset of names of properties")
-    known = _LAYERS.get(cls.name, cls)
+    known = _find(cls.name) or cls
     if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
         raise StackError(
             f"there is a layer {cls.name} already: {known.__module__}.{known.__name__}"
@@ -107,14 +116,30 @@ def register(cls: type[Layer]) -> type[Layer]:
     return cls
 
 
-for _layer in (Pack, Stable, Xfer, Total, SharedOrder, Mbrship, Com, Drop):
+def _find(name: str) -> type[Layer] | None:
+    """The layer of that name."""
+    if name not in _LAYERS and name in _ON_DEMAND:
+        module, _, cls = _ON_DEMAND[name].partition(":")
+        _LAYERS[name] = getattr(importlib.import_module(module), cls)
+    return _LAYERS.get(name)
+
+
+for _layer in (Pack, Stable, Xfer, Total, Mbrship, Com):
     register(_layer)
+
+
+def _known() -> list[type[Layer]]:
+    """All layers, in the order in which they usually stand; those of programs come last."""
+    for name in _ON_DEMAND:
+        _find(name)
+    own = (name for name in _LAYERS if name not in _USUAL)
+    return [_LAYERS[name] for name in (*_USUAL, *own)]
 
 
 def layers() -> list[LayerInfo]:
     """All layers that are known, in the order in which they usually stand."""
     infos = []
-    for cls in _LAYERS.values():
+    for cls in _known():
         module = inspect.getmodule(cls)
         doc = (module.__doc__ if module else None) or cls.__doc__ or ""
         infos.append(LayerInfo(cls.name, cls.gives, cls.needs, doc.split("\n\n")[0]))
@@ -139,7 +164,7 @@ def parse_stack(
         known = ", ".join(MEDIA)
         raise StackError(f"COM knows no medium {parts[-1]!r}; it runs over {known}")
     specs = [_parse_item(part, text) for part in parts[:-1]]
-    specs[-1] = replace(specs[-1], medium=parts[-1])
+    specs[-1] = specs[-1].replace(medium=parts[-1])
     if any(spec.cls is Com for spec in specs[:-1]):
         raise StackError(f"COM stands at the bottom, once: {text}")
     if sound:
@@ -157,9 +182,10 @@ def _parse_item(item: str, text: str) -> LayerSpec:
     if match is None:
         raise StackError(f"{item!r} in {text!r} is not a layer: NAME or NAME(parameter=value)")
     name = match["name"]
-    cls = _LAYERS.get(name)
+    cls = _find(name)
     if cls is None:
-        raise StackError(f"no layer {name!r}; there are {', '.join(_LAYERS)}")
+        names = ", ".join(each.name for each in _known())
+        raise StackError(f"no layer {name!r}; there are {names}")
     params: dict[str, Any] = {}
     for pair in filter(None, (match["params"] or "").split(",")):
         key, equals, value = (word.strip() for word in pair.partition("="))
@@ -223,7 +249,7 @@ def _check_layer(cls: type[Layer], given: set[str], taken: dict[str, LayerSpec])
         return
     remedies: dict[str, None] = {}
     for lost in missing:
-        helpers = " or ".join(each.name for each in _LAYERS.values() if lost in each.gives)
+        helpers = " or ".join(each.name for each in _known() if lost in each.gives)
         taker = taken.get(lost)
         if lost == "ONE_HOST":
             remedies["run it over unix"] = None

@@ -9,11 +9,11 @@ lineage is 1; each `reset` begins a higher one, which no other reset begins (`ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.record import Frozen, replaced
 from orcalike.transport.wire.digest import blake2b
 from orcalike.transport.wording import counted
 
@@ -69,8 +69,7 @@ def is_rank(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MEMBERS_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Frozen):
     """One process's endpoint in a group."""
 
     address: str
@@ -81,6 +80,11 @@ class Member:
     """Its lasting number in the program; None for a witness, or where it is not given yet."""
     witness: bool = False
     """It orders and keeps, and has no replicas."""
+
+    def __init__(
+        self, address: str, incarnation: int, rank: int | None = None, witness: bool = False
+    ) -> None:
+        super().__init__(address, incarnation, rank, witness)
 
     def pack(self) -> list[Any]:
         """As a list that msgpack can carry."""
@@ -102,8 +106,7 @@ class Member:
         return f"{role} ({self.address or 'in this process'})"
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Frozen):
     """A list of members, oldest first; none if all left at once. The first is the sequencer."""
 
     lineage: int
@@ -116,11 +119,22 @@ class View:
     follows: tuple[int, int, int] = (0, 0, 0)
     """The identity of the view before it; zeros for the first of a group."""
 
+    def __init__(
+        self,
+        lineage: int,
+        number: int,
+        ballot: int,
+        members: tuple[Member, ...],
+        primary: bool = True,
+        follows: tuple[int, int, int] = (0, 0, 0),
+    ) -> None:
+        super().__init__(lineage, number, ballot, members, primary, follows)
+
     @classmethod
     def first(cls, member: Member) -> View:
         """The first view of a group that `member` makes."""
         rank = 0 if member.rank is None and not member.witness else member.rank
-        return cls(1, 1, 0, (replace(member, rank=rank),))
+        return cls(1, 1, 0, (replaced(member, rank=rank),))
 
     @property
     def identity(self) -> tuple[int, int, int]:

@@ -39,9 +39,7 @@ def keygen(path: Path | None, what: str | None, use: str | None, remove: str | N
     orcalike keygen --use 3f9c2a77     seal with it
     orcalike keygen --remove a1b2c3d4  the old one opens no more
     """
-    path = path or key_file.default_path()
-    if path is None:
-        raise click.UsageError("this user has no home directory: give PATH")
+    path = path or _own_path()
     if sum(map(bool, (what, use, remove))) > 1:
         raise click.UsageError("one of --add, --list, --use and --remove at a time")
     try:
@@ -62,6 +60,13 @@ def keygen(path: Path | None, what: str | None, use: str | None, remove: str | N
         click.echo(
             f"{key.id.hex()}  {made or 'unknown day'}  {'opens' if number else 'seals, opens'}"
         )
+
+
+def _own_path() -> Path:
+    path = key_file.default_path()
+    if path is None:
+        raise click.UsageError("this user has no home directory: give PATH")
+    return Path(path)
 
 
 def _changed(

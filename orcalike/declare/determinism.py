@@ -20,7 +20,6 @@ import linecache
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -232,7 +231,7 @@ class _Visitor(ast.NodeVisitor):
     def check_too(self, node: ast.AST, called: Subject) -> None:
         """A line that is unchecked answers for what it calls as well."""
         if not self.is_unchecked(node):
-            self.called.append(replace(called, helper=True))
+            self.called.append(called.as_helper())
 
     def check_global(self, node: ast.Name, value: object) -> None:
         """A global that is not the same in each process, or changes there."""
@@ -330,7 +329,7 @@ class _Visitor(ast.NodeVisitor):
         label = f"{title(origin)}.{node.attr}, which {self._label} calls,"
         subject = method_subject(self.subject.cls, origin, function, label, pure=pure)
         owned = subject.owned if owned is None else owned
-        self.check_too(node, replace(subject, owned=owned))
+        self.check_too(node, subject.owning(owned))
 
     # Changes.
 

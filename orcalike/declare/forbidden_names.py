@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -17,9 +16,10 @@ from types import (
     WrapperDescriptorType,
 )
 
+from orcalike.transport.record import Record
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+
+class Reason(Record):
     """Why a name is forbidden, as the end of "X uses time.time, ..."."""
 
     why: str

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
 class Subject:
     """A function to check, and by which rules."""
 
-    function: FunctionType
-    label: str
-    """What messages call it: `JobQueue.put`."""
-    pure: bool
-    """Reads and guards: what is `owned` may not change."""
-    owned: frozenset[str]
-    """The parameters that stand for shared objects: `self`, or all of an atomic function's."""
-    cls: type[Any] | None = None
-    """The shared class, in which `self.name` is looked up; None for plain functions."""
-    origin: type[Any] | None = None
-    """The class that defines it, for `super()` and names with two underscores."""
-    helper: bool = False
-    """Called by an operation; it may be a generator that the operation runs through."""
+    def __init__(
+        self,
+        function: FunctionType,
+        label: str,
+        pure: bool,
+        owned: frozenset[str],
+        cls: type[Any] | None = None,
+        origin: type[Any] | None = None,
+        helper: bool = False,
+    ) -> None:
+        self.function = function
+        self.label = label
+        """What messages call it: `JobQueue.put`."""
+        self.pure = pure
+        """Reads and guards: what is `owned` may not change."""
+        self.owned = owned
+        """The parameters that stand for shared objects: `self`, or all of an atomic function's."""
+        self.cls = cls
+        """The shared class, in which `self.name` is looked up; None for plain functions."""
+        self.origin = origin
+        """The class that defines it, for `super()` and names with two underscores."""
+        self.helper = helper
+        """Called by an operation; it may be a generator that the operation runs through."""
+
+    def as_helper(self) -> Subject:
+        """The same, called by an operation."""
+        of_class = self.cls, self.origin
+        return Subject(self.function, self.label, self.pure, self.owned, *of_class, helper=True)
+
+    def owning(self, parameters: frozenset[str]) -> Subject:
+        """The same, where other parameters stand for shared objects."""
+        of_class = self.cls, self.origin, self.helper
+        return Subject(self.function, self.label, self.pure, parameters, *of_class)
 
 
 def method_subject(

@@ -26,10 +26,10 @@ A group's name is percent-encoded. What cannot be parsed is none of these lines,
 from __future__ import annotations
 
 from typing import TypeAlias
-from urllib.parse import quote, unquote
 
 from orcalike.launch_protocol import descriptions
 from orcalike.launch_protocol.descriptions import Description
+from orcalike.launch_protocol.quoting import quoted, unquoted
 from orcalike.transport.record import Record
 
 LINE_MAX = 1 << 15
@@ -140,18 +140,18 @@ def encode(report: ToProcess | ToLauncher) -> str:
         case Describe(number, objects):
             return f"describe {number}{' objects' if objects else ''}"
         case Joining(group, incarnation):
-            return f"joining {_quoted(group)} {incarnation}"
+            return f"joining {quoted(group)} {incarnation}"
         case Unblocked(group):
-            return f"unblocked {_quoted(group)}"
+            return f"unblocked {quoted(group)}"
         case Sequencer(group):
-            return f"sequencer {_quoted(group)}"
+            return f"sequencer {quoted(group)}"
         case Blocked(group, missing, rule):
             members = ",".join(f"{incarnation}:{_role(role)}" for incarnation, role in missing)
-            return f"blocked {_quoted(group)} {members or '-'} {_one_line(rule)}"
+            return f"blocked {quoted(group)} {members or '-'} {_one_line(rule)}"
         case Lacks(group, needed, rule):
-            return f"lacks {_quoted(group)} {needed} {_one_line(rule)}"
+            return f"lacks {quoted(group)} {needed} {_one_line(rule)}"
         case Described(number, group, description):
-            return f"described {number} {_quoted(group)} {descriptions.encode(description)}"
+            return f"described {number} {quoted(group)} {descriptions.encode(description)}"
 
 
 def parse_for_process(line: str) -> ToProcess | None:
@@ -179,25 +179,21 @@ def parse_for_launcher(line: str) -> ToLauncher | None:
     """What a process reports to the launcher; None for any other line."""
     match line.split(maxsplit=3):
         case ["joining", group, incarnation] if incarnation.isdigit():
-            return Joining(unquote(group), int(incarnation))
+            return Joining(unquoted(group), int(incarnation))
         case ["unblocked", group]:
-            return Unblocked(unquote(group))
+            return Unblocked(unquoted(group))
         case ["sequencer", group]:
-            return Sequencer(unquote(group))
+            return Sequencer(unquoted(group))
         case ["blocked", group, members, *rule]:
             missing = _parse_members(members)
-            return None if missing is None else Blocked(unquote(group), missing, "".join(rule))
+            return None if missing is None else Blocked(unquoted(group), missing, "".join(rule))
         case ["lacks", group, needed, *rule] if needed.isdigit():
-            return Lacks(unquote(group), int(needed), "".join(rule))
+            return Lacks(unquoted(group), int(needed), "".join(rule))
         case ["described", number, group, text] if number.isdigit():
             description = descriptions.parse(text)
-            return Described(int(number), unquote(group), description) if description else None
+            return Described(int(number), unquoted(group), description) if description else None
         case _:
             return None
-
-
-def _quoted(group: str) -> str:
-    return quote(group, safe="")
 
 
 def _one_line(rule: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from urllib.parse import quote, unquote
 
 from orcalike.errors import OrcalikeError
+from orcalike.launch_protocol.quoting import quoted, unquoted
 from orcalike.runtime.durations import parse_duration
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.addresses import is_local
@@ -106,7 +106,7 @@ class RunEnvironment(Record, kw_only=True):
         if self.key_fd is not None:
             environ["ORCALIKE_KEY_FD"] = str(self.key_fd)
         if self.formed:
-            names = (quote(name, safe="") for name in sorted(self.formed))
+            names = map(quoted, sorted(self.formed))
             environ["ORCALIKE_FORMED"] = ",".join(names)
         return environ
 
@@ -257,7 +257,7 @@ def find_stack(environ: Mapping[str, str] = os.environ) -> str:
 
 def find_formed(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     """The names of the groups that were made before this process was started."""
-    return frozenset(map(unquote, filter(None, environ.get("ORCALIKE_FORMED", "").split(","))))
+    return frozenset(map(unquoted, filter(None, environ.get("ORCALIKE_FORMED", "").split(","))))
 
 
 def find_checks(

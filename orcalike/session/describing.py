@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from operator import attrgetter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.launch_protocol.control_lines import Describe, Described
 from orcalike.launch_protocol.descriptions import (
@@ -24,7 +24,6 @@ from orcalike.runtime.replica import Replica
 from orcalike.runtime.task import queued_at
 from orcalike.session.group_info import next_seqno_of
 from orcalike.session.options import JoinOptions
-from orcalike.session.upper import Upper
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.layers.mbrship import Mbrship
 from orcalike.transport.layers.pack import Pack
@@ -32,28 +31,33 @@ from orcalike.transport.layers.xfer import Xfer
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import View
 
+if TYPE_CHECKING:
+    from orcalike.session.upper import Upper
 
-class Describing(Protocol):
-    """A session, as far as it is described."""
 
-    @property
-    def options(self) -> JoinOptions:
-        """With the group's name."""
+if TYPE_CHECKING:
 
-    @property
-    def stack(self) -> Stack:
-        """The member's."""
+    class Describing(Protocol):
+        """A session, as far as it is described."""
 
-    @property
-    def view(self) -> View | None:
-        """The one that is installed."""
+        @property
+        def options(self) -> JoinOptions:
+            """With the group's name."""
 
-    @property
-    def upper(self) -> Upper:
-        """What stands on top of the stack."""
+        @property
+        def stack(self) -> Stack:
+            """The member's."""
 
-    def show(self, view: View) -> View:
-        """A view as the program sees it."""
+        @property
+        def view(self) -> View | None:
+            """The one that is installed."""
+
+        @property
+        def upper(self) -> Upper:
+            """What stands on top of the stack."""
+
+        def show(self, view: View) -> View:
+            """A view as the program sees it."""
 
 
 def describe(session: Describing, question: Describe) -> Described:

@@ -7,7 +7,6 @@ import os
 import socket
 import time
 from collections.abc import Hashable
-from pathlib import Path
 from typing import Any
 
 from orcalike.errors import StackError
@@ -155,7 +154,7 @@ class Endpoint:
             return options.launch.listen
         if options.listen:
             return options.listen, options.advertise
-        return Path(split(self.targets(None)[0])[1]).parent
+        return os.path.dirname(split(self.targets(None)[0])[1])
 
     def _listen(self) -> tuple[socket.socket, str]:
         options, launch = self._options, self._options.launch
@@ -171,7 +170,7 @@ class Endpoint:
     def _beside(self) -> str:
         """A Unix socket beside the one through which this process joins."""
         _, path, _ = split(self.targets(None)[0])
-        return f"unix:{Path(path).parent / f'{self.incarnation:016x}'}"
+        return f"unix:{os.path.join(os.path.dirname(path), f'{self.incarnation:016x}')}"
 
     def _reached(self, own: str) -> str:
         """Where others reach the socket whose own address that is."""

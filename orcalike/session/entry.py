@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from orcalike.errors import AuthenticationError, ConfigMismatch, JoinFailed
-from orcalike.session.meeting import Deserted
 from orcalike.session.names import Lookup, has_name, numeric
 from orcalike.session.options import JoinOptions
 from orcalike.transport.drivers.addresses import split
@@ -18,6 +17,10 @@ RETRY_STEP, RETRY_MAX = 0.02, 0.5
 
 UNPROVED_MAX = 8
 """Attempts in a row, at each address one at the least, that no other process has proved the key in."""
+
+
+class Deserted(JoinFailed):
+    """The members that were there have left meanwhile: the group is to be made anew."""
 
 
 class Entry:

@@ -20,7 +20,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.transport.drivers.partial import pending, send_part
 from orcalike.transport.drivers.pump import Pump
@@ -116,11 +116,13 @@ def find_failpoints(environ: Mapping[str, str] = os.environ) -> tuple[Failpoint,
     return parse(environ.get(VARIABLE, ""))
 
 
-class Recorder(Protocol):
-    """What records that a fault strikes: a history."""
+if TYPE_CHECKING:
 
-    def fault(self, step: str, nth: int, action: str) -> None:
-        """What the fault does comes right after this."""
+    class Recorder(Protocol):
+        """What records that a fault strikes: a history."""
+
+        def fault(self, step: str, nth: int, action: str) -> None:
+            """What the fault does comes right after this."""
 
 
 class Trigger:

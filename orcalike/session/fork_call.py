@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, TypeVarTuple
 
 from orcalike.errors import DeclarationError, ForkFailed
 from orcalike.runtime import registered
@@ -17,23 +17,25 @@ from orcalike.transport.wording import listed
 Ts = TypeVarTuple("Ts")
 
 
-class Joinable(Protocol):
-    """A group, as far as others can join it."""
+if TYPE_CHECKING:
 
-    @property
-    def address(self) -> str:
-        """Where they do; "" if none can."""
+    class Joinable(Protocol):
+        """A group, as far as others can join it."""
 
-    @property
-    def me(self) -> Member:
-        """This member."""
+        @property
+        def address(self) -> str:
+            """Where they do; "" if none can."""
 
-    @property
-    def members(self) -> tuple[Member, ...]:
-        """Those with a rank."""
+        @property
+        def me(self) -> Member:
+            """This member."""
+
+        @property
+        def members(self) -> tuple[Member, ...]:
+            """Those with a rank."""
 
 
-Group = TypeVar("Group", bound=Joinable)
+Group = TypeVar("Group", bound="Joinable")
 
 
 class Fork(Generic[Group]):

@@ -32,20 +32,22 @@ START_WITHIN = 180.0
 """Seconds in which a process must have joined, from its start on."""
 
 
-class Hosting(Protocol):
-    """A session, as far as processes join through its member."""
+if TYPE_CHECKING:
 
-    @property
-    def options(self) -> JoinOptions:
-        """How it has joined itself."""
+    class Hosting(Protocol):
+        """A session, as far as processes join through its member."""
 
-    @property
-    def address(self) -> str:
-        """Where they join."""
+        @property
+        def options(self) -> JoinOptions:
+            """How it has joined itself."""
 
-    @property
-    def view(self) -> View | None:
-        """The one that is installed."""
+        @property
+        def address(self) -> str:
+            """Where they join."""
+
+        @property
+        def view(self) -> View | None:
+            """The one that is installed."""
 
 
 @dataclass(slots=True, eq=False)

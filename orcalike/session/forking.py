@@ -9,22 +9,25 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import selectors
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orcalike.errors import OrcalikeError
 from orcalike.runtime import registered, waits
 from orcalike.runtime.forks import Forks, Request
-from orcalike.session.forked_process import START_WITHIN, Hosted, Hosting, start_process
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.view import Member
 from orcalike.transport.wording import listed
+
+if TYPE_CHECKING:
+    import selectors
+
+    from orcalike.session.forked_process import Hosted, Hosting
 
 HOSTED_MAX = 128
 """Processes that one member hosts at a time."""
@@ -127,6 +130,8 @@ class HostedProcesses:
 
     def _serve(self) -> None:
         """Until nothing is left to do."""
+        import selectors  # few programs fork
+
         with selectors.DefaultSelector() as self._selector:
             self._selector.register(self._wake, selectors.EVENT_READ, self._clear)
             while True:
@@ -181,6 +186,8 @@ class HostedProcesses:
         now = time.monotonic()
         for each in self._hosted:
             if not each.answered and each.deadline <= now:
+                from orcalike.session.forked_process import START_WITHIN  # as in `_serve`
+
                 self._give_up(each, f"it has not joined within {START_WITHIN:g} s, and was ended")
         if self._kill_at is not None and self._kill_at <= now:
             self._kill_at = now + GRACE
@@ -213,6 +220,10 @@ class HostedProcesses:
                 "it, in a module that each member imports",
             )
             return
+        import selectors  # as in `_serve`
+
+        from orcalike.session.forked_process import start_process
+
         try:
             hosted = start_process(request, self._session, self._taken_ranks())
         except OSError as error:

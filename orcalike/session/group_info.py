@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from orcalike.transport.degree import Resilience
-from orcalike.transport.layers.ring import SharedOrder
 from orcalike.transport.layers.total import Total
+from orcalike.transport.record import Frozen
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View, resets_of
+
+if TYPE_CHECKING:
+    from orcalike.transport.layers.ring import SharedOrder
 
 
 class Blocked(NamedTuple):
@@ -21,8 +23,7 @@ class Blocked(NamedTuple):
     """What it needs them for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupInfo:
+class GroupInfo(Frozen, kw_only=True):
     """The state of a group, as one member knows it."""
 
     name: str
@@ -39,6 +40,19 @@ class GroupInfo:
     degree in use. If only those lack, `view.primary` is True: what has no degree goes on."""
     next_seqno: int
     """The place in the order of the packet that is delivered here next."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        address: str,
+        me: Member,
+        view: View,
+        resilience: Resilience,
+        blocked: Blocked | None,
+        next_seqno: int,
+    ) -> None:
+        super().__init__(name, address, me, view, resilience, blocked, next_seqno)
 
     @property
     def rank(self) -> int | None:
@@ -73,6 +87,12 @@ def next_seqno_of(stack: Stack) -> int:
 
 
 def order_of(stack: Stack) -> Total | SharedOrder | None:
-    """The layer of a stack that orders."""
-    order = stack.focus("TOTAL") or stack.focus("RING")
-    return order if isinstance(order, Total | SharedOrder) else None
+    """The layer that orders; None if the stack has none."""
+    order = stack.focus("TOTAL")
+    if isinstance(order, Total):
+        return order
+    if (order := stack.focus("RING")) is None:
+        return None
+    from orcalike.transport.layers.ring import SharedOrder  # few stacks have it
+
+    return order if isinstance(order, SharedOrder) else None

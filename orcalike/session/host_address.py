@@ -55,7 +55,12 @@ def own_host(
 
     Raises ValueError if what is said makes no sense, OSError if there is no way to any of them.
     """
-    said, _ = split_advertised(advertise or environ.get("ORCALIKE_ADVERTISE", ""))
+    said, port = split_advertised(advertise or environ.get("ORCALIKE_ADVERTISE", ""))
+    if port and not advertise:
+        raise ValueError(
+            f"ORCALIKE_ADVERTISE={environ['ORCALIKE_ADVERTISE']} names a port, and each process of this "
+            f"job has one of its own: ORCALIKE_ADVERTISE={said}"
+        )
     if said:
         return said
     named = interface or environ.get("ORCALIKE_INTERFACE", "")

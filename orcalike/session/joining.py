@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable, Iterator
 
 from orcalike.group import Group
+from orcalike.session.entry import Deserted
 from orcalike.session.locating import located, located_on_loop
-from orcalike.session.meeting import Deserted
 from orcalike.session.options import JoinOptions
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import held, held_or_undone

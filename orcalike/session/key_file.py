@@ -14,7 +14,6 @@ import os
 import stat
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from orcalike.errors import InsecureConfig, OrcalikeError
@@ -37,12 +36,12 @@ class Entry(NamedTuple):
         return f"Entry({self.key!r}, {self.made!r})"
 
 
-def default_path() -> Path | None:
+def default_path() -> str | None:
     """Where `orcalike keygen` writes and a member looks; None for a user without a home."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(base):
         base = os.path.expanduser("~/.config")
-    return Path(base) / "orcalike" / "key" if os.path.isabs(base) else None
+    return os.path.join(base, "orcalike", "key") if os.path.isabs(base) else None
 
 
 def parse(data: bytes, where: str) -> list[Entry]:
@@ -70,14 +69,14 @@ def _entry(words: Sequence[str], where: str) -> Entry:
     return Entry(key, words[2] if len(words) > 2 else "")
 
 
-def read(path: Path) -> list[Entry]:
+def read(path: str | os.PathLike[str]) -> list[Entry]:
     """The keys in a file.
 
     Raises InsecureConfig if others than this user can read the file, but root and a group of this process's
     by root's will, ValueError if it holds no key, OrcalikeError if it cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             if why := _why_insecure(status):
                 raise InsecureConfig(f"the key {path} {why}")
@@ -86,7 +85,7 @@ def read(path: Path) -> list[Entry]:
         raise OrcalikeError(f"the key {path} cannot be read: {error.strerror}") from None
     if len(data) > SIZE_MAX:
         raise ValueError(f"{path}: it has more than {SIZE_MAX} bytes")
-    return parse(data, str(path))
+    return parse(data, os.fspath(path))
 
 
 def _why_insecure(status: os.stat_result) -> str:
@@ -108,20 +107,21 @@ def _why_insecure(status: os.stat_result) -> str:
     return ""
 
 
-def write(path: Path, entries: Sequence[Entry]) -> None:
+def write(path: str | os.PathLike[str], entries: Sequence[Entry]) -> None:
     """Put these keys into the file in one step, for its owner alone; raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder, name = os.path.split(path)
+    os.makedirs(folder or ".", mode=0o700, exist_ok=True)
     lines = "".join(f"{key.id.hex()} {key.secret.hex()} {made}\n" for key, made in entries)
-    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    beside = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(_HEAD + lines)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        os.replace(beside, path)
     except BaseException:
-        beside.unlink()
+        os.unlink(beside)
         raise
 
 
@@ -133,7 +133,7 @@ def draw() -> Entry:
 class Reread:
     """Gives the keys of a file each time that it has changed; a file that is spoiled changes nothing."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
         self._seen = _stamp(path)
 
@@ -150,9 +150,9 @@ class Reread:
             return None
 
 
-def _stamp(path: Path) -> tuple[int, ...] | None:
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size

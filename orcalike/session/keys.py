@@ -13,7 +13,6 @@ import importlib.util
 import logging
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from orcalike.errors import InsecureConfig, OrcalikeError
 from orcalike.session import key_file
@@ -45,9 +44,8 @@ def read_keys(key: bytes | str | os.PathLike[str]) -> KeyRing:
             return KeyRing([key_of(key)])
         except ValueError as error:
             raise ValueError(f"key=: {error}") from None
-    path = Path(key)
-    reread = key_file.Reread(path)
-    return KeyRing([entry.key for entry in key_file.read(path)], reread)
+    reread = key_file.Reread(key)
+    return KeyRing([entry.key for entry in key_file.read(key)], reread)
 
 
 def find_keys(environ: Mapping[str, str] = os.environ) -> KeyRing | None:
@@ -65,7 +63,7 @@ def find_keys(environ: Mapping[str, str] = os.environ) -> KeyRing | None:
     if named:
         return read_keys(named)
     path = key_file.default_path()
-    return read_keys(path) if path is not None and path.exists() else None
+    return read_keys(path) if path is not None and os.path.exists(path) else None
 
 
 def passed_on(keys: KeyRing) -> int:

@@ -24,17 +24,19 @@ import threading
 import time
 import traceback
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from orcalike.runtime.dispatch import Runtime
 from orcalike.runtime.invocation import name_of
-from orcalike.runtime.invoked import Titled
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.relief import receiving, relieve, running, watch_running
 from orcalike.runtime.replica import Replica
 from orcalike.session.thread_account import ThreadAccount
 from orcalike.transport.drivers.deferral import OwnThread
 from orcalike.transport.drivers.pump import Pump
+
+if TYPE_CHECKING:
+    from orcalike.runtime.invoked import Titled
 
 AGAIN = 0.5
 """Seconds after which it is tried again, while an operation holds its member up."""

@@ -29,10 +29,6 @@ TRY_AGAIN = 0.01
 _SOCKET = re.compile("[0-9a-f]{16}")
 
 
-class Deserted(JoinFailed):
-    """The members that were there have left meanwhile: the group is to be made anew."""
-
-
 class MeetingPlace:
     """A directory in which the members of one group have their sockets.
 

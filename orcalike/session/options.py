@@ -8,10 +8,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orcalike.environments.finding import find_unmet, find_world, is_off
-from orcalike.environments.world import World
 from orcalike.errors import JoinFailed
 from orcalike.launch_protocol.environment import (
     DEFAULT_NAME,
@@ -26,7 +24,6 @@ from orcalike.launch_protocol.environment import (
 from orcalike.runtime import registered
 from orcalike.runtime.durations import Duration, seconds_of
 from orcalike.session.failpoints import Failpoint, find_failpoints
-from orcalike.session.host_address import places, split_advertised
 from orcalike.session.keys import (
     OVER_HOSTS,
     REMEDY,
@@ -36,12 +33,15 @@ from orcalike.session.keys import (
     require_keys,
 )
 from orcalike.session.layers import load_layers
-from orcalike.session.meeting import MeetingPlace
 from orcalike.session.names import hosts_of
 from orcalike.transport.degree import Resilience, degree_of
 from orcalike.transport.drivers.addresses import normal
 from orcalike.transport.drivers.key_ring import KeyRing
 from orcalike.transport.record import Record
+
+if TYPE_CHECKING:
+    from orcalike.environments.world import World
+    from orcalike.session.meeting import MeetingPlace
 
 _log = logging.getLogger("orcalike")
 
@@ -136,6 +136,8 @@ class JoinOptions(Record):
             from orcalike.environments.meeting import meet  # few programs take that way
 
             return self._launched(meet(self.world))
+        from orcalike.session.host_address import places  # ranks of `orcalike run` need none
+
         listen, advertise = places(
             self.listen, self.seeds, self.advertise, self.interface, hosts_of
         )
@@ -223,10 +225,18 @@ def make_options(
         keys=keys,
         insecure=may_be_open,
         freshness=_freshness_of(freshness),
-        place=MeetingPlace(at, None if name == DEFAULT_NAME else name) if at else None,
+        place=_place(at, name),
         **_of_environment(check),
     )
     return _alone(options) if options.how == "alone" else options
+
+
+def _place(at: str | None, name: str) -> MeetingPlace | None:
+    if not at:
+        return None
+    from orcalike.session.meeting import MeetingPlace  # few programs meet
+
+    return MeetingPlace(at, None if name == DEFAULT_NAME else name)
 
 
 def _freshness_of(duration: Duration) -> int:
@@ -280,7 +290,11 @@ def _of_environment(check: str | None) -> dict[str, Any]:
 def _find_launch(size: int | None) -> tuple[RankEnvironment | None, World | None]:
     """(what the launcher says, or this process has found before; else the world of another launcher)."""
     launch = find_rank_environment()
-    world = None if launch or size == 1 or is_off() else find_world()
+    if launch is not None:
+        return launch, None
+    from orcalike.environments.finding import find_world, is_off  # no rank of `orcalike run` looks
+
+    world = None if size == 1 or is_off() else find_world()
     if world is not None:
         from orcalike.environments.signals import be_a_process_of_an_engine  # few are
 
@@ -324,7 +338,10 @@ def _check_arguments(
 
 def _check_place(own: str, advertise: str | None, interface: str | None) -> None:
     """Raise ValueError if no TCP address of this process's can be that of `advertise` or `interface`."""
-    split_advertised(advertise or "")
+    if advertise:
+        from orcalike.session.host_address import split_advertised  # few programs say it
+
+        split_advertised(advertise)
     for argument, value in (("advertise", advertise), ("interface", interface)):
         if value and not own.startswith("tcp:"):
             raise ValueError(
@@ -374,6 +391,8 @@ def _check_group_of_one(size: int | None) -> None:
 
 def _refuse_world_of_one() -> None:
     """Raise JoinFailed if each process of a launcher's world would make a group of its own."""
+    from orcalike.environments.finding import find_unmet, find_world  # as in `_find_launch`
+
     world = find_world()
     found = world or find_unmet()
     if found is None:

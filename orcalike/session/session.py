@@ -11,16 +11,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orcalike.errors import (
-    DataLossPossible,
-    Expelled,
-    JoinFailed,
-    NotPrimary,
-    OrcalikeError,
-)
+from orcalike.errors import DataLossPossible, Expelled, JoinFailed, NotPrimary, OrcalikeError
 from orcalike.session.deferred_signals import handlers
 from orcalike.session.describing import describe
 from orcalike.session.detection import of_group
@@ -32,19 +25,21 @@ from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
 from orcalike.session.shortage import Shortage
 from orcalike.session.switch_interval import switching
-from orcalike.session.upper import Upper
 from orcalike.session.waiting import Waiting
 from orcalike.transport.degree import resilience_of
 from orcalike.transport.drivers.deferral import OwnThread, held
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.membership.coordinator import UNDER_WAY
+from orcalike.transport.record import replaced
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import counted, listed
 
 if TYPE_CHECKING:
     import asyncio
+
+    from orcalike.session.upper import Upper
 
 LEAVE_WITHIN = 5.0
 """Seconds that leaving takes at the most; a group that does not answer is left all the same."""
@@ -364,7 +359,7 @@ class Session:
     def show(self, view: View) -> View:
         """A view as the program sees it: it is primary while this member may write in it."""
         may_write = self.blocked is None and self.exit_reason is None
-        return view if may_write else replace(view, primary=False)
+        return view if may_write else replaced(view, primary=False)
 
     def lacks_members_for_own(self) -> bool:
         """Whether what was invoked here waits until the view has more members (H2)."""

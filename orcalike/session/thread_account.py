@@ -6,23 +6,23 @@ meanwhile, however much time has passed.
 
 from __future__ import annotations
 
+import os
 import threading
-from pathlib import Path
 
 RUN_NS = 100_000_000
 """Processor time after which what a thread does has run for long, ns."""
 
-TASKS = Path("/proc/self/task")
+TASKS = "/proc/self/task"
 
 
 class ThreadAccount:
     """What has become of a thread since now."""
 
-    def __init__(self, thread: int | None, tasks: Path = TASKS) -> None:
+    def __init__(self, thread: int | None, tasks: str | os.PathLike[str] = TASKS) -> None:
         """`thread` is its identity (`threading.get_ident`); None if it is not known."""
         self._folder = next(
             (
-                tasks / str(each.native_id)
+                os.path.join(tasks, str(each.native_id))
                 for each in threading.enumerate()
                 if each.ident == thread and each.native_id is not None
             ),
@@ -52,6 +52,7 @@ class ThreadAccount:
         if self._folder is None:
             return ""
         try:
-            return (self._folder / name).read_text()
+            with open(os.path.join(self._folder, name), encoding="ascii") as file:
+                return file.read()
         except OSError:  # the thread has ended, or the kernel has no such file
             return ""

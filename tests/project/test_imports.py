@@ -42,6 +42,27 @@ with orca.join() as group:
 """
 
 
+RANK = """
+import sys
+import orcalike as orca
+
+@orca.shared
+class Total:
+    def __init__(self) -> None:
+        self.value = 0
+
+    @orca.write
+    def add(self, value: int) -> None:
+        self.value += value
+
+with orca.join() as group:
+    total = group.share(Total, "total")
+    total.add(1)
+    group.barrier()
+print(*sys.modules)
+"""
+
+
 def imported_by(program: str) -> set[str]:
     """The modules that a program has imported at its end, beside those of a bare interpreter."""
     watched = f"import sys\nbare = {{*sys.modules}}\n{program}\nprint(*(sys.modules.keys() - bare))"
@@ -62,6 +83,23 @@ def test_a_program_without_coroutines_imports_no_asyncio() -> None:
     modules = imported_by(PROGRAM)
     assert {"orcalike.group", "orcalike.runtime.standard_types"} <= modules
     assert modules & FOR_COROUTINES == set()
+
+
+def test_a_rank_does_without_what_few_programs_need(tmp_path: Path) -> None:
+    """What each process of a run imports takes time and memory in each."""
+    program = tmp_path / "rank.py"
+    program.write_text(RANK)
+    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix", "-n", "2"]
+    ended = subprocess.run(
+        [*run, str(program)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    modules = set(ended.stdout.split())
+    assert "orcalike.group" in modules
+    few = {"dataclasses", "ipaddress", "pathlib", "random", "urllib.parse"}
+    assert modules & few == set()
+    ours = {"environments.finding", "session.forked_process", "session.meeting"}
+    orders = {"transport.layers.ring", "transport.drivers.ring_segment", "runtime.shadow"}
+    assert modules & {f"orcalike.{name}" for name in ours | orders} == set()
 
 
 def test_every_public_name_is_there() -> None:

@@ -10,7 +10,6 @@ they are well), `crash c d`, `died a of=b [vouched=no]`, `join a new=x [rank=N] 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership import events
 from orcalike.transport.membership.messages import ControlMessage, Promised, Propose, Value
 from orcalike.transport.membership.state import COORDINATOR, PARTICIPANT
+from orcalike.transport.record import replaced
 from orcalike.transport.view import Member
 from tests.lib.agreement import FIRST, Group, flush
 from tests.protocol import datadriven
@@ -128,7 +128,7 @@ class Script:
         """A message that no member's agreement would send."""
         ballot, (liar,) = int(options["ballot"]), words
         position = self.group.view.position(member(liar).incarnation)
-        after = replace(self.group.view, number=2, ballot=ballot, follows=FIRST)
+        after = replaced(self.group.view, number=2, ballot=ballot, follows=FIRST)
         made: dict[str, ControlMessage] = {
             "FLUSH": flush(ballot),
             "PROPOSE": Propose(ballot, Value(after, b"\x01")),

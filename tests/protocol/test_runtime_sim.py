@@ -6,7 +6,6 @@ what each replica holds and how each invocation ends is compared with `model`.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import Any
 
@@ -20,6 +19,7 @@ from orcalike.runtime.task import go_on, queued_at
 from orcalike.session.group_calls import Find, Share
 from orcalike.simulator.checkers.facts import Violation
 from orcalike.transport.drivers.sim import Delays
+from orcalike.transport.record import replaced
 from orcalike.transport.view import View
 from tests.lib.shared_classes import Counter, Journal, transfer_when
 from tests.protocol.model import Cast, Model
@@ -260,7 +260,7 @@ def test_the_state_checkers_see_a_difference() -> None:
     with pytest.raises(Violation, match="'counter'"):
         simulation._finish()
     assert simulation.anchor.view is not None
-    view = dataclasses.replace(simulation.anchor.view, number=10**6)
+    view = replaced(simulation.anchor.view, number=10**6)
     simulation.compare(simulation.anchor, view)
     counter.value += 1
     with pytest.raises(Violation, match="at view 1000000"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise, permutations
 from random import Random
 
@@ -10,6 +9,7 @@ import pytest
 
 from orcalike.transport.errors import ProtocolError, StackError
 from orcalike.transport.layers.stable import Matrix, Stable
+from orcalike.transport.record import replaced
 from orcalike.transport.stability import Stability
 from orcalike.transport.stacks import parse_stack
 from orcalike.transport.view import Member, View
@@ -231,7 +231,7 @@ def test_reached() -> None:
     matrix.install(view)
     assert matrix.stability().matrix == ((0, 0, 0), (0, 0, 0), (0, 0, 0))
     assert [matrix.reached(k) for k in (0, 1, 2, 3, 4)] == [0, 0, 0, 0, 0]
-    matrix.install(replace(view, members=view.members[:1]))
+    matrix.install(replaced(view, members=view.members[:1]))
     assert matrix.stability().members == view.members[:1]
     with pytest.raises(ValueError, match="STABLE needs a window"):
         Matrix(0)

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import os
 import select
-from pathlib import Path
 
 from orcalike.transport.stack import Stack
 
@@ -57,7 +56,7 @@ class Process:
         """Whether the kernel says that the process lives and is not stopped; False if unknown."""
         try:
             pid = pid_of(self.fd)
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            state = _text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()[0]
         except (OSError, ValueError, IndexError):
             return False  # it has ended, or is in a process namespace that is not seen from here
         return state in RUNNING and not self.has_ended()  # so the number was its own till now
@@ -91,8 +90,13 @@ def pid_of(fd: int) -> int | None:
     None if the descriptor is no pidfd.
     """
     try:
-        lines = Path(f"/proc/self/fdinfo/{fd}").read_text().splitlines()
+        lines = _text_of(f"/proc/self/fdinfo/{fd}").splitlines()
     except OSError:
         return None
     numbers = [int(line.split()[1]) for line in lines if line.startswith("Pid:")]
     return numbers[0] if numbers else None
+
+
+def _text_of(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import struct
-from pathlib import Path
 
 from orcalike.transport.drivers.addresses import (
     DATAGRAM_SUFFIX,
@@ -125,9 +125,9 @@ def datagrams_beside(listener: socket.socket) -> socket.socket:
         if unix:
             name += DATAGRAM_SUFFIX
             os.fchmod(sock.fileno(), 0o600)  # the file that bind makes gets this mode
-            if Path(
+            if _is_socket(
                 name
-            ).is_socket():  # left behind: the process that listens beside it is its only owner
+            ):  # left behind: the process that listens beside it is its only owner
                 os.unlink(name)
         sock.bind(name)
     except OSError as error:
@@ -147,9 +147,17 @@ def close_datagrams(sock: socket.socket) -> None:
             os.unlink(name)
 
 
+def _is_socket(path: str) -> bool:
+    """Whether a path names the file of a Unix socket."""
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
 def _remove_stale(path: str) -> None:
     """Remove a socket file that no process listens behind any more."""
-    if not Path(path).is_socket():
+    if not _is_socket(path):
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:

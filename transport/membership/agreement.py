@@ -23,7 +23,7 @@ The agreement is a function: `Agreement.step` takes an event and the time, and r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.errors import ProtocolError
@@ -42,7 +42,6 @@ from orcalike.transport.membership.effects import (
     Supply,
 )
 from orcalike.transport.membership.events import Event
-from orcalike.transport.membership.holdings import Holdings
 from orcalike.transport.membership.knowledge import Knowledge
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import (
@@ -64,6 +63,9 @@ from orcalike.transport.membership.messages import (
 from orcalike.transport.membership.participant import Participant
 from orcalike.transport.membership.state import ParticipantCause
 from orcalike.transport.view import Member, View
+
+if TYPE_CHECKING:
+    from orcalike.transport.membership.holdings import Holdings
 
 
 class Agreement:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from enum import Flag, auto
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.messages import Join, Nowhere, kind_of
@@ -76,18 +76,20 @@ class Speaker(NamedTuple):
     """Where it was asked, if it has another address."""
 
 
-class Greeted(Protocol):
-    """The other end of a link, as it has greeted."""
+if TYPE_CHECKING:
 
-    @property
-    def incarnation(self) -> int | None: ...
+    class Greeted(Protocol):
+        """The other end of a link, as it has greeted."""
 
-    @property
-    def address(self) -> str: ...
+        @property
+        def incarnation(self) -> int | None: ...
 
-    @property
-    def reached_at(self) -> str:
-        """Where it was asked, if it has another address."""
+        @property
+        def address(self) -> str: ...
+
+        @property
+        def reached_at(self) -> str:
+            """Where it was asked, if it has another address."""
 
 
 def check_sender(message: Join | Nowhere, sender: Greeted) -> None:

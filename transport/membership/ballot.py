@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 
 from orcalike.transport.application_state import State
 from orcalike.transport.degree import number_of
@@ -61,24 +60,24 @@ class Report(Record):
         return cls(message.held, message.accepted, message.state, vouched, message.degree)
 
 
-@dataclass(slots=True)
 class Ballot:
     """A ballot under way, at its coordinator."""
 
-    number: int
-    view: View
-    """The view that it is to end."""
-    mark: bytes = b""
-    """The coordinator's own report: what is not in it, members send along with theirs."""
-    reports: dict[int, Report] = field(default_factory=dict)
-    """By position."""
-    value: Value | None = None
-    accepts: set[int] = field(default_factory=set)
-    """Positions."""
-    reset: int = 0
-    """The program has said to go on with so many members (A05); 0 if it has not."""
-    refusal: Ruling | None = None
-    """Why it cannot go on, as was sent to the others."""
+    def __init__(self, number: int, view: View, mark: bytes = b"", reset: int = 0) -> None:
+        self.number = number
+        self.view = view
+        """The view that it is to end."""
+        self.mark = mark
+        """The coordinator's own report: what is not in it, members send along with theirs."""
+        self.reports: dict[int, Report] = {}
+        """By position."""
+        self.value: Value | None = None
+        self.accepts: set[int] = set()
+        """Positions."""
+        self.reset = reset
+        """The program has said to go on with so many members (A05); 0 if it has not."""
+        self.refusal: Ruling | None = None
+        """Why it cannot go on, as was sent to the others."""
 
     def note(self, position: int, report: Report) -> None:
         """A member reports; once more, perhaps: its state is whole now, or it saw a member die."""

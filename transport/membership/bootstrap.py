@@ -26,7 +26,7 @@ disk. The clock is the caller's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.transport.errors import NOT_PROVED
 from orcalike.transport.membership.effects import Effect
@@ -47,24 +47,25 @@ from orcalike.transport.membership.state import (
 from orcalike.transport.view import Member
 from orcalike.transport.wording import counted, listed
 
+if TYPE_CHECKING:
 
-class Port(Protocol):
-    """What this needs of the layer that it works for."""
+    class Port(Protocol):
+        """What this needs of the layer that it works for."""
 
-    def contact_with(self, address: str, message: ControlMessage) -> None:
-        """Send a control message to the endpoint at an address."""
+        def contact_with(self, address: str, message: ControlMessage) -> None:
+            """Send a control message to the endpoint at an address."""
 
-    def make_group(self, joiners: list[Nowhere]) -> None:
-        """Make the group, and let these in."""
+        def make_group(self, joiners: list[Nowhere]) -> None:
+            """Make the group, and let these in."""
 
-    def join_failed(self, why: str) -> None:
-        """The group was not made in this round: it is to be tried again."""
+        def join_failed(self, why: str) -> None:
+            """The group was not made in this round: it is to be tried again."""
 
-    def changed(self, change: Effect) -> None:
-        """The state is another one."""
+        def changed(self, change: Effect) -> None:
+            """The state is another one."""
 
-    def plan(self) -> None:
-        """A deadline has changed."""
+        def plan(self) -> None:
+            """A deadline has changed."""
 
 
 class Bootstrap:

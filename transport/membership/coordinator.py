@@ -6,7 +6,7 @@ It is a participant of its own ballot, too, and tells that part of itself withou
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orcalike.transport.application_state import State
 from orcalike.transport.degree import MEMBERS_MAX
@@ -23,7 +23,6 @@ from orcalike.transport.membership.effects import (
     Send,
     Wake,
 )
-from orcalike.transport.membership.holdings import Holdings
 from orcalike.transport.membership.knowledge import Knowledge
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import (
@@ -48,6 +47,9 @@ from orcalike.transport.membership.state import (
 )
 from orcalike.transport.view import POSITION_BITS, Member, View
 from orcalike.transport.wording import counted
+
+if TYPE_CHECKING:
+    from orcalike.transport.membership.holdings import Holdings
 
 NOT_BLOCKED = "the group is not blocked"
 UNDER_WAY = f"{NOT_BLOCKED}: a change of view is under way"

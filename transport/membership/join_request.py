@@ -5,7 +5,7 @@ It goes through any member. The clock is the caller's.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.transport.membership.messages import ControlMessage, Join
 from orcalike.transport.view import Member
@@ -14,20 +14,22 @@ ASK_AGAIN = 1_000_000_000
 """After so many ns it is asked again."""
 
 
-class Port(Protocol):
-    """What this needs of the layer that it works for."""
+if TYPE_CHECKING:
 
-    def contact_with(self, address: str, message: ControlMessage) -> None:
-        """Send a control message to the endpoint at an address."""
+    class Port(Protocol):
+        """What this needs of the layer that it works for."""
 
-    def mark(self, step: str) -> None:
-        """A step of the protocol was reached."""
+        def contact_with(self, address: str, message: ControlMessage) -> None:
+            """Send a control message to the endpoint at an address."""
 
-    def plan(self) -> None:
-        """A deadline has changed."""
+        def mark(self, step: str) -> None:
+            """A step of the protocol was reached."""
 
-    def join_failed(self, why: str) -> None:
-        """The member that was asked did not answer in time; another may be asked, too."""
+        def plan(self) -> None:
+            """A deadline has changed."""
+
+        def join_failed(self, why: str) -> None:
+            """The member that was asked did not answer in time; another may be asked, too."""
 
 
 class JoinRequest:

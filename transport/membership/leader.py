@@ -13,25 +13,26 @@ The clock is the caller's. A member that was late itself asks once more.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.membership.agreement import Agreement
 from orcalike.transport.membership.messages import Alive, ControlMessage, Here, Lost, Slow, Waits
 from orcalike.transport.view import View
 
+if TYPE_CHECKING:
 
-class Port(Protocol):
-    """What the watch needs of the layer that it works for."""
+    class Port(Protocol):
+        """What the watch needs of the layer that it works for."""
 
-    def tell(self, position: int, message: ControlMessage) -> None:
-        """Send a control message to the member at `position`."""
+        def tell(self, position: int, message: ControlMessage) -> None:
+            """Send a control message to the member at `position`."""
 
-    def suspected(self, incarnation: int, why: str) -> None:
-        """Say that a member of the view is suspected."""
+        def suspected(self, incarnation: int, why: str) -> None:
+            """Say that a member of the view is suspected."""
 
-    def hangs(self, incarnation: int) -> None:
-        """The member that leads does not answer: have the next one begin a new view."""
+        def hangs(self, incarnation: int) -> None:
+            """The member that leads does not answer: have the next one begin a new view."""
 
 
 class LeaderWatch:

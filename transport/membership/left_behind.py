@@ -14,7 +14,7 @@ The clock is the caller's.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.transport.membership.messages import ControlMessage, Expelled, Gone
 from orcalike.transport.view import Member, View
@@ -23,17 +23,19 @@ SOUGHT = 4
 """Times D for which a member that was left out is sought, beyond the longest silence that the detector excuses."""
 
 
-class Port(Protocol):
-    """What this needs of the layer that it works for."""
+if TYPE_CHECKING:
 
-    def seek(self, members: tuple[Member, ...]) -> None:
-        """Make a link to each of these again and again, and to no others that are outside."""
+    class Port(Protocol):
+        """What this needs of the layer that it works for."""
 
-    def tell(self, position: int, message: ControlMessage) -> None:
-        """Send a control message to the member at `position`."""
+        def seek(self, members: tuple[Member, ...]) -> None:
+            """Make a link to each of these again and again, and to no others that are outside."""
 
-    def contact_with(self, address: str, message: ControlMessage) -> None:
-        """Send a control message to the endpoint at an address."""
+        def tell(self, position: int, message: ControlMessage) -> None:
+            """Send a control message to the member at `position`."""
+
+        def contact_with(self, address: str, message: ControlMessage) -> None:
+            """Send a control message to the endpoint at an address."""
 
 
 class LeftBehind:

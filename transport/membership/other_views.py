@@ -12,7 +12,7 @@ The clock is the caller's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.transport.membership import events
 from orcalike.transport.membership.agreement import Agreement
@@ -39,37 +39,38 @@ JOINERS_MAX = 1024
 """Joiners that are known to have been passed on to the leader."""
 
 
-class Endpoint(Protocol):
-    """The other end of a link that has greeted; None if it cannot be answered."""
+if TYPE_CHECKING:
 
-    @property
-    def incarnation(self) -> int: ...
+    class Endpoint(Protocol):
+        """The other end of a link that has greeted; None if it cannot be answered."""
 
-    @property
-    def address(self) -> str: ...
+        @property
+        def incarnation(self) -> int: ...
 
-    @property
-    def position(self) -> int:
-        """Its position in the present view; -1 outside."""
+        @property
+        def address(self) -> str: ...
 
+        @property
+        def position(self) -> int:
+            """Its position in the present view; -1 outside."""
 
-class Port(Protocol):
-    """What this needs of the layer that it works for."""
+    class Port(Protocol):
+        """What this needs of the layer that it works for."""
 
-    def step(self, event: events.Event) -> None:
-        """A step of the agreement, and all that follows from it."""
+        def step(self, event: events.Event) -> None:
+            """A step of the agreement, and all that follows from it."""
 
-    def tell(self, position: int, message: ControlMessage) -> None:
-        """Send a control message to the member at `position`."""
+        def tell(self, position: int, message: ControlMessage) -> None:
+            """Send a control message to the member at `position`."""
 
-    def contact_with(self, address: str, message: ControlMessage) -> None:
-        """Send a control message to the endpoint at an address."""
+        def contact_with(self, address: str, message: ControlMessage) -> None:
+            """Send a control message to the endpoint at an address."""
 
-    def ask_what_is_missing(self, address: str) -> None:
-        """Say which view this member is in, and what it holds."""
+        def ask_what_is_missing(self, address: str) -> None:
+            """Say which view this member is in, and what it holds."""
 
-    def ask_leader(self) -> None:
-        """A joiner waits for the member that leads: does it hang?"""
+        def ask_leader(self) -> None:
+            """A joiner waits for the member that leads: does it hang?"""
 
 
 class OtherViews:

@@ -5,45 +5,49 @@ The clock is the caller's.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.membership.attribution import Greeted, check_sender
+from orcalike.transport.membership.attribution import check_sender
 from orcalike.transport.membership.bootstrap import Bootstrap
 from orcalike.transport.membership.effects import Effect
 from orcalike.transport.membership.join_request import JoinRequest
 from orcalike.transport.membership.messages import ControlMessage, Inside, Join, Nowhere, Taken
 from orcalike.transport.view import Member
 
-
-class Peer(Greeted, Protocol):
-    """The other end of a link, which may have greeted."""
-
-    @property
-    def link(self) -> int:
-        """Below 0 if none stands."""
+if TYPE_CHECKING:
+    from orcalike.transport.membership.attribution import Greeted
 
 
-class Port(Protocol):
-    """What this needs of the layer that it works for."""
+if TYPE_CHECKING:
 
-    def contact_with(self, address: str, message: ControlMessage) -> None:
-        """Send a control message to the endpoint at an address."""
+    class Peer(Greeted, Protocol):
+        """The other end of a link, which may have greeted."""
 
-    def mark(self, step: str) -> None:
-        """A step of the protocol was reached."""
+        @property
+        def link(self) -> int:
+            """Below 0 if none stands."""
 
-    def plan(self) -> None:
-        """A deadline has changed."""
+    class Port(Protocol):
+        """What this needs of the layer that it works for."""
 
-    def join_failed(self, why: str) -> None:
-        """It is not in yet: it is to be tried again, or elsewhere."""
+        def contact_with(self, address: str, message: ControlMessage) -> None:
+            """Send a control message to the endpoint at an address."""
 
-    def make_group(self, joiners: list[Nowhere]) -> None:
-        """Make the group, and let these in."""
+        def mark(self, step: str) -> None:
+            """A step of the protocol was reached."""
 
-    def changed(self, change: Effect) -> None:
-        """A role's state is another one."""
+        def plan(self) -> None:
+            """A deadline has changed."""
+
+        def join_failed(self, why: str) -> None:
+            """It is not in yet: it is to be tried again, or elsewhere."""
+
+        def make_group(self, joiners: list[Nowhere]) -> None:
+            """Make the group, and let these in."""
+
+        def changed(self, change: Effect) -> None:
+            """A role's state is another one."""
 
 
 class Outside:

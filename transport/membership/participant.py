@@ -5,10 +5,11 @@ It knows no packets: what is held, and whether a cut is complete, it asks `Holdi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from orcalike.transport.application_state import State
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.membership.effects import Effect, Freeze, Mark, ReportBlocked, Send
-from orcalike.transport.membership.holdings import Holdings
 from orcalike.transport.membership.knowledge import Knowledge
 from orcalike.transport.membership.messages import (
     Accept,
@@ -25,6 +26,9 @@ from orcalike.transport.membership.state import (
     ParticipantState,
 )
 from orcalike.transport.wire.control import shown
+
+if TYPE_CHECKING:
+    from orcalike.transport.membership.holdings import Holdings
 
 OLDEST_WATCHED = 4
 """So many of the oldest are watched by all: the next coordinator is known as soon as one fails."""

@@ -9,7 +9,7 @@ The clock is the caller's.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from orcalike.transport.membership import events
 from orcalike.transport.membership.agreement import Agreement
@@ -22,32 +22,34 @@ ALL_WATCHED = 8
 """In a view of so many members each is a heartbeat peer of all, and so has the leases of all."""
 
 
-class Port(Protocol):
-    """What this needs of the layer that it works for."""
+if TYPE_CHECKING:
 
-    def step(self, event: events.Event) -> None:
-        """A step of the agreement, and all that follows from it."""
+    class Port(Protocol):
+        """What this needs of the layer that it works for."""
 
-    def schedule(self) -> None:
-        """Have the agreement go on when this input has been dealt with."""
+        def step(self, event: events.Event) -> None:
+            """A step of the agreement, and all that follows from it."""
 
-    def plan(self) -> None:
-        """A deadline has changed."""
+        def schedule(self) -> None:
+            """Have the agreement go on when this input has been dealt with."""
 
-    def set_heartbeat_peers(self, members: tuple[Member, ...]) -> bool:
-        """Send heartbeats to these, and no others; whether they are others than before."""
+        def plan(self) -> None:
+            """A deadline has changed."""
 
-    def tell(self, position: int, message: ControlMessage) -> None:
-        """Send a control message to the member at `position`."""
+        def set_heartbeat_peers(self, members: tuple[Member, ...]) -> bool:
+            """Send heartbeats to these, and no others; whether they are others than before."""
 
-    def suspected(self, incarnation: int, why: str) -> None:
-        """Say that a member of the view is suspected."""
+        def tell(self, position: int, message: ControlMessage) -> None:
+            """Send a control message to the member at `position`."""
 
-    def unsettle(self, incarnation: int | None) -> None:
-        """Have the leader begin a new view, which closes the gap that a broken link has left."""
+        def suspected(self, incarnation: int, why: str) -> None:
+            """Say that a member of the view is suspected."""
 
-    def say_again(self, incarnation: int) -> None:
-        """A member can be reached anew: what was under way to it, or from it, may be lost."""
+        def unsettle(self, incarnation: int | None) -> None:
+            """Have the leader begin a new view, which closes the gap that a broken link has left."""
+
+        def say_again(self, incarnation: int) -> None:
+            """A member can be reached anew: what was under way to it, or from it, may be lost."""
 
 
 class Reachability:

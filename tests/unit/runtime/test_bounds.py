@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from orcalike.runtime.codes import Code
 from orcalike.runtime.task import queued_at
 from orcalike.session.group_calls import Share, Whole
 from orcalike.session.message_inbox import ENDED
+from orcalike.transport.record import replaced
 from orcalike.transport.wire.message import Message
 from tests.instructions.workload import Network, Node
 
@@ -251,10 +251,10 @@ def test_an_iterator_of_views_that_is_not_read_keeps_the_newest(group: orca.Grou
     while not listeners:
         assert time.monotonic() < deadline
         time.sleep(0.001)
-    listeners[0](replace(group.view, number=1))
+    listeners[0](replaced(group.view, number=1))
     reader.join(60)
     for number in range(2, 3000):
-        listeners[0](replace(group.view, number=number))
+        listeners[0](replaced(group.view, number=number))
     found += [next(views) for _ in range(1024)]
     assert [view.number for view in found] == [1, *range(1976, 3000)]
 

@@ -74,6 +74,14 @@ def test_what_is_said_goes_before_what_is_found() -> None:
         own_host(environ={})
 
 
+def test_a_port_is_of_one_process() -> None:
+    """The variable is there for all processes of a job: what it says of a port was left out, in silence."""
+    environ = {"ORCALIKE_ADVERTISE": "10.0.0.5:7471"}
+    with pytest.raises(ValueError, match=r"has one of its own: ORCALIKE_ADVERTISE=10\.0\.0\.5$"):
+        own_host(environ=environ)
+    assert own_host(advertise="10.0.0.6", environ=environ) == "10.0.0.6"
+
+
 def as_is(host: str) -> Sequence[str]:
     return (host,)
 

@@ -193,7 +193,7 @@ def test_the_launchers_key_is_this_processs_alone(
 def test_the_users_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     path = default_path()
-    assert path == tmp_path / "orcalike" / "key"
+    assert path == str(tmp_path / "orcalike" / "key")
     assert find_keys({}) is None
     write(path, [Entry(key_of(KEY), "")])
     other = key_file(tmp_path / "other", OTHER)

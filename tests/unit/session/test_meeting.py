@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import orcalike as orca
-from orcalike.session.meeting import LOCK, Deserted
+from orcalike.session.entry import Deserted
+from orcalike.session.meeting import LOCK
 from orcalike.session.session import Session
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from orcalike.messages import (
 from orcalike.session.options import make_options
 from orcalike.session.session import Session
 from orcalike.transport import stacks
+from orcalike.transport.record import replaced
 from tests.lib.shared_classes import Counter
 from tests.unit.transport.test_degree import STACK, Notary
 
@@ -95,7 +95,7 @@ def test_a_view_is_primary_while_its_members_may_write(
     whole = [show() for show in views]
     assert all(view.primary for view in whole)
     monkeypatch.setattr(Session, "blocked", ((GONE,), "more than half"))
-    assert [show() for show in views] == [replace(view, primary=False) for view in whole]
+    assert [show() for show in views] == [replaced(view, primary=False) for view in whole]
     monkeypatch.setattr(Session, "blocked", None)
     assert [show() for show in views] == whole
     for session in (group._session, chat._session):

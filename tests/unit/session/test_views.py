@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from dataclasses import replace
 
 import orcalike as orca
+from orcalike.transport.record import replaced
 
 
 def number_of_views(group: orca.Group) -> int:
@@ -42,7 +42,7 @@ def test_readers_that_wait_go_on_when_the_group_is_left() -> None:
         assert time.monotonic() < deadline
         time.sleep(0.001)
     for listener in list(listeners):
-        listener(replace(group.view, number=2))
+        listener(replaced(group.view, number=2))
     group.close()
     for reader in readers:
         reader.join(60)
