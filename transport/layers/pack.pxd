@@ -42,8 +42,7 @@ cdef class Pack(Layer):
     cdef uint32_t unpacked          # messages of it that were handed up
     cdef uint64_t number            # of its first message
     cdef Py_ssize_t begin, at, end  # of its messages, and how far they were handed up
-    cdef Py_ssize_t put_off_count   # how much is on the agenda
-    cdef object agenda
+    cdef Ring agenda
     cdef bint hands_up              # there is any of that
     cdef Layer next_handing         # the layer that hands up after this one, or None
     cdef tuple departed             # `core.departed` as it is, where the packet has another; else None

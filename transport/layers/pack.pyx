@@ -31,8 +31,6 @@ A part is  the same number (8) | messages, 0 but in the last part, with the top 
 belongs in the whole (4) | bytes.
 """
 
-from collections import deque
-
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.pack.pieces import PackPieces, PiecesToCome, unpack_sizes
 from orcalike.transport.total.flush import Cut
@@ -100,7 +98,7 @@ cdef class Pack(Layer):
         self.full_bytes = max(bytes - size - SPARE, 1)
         self.closed = Ring()
         self.degrees = DegreesOfMessages()
-        self.agenda = deque()
+        self.agenda = Ring()
         self.position = self.position_above = -1
 
     # Filling; these call nothing below.
@@ -326,8 +324,7 @@ cdef class Pack(Layer):
 
     cdef int put_off(self, object item) except -1:
         """Put it at the end of the agenda."""
-        self.agenda.append(item)
-        self.put_off_count += 1
+        self.agenda.put(item)
         if not self.hands_up:
             self.announce()
         return 0
@@ -360,13 +357,12 @@ cdef class Pack(Layer):
         while True:
             packet = self.opened
             if packet is None:
-                if not self.put_off_count:
+                if not self.agenda.count:
                     if self.core.handing is self:
                         self.core.handing, self.next_handing = self.next_handing, None
                         self.hands_up = False
                     return 0
-                self.put_off_count -= 1
-                self.hand_up_next(self.agenda.popleft())
+                self.hand_up_next(self.agenda.take())
                 continue
             i = self.unpacked
             if i >= packet.count:

@@ -1,8 +1,8 @@
 """A ring: a queue of objects on the path that each invocation takes.
 
 A deque costs a method call for each item and a list gives its memory back whenever it is empty; a
-ring costs a store. The collector does not look into it, so only what refers to nothing goes into one:
-messages, packets, and tuples of these.
+ring costs a store. The collector does not look into it, so what goes into one refers to nothing (messages,
+packets, and tuples of these), or leaves it soon: what PACK hands up when the upcalls of an input have returned.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF
