@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,11 +16,11 @@ FRAME = 73
 
 def compiled(folder: Path) -> Path:
     """The ping-pong; raises Lacking if there is no C compiler."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
+    compiler = shlex.split(os.environ.get("CC", "cc"))  # as make takes it: "ccache gcc"
+    if not compiler or shutil.which(compiler[0]) is None:
         raise Lacking("no C compiler: install one, or name it in CC")
     program = folder / "pingpong"
     subprocess.run(
-        [compiler, "-O2", "-o", program, Path(__file__).with_name("pingpong.c")], check=True
+        [*compiler, "-O2", "-o", program, Path(__file__).with_name("pingpong.c")], check=True
     )
     return program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -19,9 +20,10 @@ PROGRAMS = Path(__file__).parent / "ring"
 WARNINGS = ("-std=gnu11", "-Wall", "-Wextra", "-Werror")
 
 
-def compiler() -> str | None:
-    """The C compiler, or None if there is none."""
-    return shutil.which(os.environ.get("CC", "cc"))
+def compiler() -> list[str] | None:
+    """The command of the C compiler, or None if there is none."""
+    command = shlex.split(os.environ.get("CC", "cc"))
+    return command if command and shutil.which(command[0]) else None
 
 
 def lacks(*flags: str) -> str:
@@ -31,7 +33,7 @@ def lacks(*flags: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "empty"
         done = subprocess.run(
-            [str(compiler()), *flags, "-x", "c", "-", "-o", str(program)],
+            [*(compiler() or ()), *flags, "-x", "c", "-", "-o", str(program)],
             input="int main(void) { return 0; }",
             capture_output=True,
             text=True,
@@ -53,7 +55,14 @@ def compiled(
     """Compile one of the programs into a folder; raises AssertionError with what the compiler says."""
     program = folder / name
     source = PROGRAMS / f"{name}.c"
-    command = [cc or str(compiler()), *WARNINGS, optimize, "-g", *flags, f"-I{headers}"]
+    command = [
+        *([cc] if cc else compiler() or ()),
+        *WARNINGS,
+        optimize,
+        "-g",
+        *flags,
+        f"-I{headers}",
+    ]
     done = subprocess.run(
         [*command, "-o", str(program), str(source), "-pthread"],
         capture_output=True,
