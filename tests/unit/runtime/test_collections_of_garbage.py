@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import orcalike as orca
+from orcalike.session.joining import Joining
 from tests.lib.shared_classes import Counter
 
 POINTS = 12
@@ -109,6 +110,11 @@ def tried(
     assert meddler.ended
 
 
+def alone(order: str) -> Joining:
+    """A group of one. What fails ends its block, which then waits for no call that is lost, as a fixture's would."""
+    return orca.join(stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix")
+
+
 @orca.atomic
 def both(counter: Counter, other: Counter) -> int:
     """A write of two objects."""
@@ -138,7 +144,7 @@ def test_no_outcome_is_lost(
     """A call that another thread sent, and received, before it was on file as under way was never over."""
     if recorded:
         monkeypatch.setenv("ORCALIKE_HISTORY", str(tmp_path))
-    with orca.join(stack=f"PACK:XFER:{order}:MBRSHIP:COM:unix") as group:
+    with alone(order) as group:
         counter = group.share(Counter, "counter")
         with meddling(counter.add) as meddler:
 
@@ -151,15 +157,15 @@ def test_no_outcome_is_lost(
         assert counter.add(1) == before + 1
 
 
-def test_no_call_of_the_group_is_lost(group: orca.Group, counter: Counter) -> None:
-    with meddling(counter.add) as meddler:
+def test_no_call_of_the_group_is_lost(order: str) -> None:
+    with alone(order) as group, meddling(group.share(Counter, "counter").add) as meddler:
         tried(meddler, partial(group.barrier, timeout=LONG))
 
 
-def test_degrees_in_turn(group: orca.Group, counter: Counter) -> None:
+def test_degrees_in_turn(order: str) -> None:
     """Each call begins a run of another degree: to note that made an object, between two steps of it."""
-    ballot = group.share(Ballot, "ballot")
-    with meddling(counter.add) as meddler:
+    with alone(order) as group, meddling(group.share(Counter, "counter").add) as meddler:
+        ballot = group.share(Ballot, "ballot")
 
         def call() -> None:
             votes = [ballot.vote.nowait(), ballot.vote_safely.nowait(), ballot.vote.nowait()]
@@ -191,7 +197,7 @@ class Reader:
 
 
 @pytest.mark.parametrize("kind", ["write", "read", "atomic"])
-def test_a_mutex_that_is_let_go_as_a_call_queues(group: orca.Group, kind: str) -> None:
+def test_a_mutex_that_is_let_go_as_a_call_queues(order: str, kind: str) -> None:
     """What queued had looked at the mutex before it made the queue: nothing handed the mutex on to it."""
     calls: dict[str, Callable[[Counter, Counter], orca.Invocation[int]]] = {
         "write": lambda counter, _: counter.add.nowait(1),
@@ -215,5 +221,5 @@ def test_a_mutex_that_is_let_go_as_a_call_queues(group: orca.Group, kind: str) -
             reader.let_go()
         invocation.result(timeout=LONG)
 
-    with meddling(lambda: None) as meddler:
+    with alone(order) as group, meddling(lambda: None) as meddler:
         tried(meddler, call, prepare)
