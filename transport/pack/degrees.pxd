@@ -13,9 +13,9 @@ cdef class DegreesOfMessages:
     cdef Py_ssize_t first, stop     # those that count
     cdef Py_ssize_t capacity
 
-    cdef int begin(self, uint64_t ticket, unsigned char degree, uint64_t returned) except -1
-    cdef unsigned char of(self, uint64_t ticket) noexcept
-    cdef unsigned char largest(self, uint64_t first, uint64_t count) noexcept
-    cdef int clear(self, uint64_t ticket) except -1
+    cpdef int begin(self, uint64_t ticket, unsigned char degree, uint64_t returned) except -1
+    cpdef unsigned char of(self, uint64_t ticket) noexcept
+    cpdef unsigned char largest(self, uint64_t first, uint64_t count) noexcept
+    cpdef int clear(self, uint64_t ticket) except -1
     cdef int put(self, uint64_t first, unsigned char degree) except -1
     cdef int make_room(self) except -1

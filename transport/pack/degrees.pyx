@@ -23,13 +23,16 @@ cdef class DegreesOfMessages:
     def __dealloc__(self):
         free(self.runs)
 
-    cdef int begin(self, uint64_t ticket, unsigned char degree, uint64_t returned) except -1:
+    cpdef int begin(self, uint64_t ticket, unsigned char degree, uint64_t returned) except -1:
         """From this message on they have this degree; those below `returned` have come back."""
         while self.stop - self.first > 1 and self.runs[self.first + 1].first <= returned:
             self.first += 1
+        if self.runs[self.stop - 1].first == ticket:    # after one that was taken back
+            self.runs[self.stop - 1].degree = degree
+            return 0
         return self.put(ticket, degree)
 
-    cdef unsigned char of(self, uint64_t ticket) noexcept:
+    cpdef unsigned char of(self, uint64_t ticket) noexcept:
         """The degree of a message, which has not come back."""
         cdef Py_ssize_t i = self.stop
         while i > self.first:
@@ -38,7 +41,7 @@ cdef class DegreesOfMessages:
                 return self.runs[i].degree
         return 0
 
-    cdef unsigned char largest(self, uint64_t first, uint64_t count) noexcept:
+    cpdef unsigned char largest(self, uint64_t first, uint64_t count) noexcept:
         """The degree of a packet of so many messages."""
         cdef unsigned char found = self.of(first)
         cdef Py_ssize_t i
@@ -47,22 +50,22 @@ cdef class DegreesOfMessages:
                 found = max(found, self.runs[i].degree)
         return found
 
-    cdef int clear(self, uint64_t ticket) except -1:
+    cpdef int clear(self, uint64_t ticket) except -1:
         """A message has none any more."""
         cdef unsigned char after = self.of(ticket + 1)
-        cdef Py_ssize_t i = self.first
-        cdef Py_ssize_t behind
+        cdef Py_ssize_t i, behind
         if not self.of(ticket):
             return 0
+        if self.capacity - self.stop < 2:
+            self.make_room()            # which moves them: no place is looked for before
+        i = self.first
         while i < self.stop and self.runs[i].first < ticket:
             i += 1
         behind = i                      # of those that begin here two are left
         while behind < self.stop and self.runs[behind].first <= ticket + 1:
             behind += 1
-        self.put(0, 0)
-        self.put(0, 0)
-        memmove(&self.runs[i + 2], &self.runs[behind], (self.stop - 2 - behind) * sizeof(Run))
-        self.stop -= behind - i
+        memmove(&self.runs[i + 2], &self.runs[behind], (self.stop - behind) * sizeof(Run))
+        self.stop += 2 - (behind - i)
         self.runs[i] = Run(ticket, 0)
         self.runs[i + 1] = Run(ticket + 1, after)
         return 0
