@@ -52,7 +52,7 @@ class ThreadAccount:
         if self._folder is None:
             return ""
         try:
-            with open(os.path.join(self._folder, name), encoding="ascii") as file:
+            with open(os.path.join(self._folder, name), encoding="utf-8", errors="replace") as file:
                 return file.read()
         except OSError:  # the thread has ended, or the kernel has no such file
             return ""

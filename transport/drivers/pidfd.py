@@ -98,5 +98,6 @@ def pid_of(fd: int) -> int | None:
 
 
 def _text_of(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
+    # The name of a process may be any bytes, and is cut in the middle of a character.
+    with open(path, encoding="utf-8", errors="replace") as file:
         return file.read()

@@ -48,6 +48,13 @@ def test_a_thread_without_a_processor_has_not_run(
     assert account.has_run() is runs
 
 
+def test_a_name_may_be_cut_in_the_middle_of_a_character(kernel: Kernel) -> None:
+    """As the kernel cuts it, after 15 bytes: the account was a UnicodeDecodeError."""
+    account = ThreadAccount(threading.get_ident(), kernel.tasks)
+    (kernel.folder / "stat").write_bytes(b"7 (" + ("x" * 14 + "ä").encode()[:15] + b") S 1 2 3\n")
+    assert account.has_run()
+
+
 def test_without_an_account_time_alone_counts(tmp_path: Path, kernel: Kernel) -> None:
     assert ThreadAccount(None).has_run()
     assert ThreadAccount(threading.get_ident(), tmp_path / "none").has_run()

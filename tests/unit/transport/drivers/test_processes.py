@@ -370,6 +370,21 @@ def test_whether_a_process_runs(child: subprocess.Popen[bytes]) -> None:
         assert not Process(file.fileno(), Stack.__new__(Stack), 1).runs()
 
 
+def test_a_process_runs_under_any_name() -> None:
+    """The kernel cuts a name after 15 bytes, in the middle of a character too: that was taken for its end."""
+    name = ("x" * 14 + "ä").encode()[:15]
+    program = f"open('/proc/self/comm', 'wb').write({name!r}); print(flush=True); input()"
+    command = [sys.executable, "-c", program]
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with killed_at_the_end(started) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"\n"
+        assert Path(f"/proc/{child.pid}/comm").read_bytes() == name + b"\n"
+        process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
+        assert process.runs()
+        process.close()
+
+
 def test_a_process_is_watched_until_it_ends(child: subprocess.Popen[bytes]) -> None:
     process = Process(os.pidfd_open(child.pid), Stack.__new__(Stack), 1)
     assert pidfd.is_pidfd(process.fd)
