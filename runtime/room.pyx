@@ -75,7 +75,7 @@ cdef class Room:
                         if waitable is None:
                             self.waitable = Waitable()
                             continue    # to make it may have let others run, which made room
-                        driver.kick()   # likewise
+                        driver.kick()   # which may make room, too, and wakes `waitable` then
                         now = driver.clock()
                         if now >= until:
                             raise RoomLacking

@@ -36,6 +36,10 @@ class Ballot:
     def __init__(self) -> None:
         self.votes = 0
 
+    @orca.read
+    def count(self) -> int:
+        return self.votes
+
     @orca.write
     def vote(self) -> None:
         self.votes += 1
@@ -136,6 +140,10 @@ CALLS: dict[str, Callable[[Counter], orca.Invocation[int]]] = {
 }
 
 
+EACH = {"plain": 1, "by name": 1, "large": sum(range(1000)), "atomic": 2}
+"""What each adds."""
+
+
 @pytest.mark.parametrize("kind", CALLS)
 @pytest.mark.parametrize("recorded", [False, True])
 def test_no_outcome_is_lost(
@@ -153,26 +161,31 @@ def test_no_outcome_is_lost(
                     invocation.result(timeout=LONG)
 
             tried(meddler, call)
-        before = counter.get()
-        assert counter.add(1) == before + 1
+        calls, each = 3 * POINTS * APART, EACH[kind]
+        assert counter.get() == calls * each + meddler.ended
 
 
 def test_no_call_of_the_group_is_lost(order: str) -> None:
-    with alone(order) as group, meddling(group.share(Counter, "counter").add) as meddler:
-        tried(meddler, partial(group.barrier, timeout=LONG))
+    with alone(order) as group:
+        counter = group.share(Counter, "counter")
+        with meddling(counter.add) as meddler:
+            tried(meddler, partial(group.barrier, timeout=LONG))
+        assert counter.get() == meddler.ended
 
 
 def test_degrees_in_turn(order: str) -> None:
     """Each call begins a run of another degree: to note that made an object, between two steps of it."""
-    with alone(order) as group, meddling(group.share(Counter, "counter").add) as meddler:
-        ballot = group.share(Ballot, "ballot")
+    with alone(order) as group:
+        counter, ballot = group.share(Counter, "counter"), group.share(Ballot, "ballot")
 
         def call() -> None:
             votes = [ballot.vote.nowait(), ballot.vote_safely.nowait(), ballot.vote.nowait()]
             for vote in votes:
                 vote.result(timeout=LONG)
 
-        tried(meddler, call)
+        with meddling(counter.add) as meddler:
+            tried(meddler, call)
+        assert (ballot.count(), counter.get()) == (3 * POINTS * APART, meddler.ended)
 
 
 class Reader:
