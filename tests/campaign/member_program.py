@@ -163,6 +163,16 @@ class Work:
         rng.choice(self.shared.banks).total()
 
 
+def share_all(group: orca.Group, each: int) -> SharedObjects:
+    """Share the objects, if need be as a member that has joined again: it may be expelled at any time."""
+    while True:
+        try:
+            return SharedObjects.share(group, each)
+        except orca.Expelled:
+            group.rejoin(timeout=30)
+            say_joined(group)
+
+
 def move(rng: random.Random, banks: list[Bank]) -> Callable[[], int]:
     """A transfer between two accounts of some bank."""
     source, target = rng.sample(range(ACCOUNTS), 2)
@@ -218,9 +228,7 @@ def main() -> None:
     with joining as group:
         say_joined(group)
         threading.Thread(target=tell_views, args=(group,), daemon=True).start()
-        work = Work(
-            group, SharedObjects.share(group, options.objects), options.interval, options.seed
-        )
+        work = Work(group, share_all(group, options.objects), options.interval, options.seed)
         for thread in work.threads:
             thread.start()
         for line in sys.stdin:
