@@ -7,6 +7,7 @@ It is what the object's `snapshot` gives, or else its attributes. `giving` sends
 from __future__ import annotations
 
 from collections.abc import Iterable
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from orcalike.runtime.stream_decoder import Decoder, decode_whole
@@ -73,7 +74,8 @@ def set_plain_state_of(shared: Any, info: ClassInfo, state: object) -> None:
         if name not in state:
             object.__delattr__(shared, name)
     for name, value in state.items():
-        object.__setattr__(shared, name, value)
+        # One that has travelled is another object than the code's own name: found, but not fast.
+        object.__setattr__(shared, intern(name), value)
 
 
 def canonical_state(codec: Codec, replica: Replica) -> bytes:
@@ -101,8 +103,9 @@ def decode_pieces(codec: Codec, pieces: Iterable[bytes], name: str) -> object:
 
 def _attributes(shared: object) -> dict[str, object]:
     """The attributes of an object, those in slots too."""
-    found = dict(getattr(shared, "__dict__", ()))
-    if found and type(shared.__dict__) is dict:
+    own = getattr(shared, "__dict__", None)
+    found = dict(own or ())
+    if type(own) is dict:
         # Looked at, it shares its keys with those of other objects for good, and CPython 3.11 does
         # not specialise operations on such: twice as slow. With one of its own they stay fast.
         object.__setattr__(shared, "__dict__", dict(found))

@@ -1,0 +1,83 @@
+"""The state of an object: what becomes of an object whose state is looked at, or set."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable
+from sys import intern
+from types import FunctionType
+from typing import Any, cast
+
+import pytest
+
+import orcalike as orca
+from orcalike.runtime.classes import ClassInfo, lookup_class
+from orcalike.runtime.state import plain_state_of, set_plain_state_of
+
+GENERIC = {"LOAD_ATTR", "STORE_ATTR", "LOAD_ATTR_ADAPTIVE", "STORE_ATTR_ADAPTIVE"}
+"""What CPython runs in place of its fast instructions where it could not specialise an attribute."""
+
+
+def info_of(shared: Any) -> ClassInfo:
+    info = lookup_class(type(shared))
+    assert info is not None
+    return info
+
+
+def look(shared: Any) -> None:
+    plain_state_of(shared, info_of(shared))
+
+
+def set_to_another(shared: Any) -> None:
+    names = [bytes(name, "ascii").decode() for name in ("value", "name")]  # they have travelled
+    set_plain_state_of(shared, info_of(shared), dict(zip(names, (7, "seven"), strict=True)))
+
+
+def set_while_empty(shared: Any) -> None:
+    """As a joiner does, which has made no attribute yet."""
+    del shared.value, shared.name
+    set_to_another(shared)
+
+
+@pytest.mark.parametrize("done", [look, set_to_another, set_while_empty])
+@pytest.mark.parametrize("often", [1, 3])
+def test_operations_stay_specialised(done: Callable[[Any], None], often: int) -> None:
+    """What is done to an object leaves its attributes where CPython finds them fast."""
+    Counter = counter_class()
+    shared = Counter()
+    for _ in range(often):
+        done(shared)
+    assert not generic_after_many(Counter, shared)
+
+
+def test_operations_of_a_joiner_are_specialised() -> None:
+    Counter = counter_class()
+    shared = Counter.__new__(Counter)
+    set_to_another(shared)
+    assert not generic_after_many(Counter, shared)
+    # With a name that only equals the code's own the fast instructions are there, and give up each time.
+    assert all(name is intern(name) for name in vars(shared))
+
+
+def counter_class() -> Any:
+    """A class of its own each time: what is specialised is the function."""
+
+    @orca.shared
+    class Counter:
+        def __init__(self) -> None:
+            self.value = 0
+            self.name = "none"
+
+        @orca.write
+        def add(self, amount: int) -> None:
+            self.value += amount
+
+    return Counter
+
+
+def generic_after_many(cls: Any, shared: Any) -> set[str]:
+    """The slow instructions that are left in `add` when it has run often."""
+    function = cast("FunctionType", vars(cls)["add"].__wrapped__)
+    for _ in range(5_000):
+        function(shared, 1)
+    return {each.opname for each in dis.get_instructions(function, adaptive=True)} & GENERIC
