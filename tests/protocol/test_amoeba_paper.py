@@ -128,6 +128,19 @@ def test_acknowledgements_ride_on_messages() -> None:
     ] * 3
 
 
+def test_one_that_only_listens_says_so_each_half_megabyte() -> None:
+    """So that what all have applied is soon let go, however large the window is."""
+    network = group(stack="XFER:TOTAL:MBRSHIP:COM:sim")
+    network.stabilize()
+    network.lines()
+    for _ in range(8):
+        network.cast("b", bytes(131_072))
+        network.stabilize()
+    assert [line.split(" EXPECT")[0] for line in network.lines() if "EXPECT" in line] == [
+        "c->a v3"
+    ] * 2
+
+
 def test_the_header_does_not_grow_with_the_group() -> None:
     """4 and 6 (A40): the cost of a header is the same for any size of the group."""
     sizes = set()

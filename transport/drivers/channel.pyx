@@ -14,7 +14,7 @@ from libc.string cimport memcpy, memmove, strerror
 
 from orcalike.transport.layers.com cimport FRAME_HEADER, FRAME_MAX
 from orcalike.transport.wire.bytes cimport load32
-from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.message cimport Message, Py_REFCNT
 from orcalike.transport.wire.ring cimport Ring
 
 cdef extern from "<sys/socket.h>" nogil:
@@ -50,9 +50,6 @@ cdef extern from *:
         unsigned int uid
         unsigned int gid
     int SCM_CREDENTIALS "ORCALIKE_SCM_CREDENTIALS"
-
-cdef extern from "Python.h":
-    Py_ssize_t Py_REFCNT(PyObject*)
 
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)

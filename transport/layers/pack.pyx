@@ -112,7 +112,10 @@ cdef class Pack(Layer):
             self.packet.stop += HEADER
             self.packed = 0
         elif self.packet.capacity - self.packet.stop < size + VARINT_MAX:
-            self.packet.room(max(size + VARINT_MAX, self.size + SPARE - self.packet.size()))
+            if self.packed == 0:
+                self.packet.room(size + VARINT_MAX)
+            else:                       # others gather behind it
+                self.packet.room(max(size + VARINT_MAX, self.size + SPARE - self.packet.size()))
         return self.packet.room(size + VARINT_MAX) + 1
 
     cdef int commit(self, unsigned char* stop) except -1:

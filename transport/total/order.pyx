@@ -16,6 +16,9 @@ from orcalike.transport.total.retransmit_buffer cimport Held, RetransmitBuffer
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
+cdef enum:
+    UNACKED_MAX = 524288        # bytes: what is let go so soon is still in the cache when it is used again
+
 
 cdef class Order(Layer):
     """A layer that keeps numbered packets and hands them up in their order."""
@@ -61,7 +64,7 @@ cdef class Order(Layer):
         self.next = seqno + 1
         self.unacked += message.size()
         if (self.next - self.acked >= <uint64_t>self.window_packets // 4
-                or self.unacked >= self.window_bytes // 4):
+                or self.unacked >= min(self.window_bytes // 4, <Py_ssize_t>UNACKED_MAX)):
             self.core.again(self)
         message.source = position
         message.seqno = seqno

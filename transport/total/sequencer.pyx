@@ -48,8 +48,8 @@ cdef class Sequencer:
     cdef bint has_room(self, Py_ssize_t size) noexcept:
         """Whether a packet of `size` bytes may be numbered, by the credit of the slowest member.
 
-        Members tell what they have applied after a quarter of the window: beyond that they will, up
-        to that a packet goes whatever its size.
+        Members tell what they have applied after a quarter of the window at the latest: beyond that
+        they will, up to that a packet goes whatever its size.
         """
         cdef Order order = self.order
         return (order.seqno - order.floor < <uint64_t>order.window_packets

@@ -1,6 +1,10 @@
 """A message: one buffer, with room in front for the headers that layers push."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+cdef extern from "Python.h":        # where one reference is left, it may be another message again
+    Py_ssize_t Py_REFCNT(PyObject*) noexcept
 
 cdef enum:
     HEADROOM = 80               # what all layers of a deep stack push together
@@ -33,6 +37,7 @@ cdef class Message:
     @staticmethod
     cdef Message view(unsigned char* data, Py_ssize_t size)
     cdef int view_again(self, unsigned char* data, Py_ssize_t size) noexcept
+    cdef bint fill_again(self, Py_ssize_t room) noexcept
     cdef unsigned char* push(self, Py_ssize_t size) except NULL
     cdef unsigned char* pop(self, Py_ssize_t size) noexcept
     cdef unsigned char* room(self, Py_ssize_t size) except NULL

@@ -12,18 +12,29 @@ from libc.string cimport memcpy, memmove
 
 from orcalike.transport.wire.read_buffer cimport ReadBuffer
 
+cdef extern from "Python.h":
+    ctypedef struct PyObjectArenaAllocator:
+        void* ctx
+        void* (*alloc)(void* ctx, size_t size) noexcept
+        void (*free)(void* ctx, void* pages, size_t size) noexcept
+    void PyObject_GetArenaAllocator(PyObjectArenaAllocator* allocator) noexcept
+
 cdef enum:
     SMALL = 640                 # capacities of which some buffers are kept: of small messages,
-    LARGE = 17664               # and of packets of PACK's own size
+    LARGE = 20480               # and of packets of PACK's own size, in whole pages
     LARGE_LEAST = 16384
     SMALL_KEPT = 512            # as many as a quarter of TOTAL's window, which goes at once, and more
     LARGE_KEPT = 16
 
-# Buffers that no message has: malloc takes hundreds of instructions, free as well.
+# Buffers that no message has: malloc takes hundreds of instructions, free as well. Large ones come
+# from the system and go back to it: a burst fills thousands, and malloc would keep what they took.
 cdef unsigned char* small[SMALL_KEPT]
 cdef unsigned char* large[LARGE_KEPT]
 cdef int small_count = 0
 cdef int large_count = 0
+cdef PyObjectArenaAllocator system_pages
+
+PyObject_GetArenaAllocator(&system_pages)
 
 
 @cython.freelist(64)
@@ -70,6 +81,16 @@ cdef class Message:
         self.source = self.link = -1
         self.seqno = self.stamp = self.ticket = 0
         return 0
+
+    cdef bint fill_again(self, Py_ssize_t room) noexcept:
+        """The same of one with a buffer of its own, with `room` bytes to fill; False if that is too small."""
+        if self.capacity < HEADROOM + room:
+            return False
+        self.start = self.stop = HEADROOM
+        self.count = self.index = self.degree = 0
+        self.source = self.link = -1
+        self.seqno = self.stamp = self.ticket = 0
+        return True
 
     cdef unsigned char* push(self, Py_ssize_t size) except NULL:
         """Room for a header of `size` bytes in front of what is there."""
@@ -175,7 +196,10 @@ cdef unsigned char* take(Py_ssize_t capacity) except NULL:
     if capacity == LARGE and large_count:
         large_count -= 1
         return large[large_count]
-    base = <unsigned char*>malloc(capacity)
+    if capacity == LARGE:
+        base = <unsigned char*>system_pages.alloc(system_pages.ctx, LARGE)
+    else:
+        base = <unsigned char*>malloc(capacity)
     if base is NULL:
         raise MemoryError
     return base
@@ -192,6 +216,8 @@ cdef void give_back(unsigned char* base, Py_ssize_t capacity) noexcept:
     elif capacity == LARGE and large_count < LARGE_KEPT:
         large[large_count] = base
         large_count += 1
+    elif capacity == LARGE:
+        system_pages.free(system_pages.ctx, base, LARGE)
     else:
         free(base)
 

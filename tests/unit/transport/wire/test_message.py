@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,3 +70,23 @@ def test_no_two_messages_have_one_buffer(steps: list[tuple[int, bool, int]]) -> 
         del message
         for other, expected in held:
             assert other.body == expected
+
+
+def test_what_a_burst_of_packets_took_goes_back_to_the_system() -> None:
+    """Though the program keeps what it made meanwhile, and malloc would keep the gaps between."""
+    before = memory()
+    packets, kept = [], []
+    for _ in range(1_000):
+        packets.append(Message(bytes(17_000)))
+        kept.append(bytearray(2_000))
+    during = memory()
+    packets.clear()
+    assert during - before > 17_000_000
+    assert memory() - before < 5_000_000
+
+
+def memory() -> int:
+    """Bytes that this process has for itself, beside its files."""
+    found = re.search(r"Anonymous: +(\d+) kB", Path("/proc/self/smaps_rollup").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
