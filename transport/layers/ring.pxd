@@ -25,6 +25,8 @@ cdef class SharedOrder(MappedOrder):
     cdef int whole                  # members whose state is complete
     cdef readonly int replicas      # members with replicas whose word counts for resilience
     cdef Ring unordered
+    cdef Message own                # one in place, in the own lane: the last that was handed up
+    cdef list others                # copies of others', in turn; each is filled again if nothing holds it
     cdef Parts parts                # of packets that are not whole here
     cdef bint draining
     cdef bint at_fence              # all of the view is delivered, and it has ended
@@ -49,7 +51,7 @@ cdef class SharedOrder(MappedOrder):
     cdef Message copied(self, ring_entry* entry, int kind)
     cdef int submit_more(self) except -1
     cdef int full(self) except -1
-    cdef int drain(self) except -1
+    cdef int drain(self, int most=*) except -1
     cdef int deliver(self, ring_entry* entry) except NO_CODE
     cdef int stopped_at(self, int found) except -1
     cdef int report_out(self) except -1

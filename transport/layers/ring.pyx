@@ -37,6 +37,7 @@ from orcalike.transport.total.flush import SEQNO_MAX, Cut
 from orcalike.transport.view import resets_of
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -51,7 +52,7 @@ from orcalike.transport.drivers.mapped_order cimport (
 )
 from orcalike.transport.ring.parts cimport LAST, MORE, PACKET_MAX, WHOLE, Parts
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
-from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.message cimport Message, Py_REFCNT
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
@@ -59,6 +60,8 @@ cdef enum:
     # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
     HEADER = 16
     AGAIN = 1000000                 # ns before another try to append
+    AT_ONCE = 64                    # packets that are delivered before what came of them is applied
+    ALL_OF_IT = -1
     SLOTS_LEAST = 16
     SLOTS_MOST = 4194304
     LANE_LEAST = 4096
@@ -94,6 +97,7 @@ cdef class SharedOrder(MappedOrder):
         super().__init__(core, config, me, slots, lane)
         self.slow, self.linger = config.slow, config.freshness
         self.unordered = Ring()
+        self.own, self.others = Message.view(NULL, 0), [Message() for _ in range(AT_ONCE)]
         self.parts = Parts()
         self.lacking = frozenset()
         self.has_credit = True
@@ -145,7 +149,7 @@ cdef class SharedOrder(MappedOrder):
         if found == RING_FULL:
             self.full()
         else:
-            self.drain()                # to where it says what is in the way
+            self.drain(ALL_OF_IT)       # to where it says what is in the way
         return False
 
     cdef int put(self, Unordered packet) except NO_CODE:
@@ -289,12 +293,12 @@ cdef class SharedOrder(MappedOrder):
         if self.segment is None:
             return
         m = &self.segment.member
+        self.advance()
         if not self.at_fence and ring_has_news(m):
             self.drain()
             if self.core.handing is not None:
-                self.core.again(self)   # it is applied first
-                return
-        self.advance()
+                return                  # it is applied first
+            self.advance()
         if self.unordered.count:
             self.submit_more()
             if self.core.handing is not None:
@@ -359,15 +363,19 @@ cdef class SharedOrder(MappedOrder):
 
     # What is in the order.
 
-    cdef int drain(self) except -1:
-        """Deliver what is there, up to the fence."""
+    cdef int drain(self, int most=AT_ONCE) except -1:
+        """Deliver what is there, up to the fence, or so many packets of it: the rest in the next turn.
+
+        What is delivered waits until it is applied, one after the other; few find their room in the cache.
+        """
         cdef ring_entry entry
         cdef int found = 0
         if self.draining or self.segment is None or self.is_out:
             return 0
         self.draining = True
         try:
-            while True:
+            while most != 0:
+                most -= 1
                 found = ring_next(&self.segment.member, &entry)
                 if found <= 0:
                     break
@@ -394,11 +402,12 @@ cdef class SharedOrder(MappedOrder):
             return RING_OUT
         if message is None:
             raise ProtocolError("an entry of the order that RING did not make")
-        if wall > self.stamp and wall < SEQNO_MAX:
+        if wall > self.stamp and <int64_t>wall > 0:
             self.stamp = wall
         ring_applied(m, entry)
         self.delivered = True
-        self.core.again(self)
+        if not self.scheduled:
+            self.core.again(self)
         if kind == MORE:
             return 0
         message.degree = degree
@@ -419,8 +428,14 @@ cdef class SharedOrder(MappedOrder):
         if kind != WHOLE:
             return self.parts.add(entry.row, kind, load32(packet + 4), packet + HEADER, size)
         if entry.row == self.segment.member.row:
-            return Message.view(<unsigned char*>packet + HEADER, size)
-        message = Message.new(size)
+            if Py_REFCNT(<PyObject*>self.own) > 1:     # the last one is still held
+                self.own = Message.view(<unsigned char*>packet + HEADER, size)
+            else:
+                self.own.view_again(<unsigned char*>packet + HEADER, size)
+            return self.own
+        message = <Message>self.others[<Py_ssize_t>(self.next & (AT_ONCE - 1))]
+        if Py_REFCNT(<PyObject*>message) > 2 or not message.fill_again(size):
+            message = Message.new(size)
         memcpy(message.room(size), packet + HEADER, size)
         message.stop += size
         return message
@@ -486,7 +501,7 @@ cdef class SharedOrder(MappedOrder):
                 self.core.again(self)
             elif found == RING_FULL:
                 self.full()
-        self.drain()
+        self.drain(ALL_OF_IT)
         return 0
 
     cpdef bytes up_held(self):
@@ -521,7 +536,7 @@ cdef class SharedOrder(MappedOrder):
         cdef object it = Fence.unpack(Cut.unpack(cut).order)
         if self.installed is None or self.failed or self.is_out or it.slot < 0:
             return True                 # one that is out delivers no more, and may lead to the view without it
-        self.drain()
+        self.drain(ALL_OF_IT)
         if self.at_fence:
             return True
         self.awaits_cut = True
@@ -531,7 +546,7 @@ cdef class SharedOrder(MappedOrder):
         """Begin the next view behind the fence."""
         before = self.installed
         it = Cut.unpack(cut) if cut else None
-        self.drain()
+        self.drain(ALL_OF_IT)
         self.frozen = True              # what is cast meanwhile goes behind the view
         self.installed = view
         self.position = view.position(self.me.incarnation)
