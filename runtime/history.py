@@ -116,7 +116,12 @@ class Recorder:
             )
 
     def ran(self, call: Call, result: object, error: BaseException | None) -> None:
-        """A call has run here; its mutexes are held still, so the file has the objects' own order."""
+        """A call has run here; its mutexes are held still, so the file has the objects' own order.
+
+        What was under way as its member joined again ran on the state of the time before: it is in no file.
+        """
+        if any(replica.in_use for replica in call.replicas):
+            return
         operation = name_of(call.function)
         names = [replica.name for replica in call.replicas]
         outcome = {"error": describe(error)} if error is not None else {"value": result}

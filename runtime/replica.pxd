@@ -68,7 +68,7 @@ cdef class Replica:
     cdef object remains             # of an object that is the program's alone: a weak reference
     cdef bint changed               # a write has run since the waiting list was tried
     cdef public dict slow           # operation's name -> `account.Account`; None if none was slow
-    cdef readonly bint in_use       # it was there before its member joined again
+    cdef readonly bint in_use       # it was there before its member joined again, and has its state of then
     cdef public object rng         # (place, Random) of orcalike.random()
     cdef public uint64_t ran         # a bit for each operation since it was looked at (`digests`)
     cdef object audit               # what was looked at of its state (`audit.Audit`); None at first

@@ -300,6 +300,10 @@ cdef class Replica:
         if self.queue:
             self.flags |= QUEUED
 
+    def renewed(self):
+        """Its state is the group's again: what runs from here on runs on that."""
+        self.in_use = False
+
     def let_go(self, Invoker left not None):
         """The group was left: the object's life is the program's business from here on.
 

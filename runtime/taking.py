@@ -347,6 +347,7 @@ class Taker:
         if replica.in_use and coming.has_state and not replica.has(UNDECLARED):
             _Renewal(lambda: self._renew(coming)).submit_for([replica])
             return
+        replica.renewed()
         if replica.has(UNDECLARED):
             replica.pending = coming.pieces if coming.has_state else coming.pending
             self._take_tasks(coming)
@@ -366,6 +367,7 @@ class Taker:
 
     def _renew(self, coming: _Coming) -> None:
         self._set_state(coming)
+        coming.replica.renewed()
         self._take_tasks(coming)
 
     def _take_tasks(self, coming: _Coming) -> None:

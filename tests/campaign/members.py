@@ -165,19 +165,22 @@ class Processes:
 
     # The end.
 
-    def finish(self) -> None:
-        """No more writes; then all leave, the youngest first."""
+    def finish(self, within: float = DEADLINE) -> None:
+        """No more writes; then all leave, the youngest first; each of it may take so long."""
         inside = list(reversed(self.by_age()))
         for member in inside:
             member.write("stop")
         for member in inside:
-            self._await(member, "stop", lambda each: each.stopped)
+            self._await(member, "stop", lambda each: each.stopped, within)
         for member in inside:
             member.write("leave")
-            self._await(member, "leave", lambda each: not each.runs)
+            self._await(member, "leave", lambda each: not each.runs, within)
 
-    def _await(self, member: Member, word: str, done: Callable[[Member], bool]) -> None:
-        self.until(lambda: done(member) or not member.runs, f"member {member.number}: {word}")
+    def _await(
+        self, member: Member, word: str, done: Callable[[Member], bool], within: float
+    ) -> None:
+        what = f"member {member.number}: {word}"
+        self.until(lambda: done(member) or not member.runs, what, within)
 
     def end(self) -> None:
         """Kill what still runs."""

@@ -30,7 +30,7 @@ LOSSES = (0.05, 0.1, 0.2, 0.3)
 DETECTION = 0.5
 """D, seconds, as it is by default."""
 SETTLED_WITHIN = 120.0
-"""Seconds in which all must be in one view again; TCP backs off while frames are lost."""
+"""Seconds in which all must be in one view again, and be done; TCP backs off while frames are lost."""
 CUTS_OF_A_RUN = 10
 
 
@@ -60,7 +60,7 @@ def torment(folder: Path, switch: LossySwitch, cuts: int, seed: int) -> tuple[li
             time.sleep(DETECTION * rng.uniform(0.3, 6))
             switch.heal()
         processes.until(processes.agreed, "all in one view", SETTLED_WITHIN)
-        processes.finish()
+        processes.finish(SETTLED_WITHIN)
     except Stuck as why:
         wrong.append(f"{folder}: {why}")
         time.sleep(0.5)  # until the stacks are written

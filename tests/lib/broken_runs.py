@@ -70,6 +70,8 @@ def break_off(hosts: SshHosts, victim: str, *, down: float = 0.0) -> Ended:
     if victim == "cable":
         time.sleep(max(0.0, down - ended.seconds))
         hosts.hosts["c"].mend()
+        for host in hosts.hosts.values():  # else the next run may find it written off
+            host.run("ip", "neigh", "flush", "all")
         ended.wrong += [f"left when the cable is in again: {each}" for each in hosts.rest()]
     return ended
 

@@ -5,8 +5,10 @@ Whole runtimes in the simulator, in scenes that are played by hand.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import orcalike as orca
 from orcalike.runtime.call import waiting_calls
 from orcalike.runtime.codes import Code
+from orcalike.runtime.history import Recorder
 from orcalike.runtime.replica import LOCKED
 from orcalike.runtime.task import go_on
 from orcalike.session.group_calls import Whole
@@ -459,6 +462,41 @@ def test_a_member_that_comes_back_has_no_attribute_that_the_group_has_deleted(
     assert not mine.has_note()
     assert mine.kept == 1
     assert len(stage.held("notes")) == 1
+
+
+def test_what_was_under_way_as_its_member_came_back_is_not_in_the_history(tmp_path: Path) -> None:
+    """It ran on the state of the time before: the file of the new incarnation would be a lie."""
+    stage = stage_of(3)
+    first, _, third = stage.participants
+    assert third.view is not None
+    history = Recorder(tmp_path, "group", third.incarnation, third.runtime.sender.codec, lambda: 0)
+    history.viewed(third.view, third.view.position(third.incarnation), None)
+    third.runtime.sender.history = history
+    notes, counter = stage.share(first, Notes, "notes"), stage.share(first, Counter, "counter")
+    stage.settle()
+    mine, threads = here(third, "notes"), list[Callable[[], None]]()
+    third.runtime.start_thread = threads.append
+    mine.add_note_slowly.nowait()
+    stage.settle()
+    reads = [mine.has_note.nowait()]  # it waits for the mutex
+    third.leave()
+    stage.settle()
+    notes.drop_note.nowait()
+    stage.settle()
+    come_back(stage, third)
+    counter.add.nowait(1)
+    stage.settle()
+    assert not reads[0].done()
+    for thread in threads:
+        thread()
+    stage.settle()
+    reads.append(mine.has_note.nowait())
+    history.flush()
+    assert [read.result() for read in reads] == [True, False]
+    (path,) = tmp_path.glob(f"*-{third.stack.me.incarnation:016x}.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    shown = [line for line in lines if "notes" in (line.get("object"), *line.get("objects", ()))]
+    assert [(line["kind"], line.get("value")) for line in shown] == [("read", False)]
 
 
 def test_what_raises_takes_back_the_attributes_that_it_made() -> None:
