@@ -70,7 +70,7 @@ def break_off(hosts: SshHosts, victim: str, *, down: float = 0.0) -> Ended:
     if victim == "cable":
         time.sleep(max(0.0, down - ended.seconds))
         hosts.hosts["c"].mend()
-        for host in hosts.hosts.values():  # else the next run may find it written off
+        for host in hosts.hosts.values():  # else the next run may find that there is no route
             host.run("ip", "neigh", "flush", "all")
         ended.wrong += [f"left when the cable is in again: {each}" for each in hosts.rest()]
     return ended

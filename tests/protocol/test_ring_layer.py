@@ -105,6 +105,19 @@ def test_a_member_that_sleeps_delivers_the_same_when_it_wakes() -> None:
     assert bodies(network, "a")[-1] == b"own"
 
 
+def test_one_that_is_far_behind_delivers_all_in_one_input() -> None:
+    """It takes 64 packets at a time; the next ones do not wait for another input."""
+    network = group(stack="XFER:RING(slots=1024,lane=65536):MBRSHIP:COM:sim")
+    network.asleep = {"a"}
+    for number in range(200):
+        network.cast("b", b"%d" % number)
+    assert b"0" not in bodies(network, "a")
+    network.asleep = set()
+    network.call("a", network.endpoints["a"].stack.rung)
+    assert [int(each) for each in bodies(network, "a")[-200:]] == list(range(200))
+    assert bodies(network, "a") == bodies(network, "b") == bodies(network, "c")
+
+
 def test_a_degree_waits_for_members() -> None:
     network = group("a b")
     network.cast("a", b"three hold it", degree=2)

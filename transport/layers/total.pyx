@@ -20,8 +20,8 @@ degree the view has too few members for stays with its sender; where the sender'
 on ORDERED. When the view changes, a sender sends again, in order, what it has not seen ordered.
 
 *Credit*: `expect`, the seqno that a member wants next, rides on its requests, and goes by itself
-after a quarter of the window, or half a megabyte (A22). The sequencer gives no more numbers than a window ahead of the
-slowest member; one that stays behind for `slow_timeout` is expelled (F17).
+after a quarter of the window, or half a megabyte (A22). The sequencer gives no more numbers than a
+window ahead of the slowest member; one that stays behind for `slow_timeout` is expelled (F17).
 
 *Flush* (H62): from FLUSH to VIEW nothing is numbered, acknowledged or delivered. A report says what is
 held and what is known to be accepted; the cut is the longest run that any member reports. What of it is
