@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from orcalike.runtime.classes import ClassInfo, Declared
 
 # inspect's CO_VARARGS and CO_VARKEYWORDS, without its import, which takes long.
-_VARARGS, _VARKEYWORDS = 0x04, 0x08
+VARARGS, VARKEYWORDS = 0x04, 0x08
 
 Arguments: TypeAlias = tuple[tuple[object, ...], dict[str, object]]
 
@@ -36,7 +36,7 @@ def arity(function: FunctionType, *, method: bool = True) -> Arity:
     code = function.__code__
     own = 1 if method else 0
     required = max(code.co_argcount - len(function.__defaults__ or ()) - own, 0)
-    accepts = -1 if code.co_flags & _VARARGS else max(code.co_argcount - own, 0)
+    accepts = -1 if code.co_flags & VARARGS else max(code.co_argcount - own, 0)
     keyword_only = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
     defaults = function.__kwdefaults__ or {}
     return Arity(required, accepts, any(name not in defaults for name in keyword_only))
@@ -116,8 +116,8 @@ def _binder(
     names = list(code.co_varnames)
     plain = [names.pop(0) for _ in range(code.co_argcount)]
     keyword_only = [names.pop(0) for _ in range(code.co_kwonlyargcount)]
-    rest = names.pop(0) if code.co_flags & _VARARGS else None
-    options = names.pop(0) if code.co_flags & _VARKEYWORDS else None
+    rest = names.pop(0) if code.co_flags & VARARGS else None
+    options = names.pop(0) if code.co_flags & VARKEYWORDS else None
     parameters = [
         *plain[: code.co_posonlyargcount],
         *(["/"] if code.co_posonlyargcount else []),

@@ -9,8 +9,8 @@ layer to add is named. What is to stand on top of the stack has needs too, and i
 from __future__ import annotations
 
 import importlib
-import inspect
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -140,7 +140,7 @@ def layers() -> list[LayerInfo]:
     """All layers that are known, in the order in which they usually stand."""
     infos = []
     for cls in _known():
-        module = inspect.getmodule(cls)
+        module = sys.modules.get(cls.__module__)
         doc = (module.__doc__ if module else None) or cls.__doc__ or ""
         infos.append(LayerInfo(cls.name, cls.gives, cls.needs, doc.split("\n\n")[0]))
     return infos

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 
 import click
@@ -62,4 +63,7 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point of the `orcalike` command."""
-    cli(prog_name="orcalike")
+    try:
+        cli(prog_name="orcalike")
+    finally:
+        gc.freeze()  # as Python ends it would go through all modules time and again

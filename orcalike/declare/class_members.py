@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from functools import cached_property, partialmethod, singledispatchmethod
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, Generic, Protocol
 
 from orcalike.declare.subject import Subject, finding, method_subject, title
+from orcalike.runtime.arguments import VARARGS, VARKEYWORDS
 from orcalike.runtime.operation import Operation
 
 _HOOK_FORMS = {
@@ -240,8 +240,7 @@ def guard_problems(
         problem = f"is not a plain function but {guard!r}"
         yield finding(function, label, problem, "decorate it with `when` alone")
     elif _parameters(guard, method) != _parameters(function, method):
-        names = inspect.getargs(function.__code__)
-        listed = ", ".join([*names.args, *filter(None, (names.varargs, names.varkw))])
+        listed = ", ".join(_names(function.__code__))
         what = "has other parameters or defaults than its operation"
         yield finding(guard, label, what, f"give it the same: ({listed})")
 
@@ -249,13 +248,19 @@ def guard_problems(
 def _parameters(function: FunctionType, method: bool) -> tuple[object, ...]:
     """What two functions share when the same calls fit both; the name of `self` is free."""
     code = function.__code__
-    names = inspect.getargs(code)
     return (
-        names._replace(args=names.args[1:] if method else names.args),
+        _names(code)[1 if method else 0 :],
         (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        code.co_flags & (VARARGS | VARKEYWORDS),
         repr(function.__defaults__),
         repr(function.__kwdefaults__),
     )
+
+
+def _names(code: CodeType) -> tuple[str, ...]:
+    """The names of a function's parameters, as the compiler orders them."""
+    rest = bool(code.co_flags & VARARGS) + bool(code.co_flags & VARKEYWORDS)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + rest]
 
 
 def _operation_in(value: object) -> Operation[Any, ..., Any] | None:
@@ -283,6 +288,8 @@ def _mangled(name: str, cls: type[Any]) -> str:
 
 def _place(cls: type[Any]) -> str:
     """File and line of a class, as far as Python knows them."""
+    import inspect  # not at the top: most classes are right, and it takes long
+
     try:
         return f"{inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]}"
     except (OSError, TypeError):

@@ -15,7 +15,6 @@ with the comment `# orca: unchecked`, and what it calls, is the programmer's own
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 import sys
 from collections import deque
@@ -44,6 +43,9 @@ from orcalike.declare.set_expressions import Sets, attributes_assigned
 from orcalike.declare.subject import Subject, finding, method_subject, title
 from orcalike.runtime.operation import Operation
 from orcalike.runtime.source import FunctionSyntax, syntax
+
+# inspect's CO_GENERATOR, CO_COROUTINE and CO_ASYNC_GENERATOR, without its import, which takes long.
+GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 _UNCHECKED = "# orca: unchecked"
 
@@ -87,14 +89,14 @@ def _shape(subject: Subject) -> Iterator[str]:
                 f"has the default {default!r:.40}, which all calls of one process share",
                 "use None, and make a new one in the body",
             )
-    if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+    if flags & (COROUTINE | ASYNC_GENERATOR):
         yield finding(
             subject.function,
             subject.label,
             "is async, and operations never wait",
             "write it with `def`, and await it where you call it, with `.aio()`",
         )
-    elif flags & inspect.CO_GENERATOR and not subject.helper:
+    elif flags & GENERATOR and not subject.helper:
         yield finding(
             subject.function,
             subject.label,

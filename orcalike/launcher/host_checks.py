@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 
 from orcalike._version import __version__
@@ -83,7 +83,7 @@ def _hint(host: str, said: str) -> str:
 
 def compare(plan: RunPlan, reports: Mapping[str, HostReport]) -> None:
     """Raise LaunchError if a host cannot take part in the run, or has another program."""
-    python = ".".join(platform.python_version_tuple()[:2])
+    python = "{}.{}".format(*sys.version_info)
     program = program_digest(plan)
     for name, report in reports.items():
         if report.version != __version__:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
-import platform
 import socket
 import sys
 from importlib.machinery import PathFinder
@@ -15,6 +13,7 @@ from orcalike._version import __version__
 from orcalike.launcher.greeting import HostReport
 from orcalike.launcher.local_host import cores
 from orcalike.launcher.run_plan import RunPlan
+from orcalike.transport.wire.digest import blake2b
 
 
 def report_of(
@@ -27,7 +26,7 @@ def report_of(
     """This host's report for a run; the last four are what it keeps for it, or why it keeps nothing."""
     return HostReport(
         version=__version__,
-        python=".".join(platform.python_version_tuple()[:2]),
+        python="{}.{}".format(*sys.version_info),
         hostname=socket.gethostname(),
         pid=os.getpid(),
         cores=cores(),
@@ -55,11 +54,11 @@ def missing_packages(plan: RunPlan) -> str:
 
 
 def program_digest(plan: RunPlan) -> str | None:
-    """The SHA-256 of the file that the ranks run; None if it cannot be read."""
+    """The BLAKE2b digest of the file that the ranks run; None if it cannot be read."""
     directory = plan.directory or Path.cwd()
     path = module_file(plan.program, directory) if plan.module else directory / plan.program
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path else None
+        return blake2b(path.read_bytes(), digest_size=32).hexdigest() if path else None
     except OSError:
         return None
 

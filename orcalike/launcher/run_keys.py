@@ -6,13 +6,12 @@ and the key of the run is drawn from the user's, which each host has in its file
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from orcalike.errors import OrcalikeError
 from orcalike.launcher.run_plan import draw_key
 from orcalike.session.keys import find_keys
 from orcalike.transport.drivers.key_ring import KEY_SIZE
 from orcalike.transport.record import Record
+from orcalike.transport.wire.digest import blake2b
 from orcalike.transport.wording import listed
 
 REMEDY = "make one with `orcalike keygen`, and copy ~/.config/orcalike/key to each host, for your user alone"

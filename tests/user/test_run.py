@@ -49,6 +49,19 @@ def test_ranks_find_their_place_in_the_environment(cli: Cli) -> None:
     assert not Path(ranks[0]["ORCALIKE_RUNTIME_DIR"]).exists()
 
 
+def test_a_program_that_imports_orcalike_finds_it_loaded_and_no_collection_goes_through_it(
+    cli: Cli,
+) -> None:
+    look = "print(gc.get_freeze_count() > 5000, gc.isenabled(), 'orcalike.group' in sys.modules)"
+    for line, found in (
+        ("import orcalike", "True True True"),
+        ("from orcalike.objects import Counter", "True True True"),
+        ("import sys", "False True False"),
+    ):
+        result = cli.run("-n", "1", cli.write(f"import gc\n{look}\n{line}"))
+        assert (result.returncode, result.stdout) == (0, f"[0] {found}\n"), result.stderr
+
+
 def test_rank_0_gets_the_listening_socket(cli: Cli) -> None:
     program = cli.write(
         """
