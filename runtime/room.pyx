@@ -80,7 +80,7 @@ cdef class Room:
                         if now >= until:
                             raise RoomLacking
                         if not wait_for(driver, waitable, min(until, now + WARNED),
-                                    until != NEVER) and until > now + WARNED:
+                                    until != NEVER) and until > now + <int64_t>WARNED:
                             self.sender.runtime.long_waits.log_full()
                 finally:
                     if large:

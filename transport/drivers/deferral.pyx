@@ -64,7 +64,7 @@ cdef extern from "<signal.h>":
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident() noexcept
     int Py_AddPendingCall(int (*function)(void*) noexcept, void* argument) noexcept
-    PyObject* PyEval_GetFrame() noexcept
+    void* PyEval_GetFrame() noexcept
 
 
 INSIST = 1.0
@@ -145,7 +145,7 @@ cdef int deliver() except -1:
             while not these >> (number - 1) & 1:
                 number += 1
             these &= these - 1
-            frame = PyEval_GetFrame()
+            frame = <PyObject*>PyEval_GetFrame()
             try:
                 put_off[number](number, None if frame is NULL else <object>frame)
             except BaseException:

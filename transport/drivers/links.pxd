@@ -64,7 +64,7 @@ cdef class Links(Driver):
     cdef int flush(self, Channel channel) except -1
     cdef int read_to_end(self, Channel channel) except -1
     cdef bint is_open(self, Channel channel) except -1
-    cdef attend(self, Channel channel)
+    cdef watch_process(self, Channel channel)
     cdef peer_of(self, object entry)
     cdef ended(self, object process)
     cdef died(self, Stack stack, object incarnation, bint is_certain=*)

@@ -311,7 +311,7 @@ cdef class Links(Driver):
             channel.stack.receive_frame(channel.link, frame, self.now)
             frame = None                # so that the channel may use it again
             if channel.passed >= 0:
-                self.attend(channel)
+                self.watch_process(channel)
         if channel.why is not None:
             self.refuse(channel, channel.why)
         return got > 0
@@ -435,7 +435,7 @@ cdef class Links(Driver):
 
     # Processes that end.
 
-    cdef attend(self, Channel channel):
+    cdef watch_process(self, Channel channel):
         """The peer has greeted, and passed its process: watch that until it ends (H13)."""
         peer = self.peer_of(channel)
         if peer is None:

@@ -111,7 +111,7 @@ cdef class MappedOrder(Layer):
         cdef unsigned row
         cdef bint are_gone = False
         present = {row: incarnation for row, incarnation in self.rows.values()}
-        for row in range(RING_ROWS):
+        for row in range(<unsigned>RING_ROWS):
             if m.members >> row & 1 and present.get(row) != m.incarnations[row]:
                 are_gone = True
                 ring_drop(m, row)
@@ -130,7 +130,7 @@ cdef class MappedOrder(Layer):
         """Set the rows of the view, in which this member is attached."""
         cdef ring_member* m = &self.segment.member
         cdef unsigned row
-        ring_expect_fence(m, self.installed.number, <uint32_t>min((m.mask + 1) // 8, 64))
+        ring_expect_fence(m, self.installed.number, <uint32_t>min((m.mask + 1) // 8, <uint64_t>64))
         for position, member in enumerate(self.installed.members):
             if member.incarnation in self.rows:
                 row, incarnation = self.rows[member.incarnation]
@@ -274,7 +274,7 @@ cdef class MappedOrder(Layer):
     cdef int drop_alarms(self) noexcept:
         """Wake no other member any more."""
         cdef unsigned row
-        for row in range(RING_ROWS):
+        for row in range(<unsigned>RING_ROWS):
             self.drop_alarm(row)
         return 0
 

@@ -35,7 +35,7 @@ cdef extern from *:
     #define seen_sleepers(order) ring_get_relaxed(&(order)->sleepers)
     #define seen_waiters(order) ring_get_relaxed(&(order)->room_waiters)
     #define seen_slot(order, place) ring_get_relaxed(&(order)->slots[place])
-    #define lap_there(slot, slots_log) (((slot) >> (slots_log)) + 1 & RING_LAP_MASK)
+    #define lap_there(slot, slots_log) ((((slot) >> (slots_log)) + 1) & RING_LAP_MASK)
     """
     uint64_t seen_applied(ring_order* order, unsigned row) nogil
     uint32_t seen_state(ring_order* order, unsigned row) nogil
@@ -69,14 +69,14 @@ def look(int fd):
 cdef seen(ring_order* order, uint32_t slots_log, uint32_t lane_bytes):
     cdef uint64_t furthest = 0, least = <uint64_t>-1, applied, slots = <uint64_t>1 << slots_log, left = slots
     cdef unsigned row
-    for row in range(RING_ROWS):
+    for row in range(<unsigned>RING_ROWS):
         if ring_counts(seen_state(order, row)):
             applied = seen_applied(order, row)
             furthest, least = max(furthest, applied), min(least, applied)
     while left and ring_lap_of(seen_slot(order, furthest & (slots - 1))) == lap_there(furthest, slots_log):
         furthest += 1
         left -= 1
-    rows = [row_of(order, row, furthest) for row in range(RING_ROWS) if ring_state_of(seen_state(order, row))]
+    rows = [row_of(order, row, furthest) for row in range(<unsigned>RING_ROWS) if ring_state_of(seen_state(order, row))]
     return OrderView(slots, lane_bytes, furthest, min(least, furthest), furthest >> slots_log, rows)
 
 
