@@ -13,20 +13,40 @@ help:            ## show this list
 
 build: $(VENV)/built  ## make the environment and compile
 
-$(VENV)/ready: pyproject.toml
+# Two things at once: what is needed to compile comes first, and while it compiles the rest is
+# installed, and looked through. Of what is installed little is ever imported, and only that is
+# turned into bytecode.
+MAKEFLAGS += --jobs=2
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --no-compile
+
+$(VENV)/compiler: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev
+	$(PIP_INSTALL) --upgrade 'pip>=25.1'
+	$(PIP_INSTALL) --group build
 	touch $@
 
-$(VENV)/built: $(VENV)/ready $(SOURCES)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+$(VENV)/compiled: $(VENV)/compiler $(SOURCES)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	touch $@
+
+define NEEDED
+import tomllib
+print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
+endef
+export NEEDED
+
+$(VENV)/ready: $(VENV)/compiler
+	$(BIN)/python -c "$$NEEDED" | $(PIP_INSTALL) --group dev --requirement /dev/stdin
+	touch $@
+
+$(VENV)/built: $(VENV)/ready $(VENV)/compiled
+	$(PIP_INSTALL) --no-build-isolation --editable .
 	touch $@
 
 demo: build      ## the travelling salesman on 4 processes, to the proven optimum
 	$(BIN)/orcalike run -n 4 examples/tsp.py
 
-check: build     ## lint, formatting, types
+check: $(VENV)/ready  ## lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -36,7 +56,7 @@ JOBS ?= 3
 unit: build      ## the unit tests alone, JOBS=3 at once
 	$(BIN)/python -m pytest -q -n $(JOBS) -m unit
 
-test: check      ## everything that must pass: `make check`, then all tests, JOBS=3 at once
+test: check build  ## everything that must pass: `make check`, then all tests, JOBS=3 at once
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
 TIER ?= 1
