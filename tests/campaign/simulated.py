@@ -22,10 +22,13 @@ from orcalike.simulator.scenario import Event, Scenario
 from orcalike.simulator.simulation import Run
 from orcalike.simulator.transcript import Transcript
 from tests.campaign.bars import Bar, Figure, Scale
+from tests.lib.ring_scenarios import over_ring
 from tests.protocol import sim_bootstrap
 
 WORKERS = 2
 HOUR = 3_600 * 10**9
+OVER_RING = 4
+"""Of so many seeds of each worker one has its order in shared memory."""
 
 TRACES = """
 from orcalike.simulator.simulation import Run
@@ -60,11 +63,13 @@ def seeds_of(first: int, seeds: int, steps: int) -> Volume:
     for seed in count(first, WORKERS):
         if volume.seeds >= seeds and volume.steps >= steps:
             break
-        run = Run(draw(seed))
+        is_over_ring = seed // WORKERS % OVER_RING == 0
+        run = Run(over_ring(draw(seed)) if is_over_ring else draw(seed))
         try:
             run.run()
         except Violation as violation:
-            volume.broken += (f"orcalike simulate --seed {seed}: {violation}",)
+            program = "tests.lib.ring_scenarios" if is_over_ring else "orcalike simulate --seed"
+            volume.broken += (f"python -m {program} {seed}: {violation}",)
             volume.late += violation.id == "I28"
         volume.seeds += 1
         volume.steps += run.world.steps

@@ -1,12 +1,17 @@
-"""What seeds stand for where the order is in shared memory, so that all processes are on one host."""
+"""What seeds stand for where the order is in shared memory, so that all processes are on one host.
+
+`python -m tests.lib.ring_scenarios SEED ...` runs some.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 
 from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import Scenario
+from orcalike.simulator.simulation import Run
 
 LAYERS = (
     "RING(slots=16,lane=131072)",
@@ -31,3 +36,8 @@ def over_ring(scenario: Scenario) -> Scenario:
 def draw_over_ring(seed: int) -> Scenario:
     """What a seed stands for, with its faults."""
     return over_ring(draw(seed))
+
+
+if __name__ == "__main__":
+    for text in sys.argv[1:]:
+        print(f"seed {text}: {Run(draw_over_ring(int(text))).run().steps} steps")
