@@ -31,17 +31,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="rewrite what the scripts expect")
 
 
+def pytest_collection() -> None:
+    """What is made while tests are collected stays, so that there is no garbage to look for."""
+    gc.disable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The folder of a test is its marker: `pytest -m cluster`."""
     for item in items:
-        if item.path.is_relative_to(TESTS):
-            item.add_marker(item.path.relative_to(TESTS).parts[0])
+        if folder := folder_of(item.path):
+            item.add_marker(folder)
+
+
+@cache
+def folder_of(path: Path) -> str:
+    """The folder of `tests` that a file is in; "" outside."""
+    return path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
 
 
 def pytest_collection_finish() -> None:
-    """What was made until now stays: a test that collects garbage need not go through it."""
-    gc.collect()
+    """Nor need a test that collects garbage go through it."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -11,7 +11,7 @@ from tests.lib.manual_network import ManualNetwork
 from tests.protocol.sim_bootstrap import run
 
 CHUNK = 50
-ORDERS = 400
+ORDERS = 200
 
 
 @pytest.mark.parametrize("first", range(0, ORDERS, CHUNK))

@@ -227,7 +227,7 @@ def test_safety_needs_no_luck(faults: str, where: str) -> None:
 
 def test_one_seed_is_one_schedule() -> None:
     """The core is a function of its inputs: the same seed, the same trace (I33)."""
-    seeds = [seed for seed in range(20) if draw(seed).size > 1]
+    seeds = [seed for seed in range(8) if draw(seed).size > 1]
     traces = [Run(draw(seed)).run().trace for seed in seeds]
     assert traces == [Run(draw(seed)).run().trace for seed in seeds]
     assert len(set(traces)) == len(seeds)

@@ -16,7 +16,7 @@ from tests.lib.manual_network import ManualNetwork
 from tests.lib.ring_scenarios import STACK, draw_over_ring
 
 CHUNK = 20
-SEEDS = 120
+SEEDS = 60
 
 EARLIER = {
     404: "a cast whose degree is a majority was delivered before so many had their state",

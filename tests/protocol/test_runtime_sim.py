@@ -28,7 +28,7 @@ from tests.protocol.sim_runtime import LIMIT, Participant, Simulation, run
 from tests.protocol.sim_scene import Scene
 
 CHUNK = 50
-SEEDS = 350
+SEEDS = 150
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))

@@ -11,7 +11,7 @@ from orcalike.simulator.scenario import Scenario
 from orcalike.simulator.simulation import Result, Run
 
 CHUNK = 25
-SEEDS = 200
+SEEDS = 100
 CALM = ("join", "cast", "leave", "restart", "hold")
 
 
