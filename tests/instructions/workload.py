@@ -1,7 +1,8 @@
 """What is counted: reads and writes of three whole runtimes in this process, a fixed number of times.
 
-    valgrind --tool=callgrind --dump-before=getppid ... python -m tests.instructions.workload
+    valgrind --tool=callgrind --dump-before=getppid ... python -m tests.instructions.workload [LIBRARY]
 
+LIBRARY has a function `start_counting`, which is called first, if valgrind does not count from the start.
 It prints a line `NAME COUNT` for each section and calls `os.getppid()` after it, where valgrind
 writes what it has counted since the last time. Nothing here waits, reads a clock or draws at random.
 """
@@ -33,7 +34,7 @@ from orcalike.transport.view import Member, View
 
 STACK = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
 MEMBERS = 3
-CALLS, BURST, WAITS, ALONE = 20_000, 5_000, 500, 500
+CALLS, BURST, WAITS, ALONE = 5_000, 5_000, 500, 500
 """How often each operation is called in the first section; in the second, twice as often."""
 M_TRIM_THRESHOLD, M_TOP_PAD = -1, -2
 """Parameters of mallopt(3): how much is free at the end of the heap before it shrinks, or once it has grown."""
@@ -213,6 +214,8 @@ def fill_holes() -> None:
 def main() -> None:
     """Each operation a few times, then often, then twice as often."""
     gc.disable()
+    for library in sys.argv[1:]:
+        ctypes.CDLL(library).start_counting()
     print(f"build {build()}", flush=True)
     for name, often, call in sections():
         fill_holes()
