@@ -30,8 +30,6 @@ ACCOUNTS, EACH = 8, 100
 BURST = 10
 """Writes that a pipelined writer has under way."""
 
-READ_EVERY = 0.002
-
 
 def say(**facts: object) -> None:
     """One line for the supervisor."""
@@ -68,17 +66,22 @@ class SharedObjects:
 
 
 class Work:
-    """The threads that write and read. `interval` is the seconds between one thread's writes."""
+    """The threads that write and read. `interval` and `read_interval` are the seconds between those of one thread."""
 
     def __init__(
-        self, group: orca.Group, shared: SharedObjects, interval: float, seed: int
+        self,
+        group: orca.Group,
+        shared: SharedObjects,
+        interval: float,
+        read_interval: float,
+        seed: int,
     ) -> None:
         self.group = group
         self.shared = shared
         self.incarnation = group.me.incarnation
         self.joining = threading.Lock()
         self.name = f"{seed}.{group.me.incarnation:x}"
-        self.interval = interval
+        self.interval, self.read_interval = interval, read_interval
         self.stopped = threading.Event()
         kinds: list[Callable[[random.Random, str], None]] = [
             self.write,
@@ -103,7 +106,7 @@ class Work:
                 except orca.Expelled:
                     self.rejoin(incarnation)
                 number += 1
-                due += READ_EVERY if name == "read" else self.interval * self.cost(name)
+                due += self.read_interval if name == "read" else self.interval * self.cost(name)
                 wait = due - time.monotonic()
                 if wait < 0:
                     due -= wait  # a pause is not made up for
@@ -217,6 +220,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", default=[], help="join through these")
     parser.add_argument("--r", type=int, default=0)
     parser.add_argument("--interval", type=float, default=0.0)
+    parser.add_argument("--read-interval", type=float, default=0.002)
     parser.add_argument("--objects", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -228,7 +232,8 @@ def main() -> None:
     with joining as group:
         say_joined(group)
         threading.Thread(target=tell_views, args=(group,), daemon=True).start()
-        work = Work(group, share_all(group, options.objects), options.interval, options.seed)
+        shared = share_all(group, options.objects)
+        work = Work(group, shared, options.interval, options.read_interval, options.seed)
         for thread in work.threads:
             thread.start()
         for line in sys.stdin:

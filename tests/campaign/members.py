@@ -32,6 +32,7 @@ class Settings:
 
     degree: int = 0
     interval: float = 0.0
+    read_interval: float = 0.002
     objects: int = 2
     failpoints: str = ""
     """`ORCALIKE_FAIL` of the first member."""
@@ -94,6 +95,7 @@ class Processes:
         options = {
             "--r": self.settings.degree,
             "--interval": self.settings.interval,
+            "--read-interval": self.settings.read_interval,
             "--objects": self.settings.objects,
             "--seed": self.seed * 1000 + number,
         }

@@ -32,15 +32,17 @@ DETECTION = 0.5
 SETTLED_WITHIN = 120.0
 """Seconds in which all must be in one view again, and be done; TCP backs off while frames are lost."""
 CUTS_OF_A_RUN = 10
+SETTINGS = Settings(degree=1, interval=0.02)
 
 
-def torment(folder: Path, switch: LossySwitch, cuts: int, seed: int) -> tuple[list[str], int]:
+def torment(
+    folder: Path, switch: LossySwitch, cuts: int, seed: int, settings: Settings = SETTINGS
+) -> tuple[list[str], int]:
     """Cut a group so many times; what was wrong, and how much was delivered."""
     rng = random.Random(seed)
     key = folder / "key"
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(32))
-    settings = Settings(degree=1, interval=0.02)
     processes = Processes(folder, settings, seed, switch.hosts, key)
     wrong: list[str] = []
     try:

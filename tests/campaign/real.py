@@ -75,7 +75,9 @@ class Run:
         self.detection: float = options.detection / 1000
         threads = 2  # that write, in each member
         interval = options.n * threads / options.rate if options.rate else 0.0
-        settings = Settings(options.r, interval, options.objects, options.failpoints)
+        settings = Settings(
+            options.r, interval, options.read_interval, options.objects, options.failpoints
+        )
         self.processes = Processes(folder, settings, seed)
         self.folder = folder
         self.strikes: list[Strike] = []
@@ -215,6 +217,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--failpoints", default="", help="ORCALIKE_FAIL of the first member")
     parser.add_argument("--rate", type=int, default=1000, help="writes/s in all; 0: unpaced")
+    parser.add_argument("--read-interval", type=float, default=0.002, help="s, of each member")
     parser.add_argument("--objects", type=int, default=2, help="of each kind (default: 2)")
     parser.add_argument("--between", type=float, default=0.5, help="seconds between faults")
     parser.add_argument("--detection", type=float, default=500, help="the detection time, in ms")

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_run_without_faults_is_found_to_be_right() -> None:
     options = ["--cycles", "2", "--n", "3", "--between", "0.3", "--seed", "5", "--fault", "none"]
+    options += ["--read-interval", "0.01"]
     ended = subprocess.run(
         [sys.executable, "-m", "tests.campaign.real", *options],
         cwd=ROOT,

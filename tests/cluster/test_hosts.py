@@ -36,7 +36,6 @@ def test_a_group_over_three_hosts(programs: Programs, three: Sequence[Host], fam
     own = [f"[{host.address6}]" if family == "IPv6" else host.address for host in three]
     everywhere = "[::]" if family == "IPv6" else "0.0.0.0"
     environment = {
-        "PAUSE": "0.01",
         "ORCALIKE_INTERFACE": "fd77::/64" if family == "IPv6" else "eth0",
     }
     first = programs.start_on(
@@ -46,7 +45,7 @@ def test_a_group_over_three_hosts(programs: Programs, three: Sequence[Host], fam
     members = [first]
     for host, address in zip(three[1:], own[1:], strict=True):
         seed = f"tcp:{own[0]}:7471"
-        members.append(programs.start_on(host, "busy_member.py", "join", seed, PAUSE="0.01"))
+        members.append(programs.start_on(host, "busy_member.py", "join", seed))
         fact = members[-1].next_fact()
         assert str(fact["address"]).startswith(f"tcp:{address}:")
         assert fact["size"] == len(members)
@@ -124,7 +123,7 @@ def test_over_hosts_silence_is_longer(programs: Programs, three: Sequence[Host])
 def test_a_wrong_key_is_found_within_seconds(programs: Programs, three: Sequence[Host]) -> None:
     """The joiner says so; the member says no more than a line a second, and goes on."""
     seed = f"tcp:{three[0].address}:7471"
-    maker = programs.start_on(three[0], "busy_member.py", "make", seed, PAUSE="0.01")
+    maker = programs.start_on(three[0], "busy_member.py", "make", seed)
     maker.next_fact()
     (programs.directory / "wrong").write_bytes(bytes(32))
     (programs.directory / "wrong").chmod(0o600)
@@ -174,7 +173,7 @@ def test_silent_connections_from_many_addresses_keep_no_process_out(
 ) -> None:
     """64 from each of 10 addresses of another host, all the time: a joiner from a third one gets in."""
     seed = f"{three[0].address}:7471"
-    maker = programs.start_on(three[0], "busy_member.py", "make", f"tcp:{seed}", PAUSE="0.01")
+    maker = programs.start_on(three[0], "busy_member.py", "make", f"tcp:{seed}")
     maker.next_fact()
     sources = [f"10.77.0.{number}" for number in range(100, 110)]
     for source in sources:

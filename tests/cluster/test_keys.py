@@ -36,7 +36,7 @@ def keys(programs: Programs) -> Path:
 
 
 def test_a_joiner_with_another_key_learns_it(programs: Programs, keys: Path) -> None:
-    maker = programs.start("busy_member.py", "make", "tcp:127.0.0.1:0", PAUSE="0.01")
+    maker = programs.start("busy_member.py", "make", "tcp:127.0.0.1:0")
     address = str(maker.next_fact()["address"])
     keygen(programs.directory / "another")
     wrong = programs.start("busy_member.py", "join", address, KEY="another")
@@ -66,7 +66,7 @@ def test_an_address_at_which_no_process_listens_is_no_wrong_key(keys: Path) -> N
 def test_the_key_is_changed_while_members_write(programs: Programs, keys: Path) -> None:
     """A member joins after each step; all the others go on, and the last one never had the old key."""
     (old,) = keygen(keys, "--list")
-    members = [programs.start("busy_member.py", "make", "tcp:127.0.0.1:0", PAUSE="0.01")]
+    members = [programs.start("busy_member.py", "make", "tcp:127.0.0.1:0")]
     address = str(members[0].next_fact()["address"])
     _, new = keygen(keys, "--add")
     for step in ((), ("--use", new), ("--remove", old)):

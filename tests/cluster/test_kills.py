@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(
     ("size", "degree", "fault", "cycles", "seed"),
-    [(5, 2, "kill-sequencer+1", 4, 1), (3, 1, "kill-random", 6, 2)],
+    [(5, 2, "kill-sequencer+1", 2, 1), (3, 1, "kill-random", 4, 2)],
 )
 def test_nothing_acknowledged_is_lost(
     size: int, degree: int, fault: str, cycles: int, seed: int
@@ -26,6 +26,8 @@ def test_nothing_acknowledged_is_lost(
         "--per-run": cycles,
         "--seed": seed,
         "--between": 0.2,
+        "--rate": 500,
+        "--read-interval": 0.01,
         "--black-box": 3_000,
     }
     arguments = [str(part) for option in options.items() for part in option]

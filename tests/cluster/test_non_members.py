@@ -104,7 +104,7 @@ def is_closed(sock: socket.socket) -> bool:
 def make(programs: Programs, medium: str) -> tuple[Program, str, bytes | None]:
     """A member that writes, its address, and the key that TCP needs."""
     where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
-    maker = programs.start("busy_member.py", "make", where, PAUSE="0.01")
+    maker = programs.start("busy_member.py", "make", where)
     key = (programs.directory / "key").read_bytes() if medium == "tcp" else None
     return maker, str(maker.next_fact()["address"]), key
 

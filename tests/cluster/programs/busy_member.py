@@ -1,4 +1,4 @@
-"""A member that writes at full speed, from when it is in until the test calls "stop".
+"""A member that writes hundreds at once, again after PAUSE seconds, from when it is in until the test calls "stop".
 
 `busy_member.py make ADDRESS`, `busy_member.py join ADDRESS...`, or `busy_member.py run` under `orcalike run`. One whose LEAVES is set leaves
 when that is called. All have calls that wait for a gate, which rises now and then.
@@ -20,7 +20,7 @@ logging.basicConfig(format="%(message)s")
 HEIGHTS = range(1, 2001, 100)
 
 how, *addresses = sys.argv[1:]
-pause = float(os.environ.get("PAUSE", "0"))
+pause = float(os.environ.get("PAUSE", "0.05"))
 leaves = os.environ.get("LEAVES", "never")
 joining = (
     orca.join(listen=addresses[0], key=KEY)
