@@ -21,7 +21,7 @@ def keeper(programs: Programs, how: str, address: str, what: str) -> Program:
 
 @pytest.mark.parametrize("what", ["arguments", "dropped", "large", "calls"])
 def test_a_large_state_is_given_on_and_survives_its_givers(programs: Programs, what: str) -> None:
-    """17 objects made of 1 MiB each; 4,500 of 4 kB that were ended; one of 40 MiB; 20,000 calls.
+    """17 objects made of 1 MiB each; 4,500 of 4 kB that were ended; one of 40 MiB; 5,000 calls of 4 kB.
 
     Each joiner gets it from the one before, which is killed then; writes go on meanwhile.
     """

@@ -13,7 +13,7 @@ import pytest
 from tests.lib.programs import Program, Programs
 
 MEMBERS = 3
-KILLS = 4
+KILLS = 3
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from tests.lib.processes import Facts
     from tests.lib.programs import Programs
 
 WAYS = {
@@ -29,27 +30,39 @@ LACKS = {
 COUNTS = {"share": 0}
 
 
-@pytest.mark.parametrize(
-    ("lack", "way"), [("class", way) for way in WAYS] + [("numpy", "put"), ("zone", "put")]
-)
+RUNS = {
+    "class": [f"class-{way}" for way in WAYS],
+    "installed": ["numpy-put", "zone-put", "numpy-load"],
+}
+"""By what the third process lacks: WHAT-WAY, each in a group of its own, in one run."""
+
+
+def by_group(programs: Programs, *groups: str) -> dict[str, list[Facts]]:
+    """What the ranks of one run say of each of their groups, by rank."""
+    facts = programs.facts("-n", "3", "unreadable.py", *groups)
+    return {group: [fact for fact in facts if fact["group"] == group] for group in groups}
+
+
+@pytest.mark.parametrize("lacks", RUNS)
 def test_the_replica_that_cannot_read_an_argument_serves_no_more(
-    programs: Programs, lack: str, way: str
+    programs: Programs, lacks: str
 ) -> None:
-    first, second, third = programs.facts("-n", "3", "unreadable.py", lack, way)
-    for fact in (first, second):
-        assert (fact["error"], fact["read"], fact["count"]) == ("", "", COUNTS.get(way, 1))
-    assert third["error"].startswith("ReplicaDivergence: ")
-    for said in (WAYS[way], *LACKS[lack]):
-        assert said in third["error"]
-    assert (third["read"], third["count"]) == ("ReplicaDivergence", 0)
-
-
-def test_an_operation_that_cannot_import_is_no_result(programs: Programs) -> None:
-    first, second, third = programs.facts("-n", "3", "unreadable.py", "numpy", "load")
-    assert [fact["count"] for fact in (first, second)] == [1, 1]
-    assert third["error"].startswith("ReplicaDivergence: Board.load of 'board' ended with Module")
+    for group, (first, second, third) in by_group(programs, *RUNS[lacks]).items():
+        what, way = group.split("-")
+        assert third["error"].startswith("ReplicaDivergence: "), group
+        assert (third["read"], third["count"]) == ("ReplicaDivergence", 0), group
+        for fact in (first, second):
+            assert (fact["error"], fact["read"], fact["count"]) == ("", "", COUNTS.get(way, 1)), (
+                group
+            )
+        if way == "load":  # an operation that cannot import is no result
+            begins = "ReplicaDivergence: Board.load of 'board' ended with Module"
+            assert third["error"].startswith(begins)
+            continue
+        for said in (WAYS[way], *LACKS[what]):
+            assert said in third["error"], group
 
 
 def test_arrays_arrive_if_numpy_is_installed(programs: Programs) -> None:
-    facts = programs.facts("-n", "3", "unreadable.py", "imported", "put")
+    (facts,) = by_group(programs, "imported-put").values()
     assert [(fact["error"], fact["count"], fact["numpy"]) for fact in facts] == [("", 1, True)] * 3

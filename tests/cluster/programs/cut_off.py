@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+import time
 
 from common import KEY, called, tell
 from objects import Log
@@ -47,5 +48,6 @@ with joining as group:
             tell(what="expelled")
             group.rejoin(timeout=100)
             tell(what="in again")
+        time.sleep(0.002)  # some hundred a second are enough
     group.fence()
     tell(what="end", count=len(log.numbers(me)), added=added, disorder=log.disorder())

@@ -110,7 +110,7 @@ def over_hosts() -> None:
     orcalike.ext.dask.is_loopback = lambda host: False  # type: ignore[attr-defined]
     logging.basicConfig(level=logging.DEBUG, filename=os.environ["LOG"])
     with (
-        cluster_of(2) as cluster,
+        cluster_of(1) as cluster,
         Client(cluster) as client,
         orcalike.ext.dask.attach(client, resilience=1) as guests,
     ):

@@ -70,8 +70,8 @@ def fill(group: orca.Group) -> list[Box]:
         for i in range(40):
             box.put(b"%c" % i * MiB)
     if WHAT == "calls":
-        for i in range(20_000):
-            box.take.nowait(1 + i, b"%04d" % i * 250)
+        for i in range(5_000):
+            box.take.nowait(1 + i, b"%04d" % i * 1_000)
     return [box]
 
 

@@ -1,6 +1,7 @@
 """The same work in sync code, in async code, and with threads and coroutines mixed.
 
-`modes.py sync|async|mixed`: each member puts items into one queue and takes as many out.
+`modes.py sync|async|mixed|looped...`: for each, in a group of its own, each member puts items into one queue and
+takes as many out.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from objects import Buffer, Log
 
 import orcalike as orca
 
-ITEMS = 300
+ITEMS = 150
 
 
 def plain() -> orca.Group:
     """Threads only."""
-    with orca.join() as group:
+    with orca.join("sync") as group:
         log, buffer = group.share(Log, "log"), group.share(Buffer, "buffer", 2)
         me = group.rank
         group.barrier()
@@ -39,7 +40,7 @@ def plain() -> orca.Group:
 
 async def coroutines() -> orca.Group:
     """Coroutines only."""
-    async with orca.join() as group:
+    async with orca.join("async") as group:
         log = await group.share.aio(Log, "log")
         buffer = await group.share.aio(Buffer, "buffer", 2)
         me = group.rank
@@ -64,7 +65,7 @@ async def coroutines() -> orca.Group:
 
 async def mixed() -> orca.Group:
     """The group lives on the event loop; a thread works beside it, and so does an executor."""
-    async with orca.join() as group:
+    async with orca.join("mixed") as group:
         log = await group.share.aio(Log, "log")
         buffer = await asyncio.to_thread(group.share, Buffer, "buffer", 2)
         me = group.rank
@@ -88,7 +89,7 @@ async def mixed() -> orca.Group:
 
 def thread_group_from_loop() -> orca.Group:
     """The group has a thread of its own; an event loop in another thread uses it too."""
-    with orca.join() as group:
+    with orca.join("looped") as group:
         log, buffer = group.share(Log, "log"), group.share(Buffer, "buffer", 2)
         me = group.rank
         group.barrier()
@@ -114,6 +115,7 @@ def thread_group_from_loop() -> orca.Group:
 def report(group: orca.Group, log: Log, buffer: Buffer) -> None:
     """What all must agree on."""
     tell(
+        mode=group.name,
         rank=group.rank,
         members=group.size,
         entries=sum(len(log.numbers(writer)) for writer in log.writers()),
@@ -124,12 +126,13 @@ def report(group: orca.Group, log: Log, buffer: Buffer) -> None:
     )
 
 
-match sys.argv[1]:
-    case "sync":
-        plain()
-    case "async":
-        asyncio.run(coroutines())
-    case "mixed":
-        asyncio.run(mixed())
-    case "looped":
-        thread_group_from_loop()
+for mode in sys.argv[1:]:
+    match mode:
+        case "sync":
+            plain()
+        case "async":
+            asyncio.run(coroutines())
+        case "mixed":
+            asyncio.run(mixed())
+        case "looped":
+            thread_group_from_loop()

@@ -35,7 +35,13 @@ with orca.join(resilience=int(os.environ["DEGREE"])) as group:
     rank = group.rank
     assert rank is not None
     again = int(os.environ.get("ORCALIKE_RESTART_COUNT", "0"))
-    boxes = [group.share(Box, f"box {i}", b"x" * MiB) for i in range(17)]
+    if rank == 0:
+        for i in range(17):
+            group.share(Box, f"box {i}", b"x" * MiB)
+        call("boxes made")
+    wait_for(lambda: called("boxes made"), "the boxes")
+    group.fence()
+    boxes = [group.find(Box, f"box {i}") for i in range(17)]
     tally = group.share(Tally, "tally")
     file = MEETINGS / f"acknowledged.{rank}"
     last = int(file.read_text()) if file.exists() else 0

@@ -1,7 +1,7 @@
 """Rank 0 writes what rank 2 lacks something to read; each rank tells what it has and what it raises.
 
-The first argument says what: `class`, `numpy`, `zone` or `imported` (which rank 2 can import). The
-second says in what kind of invocation it travels.
+Each argument is `WHAT-WAY`, for a group of its own. WHAT is `class`, `numpy`, `zone` or `imported` (which rank 2
+can import), WAY in what kind of invocation it travels.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ def lack(what: str, rank: int) -> None:
     """Make this process one that lacks it."""
     if what == "class" and rank != 2:
         orca.register(Point)
-    if what in ("numpy", "zone") and rank == 2:
+    if (
+        what in ("numpy", "zone")
+        and rank == 2
+        and not any(isinstance(it, Lacking) for it in sys.meta_path)
+    ):
         sys.meta_path.insert(0, Lacking())
         zoneinfo.reset_tzpath([])
 
@@ -103,32 +107,45 @@ def value_of(what: str) -> Any:
     return numpy.arange(3)
 
 
-what, way = sys.argv[1:]
-with orca.join() as group:
-    assert "numpy" not in sys.modules
-    lack(what, group.rank)
-    board, other = group.share(Board, "board"), group.share(Board, "other")
-    group.barrier()
-    error = ""
-    try:
-        if group.rank == 0:
-            value = value_of(what)
-            if way == "atomic":
-                put_both(board, other, value)
-            elif way == "share":
-                group.share(Board, "third", value)
-            elif way == "put_named":
-                board.put_named(what=value)
-            elif way == "load":
-                board.load("numpy")
-            else:
-                getattr(board, way)(value)
+def write(what: str, way: str) -> None:
+    """In a group of that name: rank 0 writes it, and each rank tells what came of it."""
+    with orca.join(f"{what}-{way}") as group:
+        lack(what, group.rank)
+        board, other = group.share(Board, "board"), group.share(Board, "other")
         group.barrier()
-    except orca.OrcalikeError as caught:
-        error = f"{type(caught).__name__}: {caught}"
-    read = ""
-    try:
-        board.get()
-    except orca.OrcalikeError as caught:
-        read = type(caught).__name__
-    tell(rank=group.rank, error=error, count=board.count, read=read, numpy="numpy" in sys.modules)
+        error = ""
+        try:
+            if group.rank == 0:
+                value = value_of(what)
+                if way == "atomic":
+                    put_both(board, other, value)
+                elif way == "share":
+                    group.share(Board, "third", value)
+                elif way == "put_named":
+                    board.put_named(what=value)
+                elif way == "load":
+                    board.load("numpy")
+                else:
+                    getattr(board, way)(value)
+            group.barrier()
+        except orca.OrcalikeError as caught:
+            error = f"{type(caught).__name__}: {caught}"
+        read = ""
+        try:
+            board.get()
+        except orca.OrcalikeError as caught:
+            read = type(caught).__name__
+        has_numpy = "numpy" in sys.modules
+        tell(
+            group=group.name,
+            rank=group.rank,
+            error=error,
+            count=board.count,
+            read=read,
+            numpy=has_numpy,
+        )
+
+
+assert "numpy" not in sys.modules
+for argument in sys.argv[1:]:
+    write(*argument.split("-"))
