@@ -19,7 +19,7 @@ class Group:
     def __init__(self, programs: Programs, medium: str) -> None:
         self.programs = programs
         where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
-        programs.environment["PAUSE"] = "0.01"  # between hundreds of writes
+        programs.environment["PAUSE"] = "0.03"  # between hundreds of writes
         self.members = [programs.start("busy_member.py", "make", where, LEAVES="maker leaves")]
         self.addresses = [str(self.members[0].next_fact()["address"])]
         for _ in range(2):

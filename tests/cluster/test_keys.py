@@ -85,7 +85,7 @@ def test_the_key_is_changed_while_members_write(programs: Programs, keys: Path) 
 
 
 @pytest.mark.parametrize("lacks", ["the maker", "the joiner", "both"])
-def test_members_without_pynacl_are_as_others(programs: Programs, keys: Path, lacks: str) -> None:
+def test_members_without_pynacl_are_as_others(programs: Programs, lacks: str) -> None:
     """It seals short records; one end may have it and the other one not."""
     package = programs.directory / "without" / "nacl"
     package.mkdir(parents=True)

@@ -18,9 +18,14 @@ def free_port() -> int:
         return port
 
 
-@pytest.mark.parametrize("maker", ["writer", "slow"])
 @pytest.mark.parametrize(
-    ("order", "medium"), [("TOTAL", "unix"), ("TOTAL", "tcp"), ("RING", "unix")]
+    ("order", "medium", "maker"),
+    [
+        ("TOTAL", "unix", "writer"),
+        ("TOTAL", "tcp", "slow"),
+        ("RING", "unix", "writer"),
+        ("RING", "unix", "slow"),
+    ],
 )
 def test_it_waits_for_the_slowest(programs: Programs, order: str, medium: str, maker: str) -> None:
     programs.environment["ORDER"] = order

@@ -72,13 +72,21 @@ def _imports(path: Path) -> Iterator[str]:
         for source, names in _CYTHON_IMPORT.findall(_DOCSTRING.sub('""', text)):
             yield from [source] if source else [name.split()[0] for name in names.split(",")]
         return
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
             yield module
             yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands below a node, but for expressions, in which nothing is imported."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for each in getattr(node, part, ()):
+            yield each
+            yield from statements(each)
 
 
 def within(module: str, *packages: str) -> bool:

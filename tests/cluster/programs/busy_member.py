@@ -20,7 +20,7 @@ logging.basicConfig(format="%(message)s")
 HEIGHTS = range(1, 2001, 100)
 
 how, *addresses = sys.argv[1:]
-pause = float(os.environ.get("PAUSE", "0.05"))
+pause = float(os.environ.get("PAUSE", "0.1"))
 leaves = os.environ.get("LEAVES", "never")
 joining = (
     orca.join(listen=addresses[0], key=KEY)

@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster on this host as members: `dask_guests.py SCENARIO`."""
+"""Workers of a Dask cluster on this host as members: `dask_guests.py SCENARIO...`, one after the other."""
 
 from __future__ import annotations
 
@@ -174,5 +174,6 @@ def in_one_process() -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
-    tell(end=True)
+    for scenario in sys.argv[1:]:
+        globals()[scenario]()
+        tell(end=scenario)
