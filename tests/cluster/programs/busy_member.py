@@ -1,4 +1,4 @@
-"""A member that writes hundreds at once, again after PAUSE seconds, from when it is in until the test calls "stop".
+"""A member that writes hundreds at once, and again after PAUSE seconds, from when it is in until the test calls "stop".
 
 `busy_member.py make ADDRESS`, `busy_member.py join ADDRESS...`, or `busy_member.py run` under `orcalike run`. One whose LEAVES is set leaves
 when that is called. All have calls that wait for a gate, which rises now and then.
