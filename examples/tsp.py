@@ -7,7 +7,7 @@
 
 A job is the beginning of a tour. The queue is filled with all jobs, and every process takes jobs and
 tries all ways to finish them, except those that a bound shows to be no shorter than the best tour
-known to any process. That bound is read millions of times, from the process's own replica, and
+known to any process. That bound is read a million times, from the process's own replica, and
 written a dozen times: what shared objects are for.
 
 A process may die at any time: the queue knows which process has which job, and hands out again what
@@ -28,6 +28,7 @@ from tsplib import Instance, TsplibError, random_instance, read
 import orcalike as orca
 
 DEPTH = 4  # cities in a job's beginning: enough jobs that no process ends long before the others
+KEPT = 1_000_000  # trees and ways that a process remembers: some hundred megabytes at most
 Tour = tuple[int, ...]
 
 
@@ -146,7 +147,8 @@ class Search:
         cities = range(len(distances))
         self.nearest = [sorted((row[city], city) for city in cities) for row in distances]
         # The same sets come up again and again, in other orders of the cities before them.
-        self.tree = lru_cache(maxsize=1_000_000)(self.spanning_tree)
+        self.tree = lru_cache(maxsize=KEPT)(self.spanning_tree)
+        self.shortest: dict[tuple[int, int], int] = {}  # ways, by what is left and the last city
 
     def spanning_tree(self, cities: int) -> int:
         """The weight of the lightest tree that connects a set of cities (Prim's algorithm).
@@ -154,17 +156,16 @@ class Search:
         The rest of a tour is a path through the cities that are left, and a path is a tree: so
         it is no shorter than this.
         """
-        outside = [city for city in range(len(self.distances)) if cities >> city & 1]
-        row = self.distances[outside.pop()]
-        reach = [row[city] for city in outside]
+        reach = {c: sys.maxsize for c in range(len(self.distances)) if cities >> c & 1}
+        at, _ = reach.popitem()
         weight = 0
-        while outside:
-            shortest = min(reach)
-            weight += shortest
-            at = reach.index(shortest)
-            row = self.distances[outside[at]]
-            del outside[at], reach[at]
-            reach = [min(old, row[city]) for old, city in zip(reach, outside, strict=True)]
+        while reach:
+            row = self.distances[at]
+            for city, shortest in reach.items():
+                if row[city] < shortest:
+                    reach[city] = row[city]
+            at = min(reach, key=reach.__getitem__)
+            weight += reach.pop(at)
         return weight
 
     def jobs(self) -> list[Tour]:
@@ -196,6 +197,12 @@ class Search:
         if not rest:
             self.offer(tour, length + self.distances[tour[-1]][0])
             return
+        # Another way through the same cities to the last one was tried, and was no longer?
+        way = rest, tour[-1]
+        if length >= self.shortest.get(way, sys.maxsize):
+            return
+        if len(self.shortest) < KEPT:
+            self.shortest[way] = length
         # Whichever city comes next, the way from there home leads through all that is left.
         onwards = length + self.tree(rest | 1)
         best = self.best

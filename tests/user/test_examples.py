@@ -89,7 +89,6 @@ def test_the_salesman_on_a_random_instance(cities: int) -> None:
     ("name", "optimum", "command"),
     [
         pytest.param("burma14", 3323, ALONE, id="burma14-alone"),
-        pytest.param("burma14", 3323, LAUNCHED, id="burma14-launched"),
         pytest.param("gr17", 2085, LAUNCHED, id="gr17-launched"),
         pytest.param("gr21", 2707, ALONE, id="gr21-alone"),
     ],
@@ -133,7 +132,7 @@ def test_the_salesman_says_what_is_wrong_with_its_arguments(
 
 
 @pytest.mark.parametrize("command", [ALONE, LAUNCHED], ids=["alone", "launched"])
-@pytest.mark.parametrize("cities", [2, 150], ids=["fewer-rows-than-ranks", "150"])
+@pytest.mark.parametrize("cities", [2, 60], ids=["fewer-rows-than-ranks", "60"])
 def test_shortest_paths_equal_the_serial_answer(command: list[str], cities: int) -> None:
     printed = run(command, "examples/asp.py", "--cities", str(cities))
     assert "check: ok, equal to the serial answer, bit for bit" in printed
@@ -158,8 +157,13 @@ asp.main()
 """
 
 
-@pytest.mark.parametrize("others", [["--keep-going"], ["--restart", "1"]], ids=lambda it: it[0])
-@pytest.mark.parametrize("step", [0, 14, 29])
+@pytest.mark.parametrize(
+    ("step", "others"),
+    [
+        pytest.param(14, ["--keep-going"], id="14-keep-going"),
+        *(pytest.param(step, ["--restart", "1"], id=f"{step}-restart") for step in (0, 14, 29)),
+    ],
+)
 def test_shortest_paths_are_found_though_a_process_dies(
     tmp_path: Path, step: int, others: list[str]
 ) -> None:
@@ -180,13 +184,13 @@ def test_shortest_paths_are_found_though_a_process_dies(
 
 @pytest.mark.parametrize("command", [ALONE, LAUNCHED], ids=["alone", "launched"])
 def test_the_bank_loses_no_money(command: list[str]) -> None:
-    options = ["--accounts", "5", "--each", "200", "--transfers", "2000"]
+    options = ["--accounts", "5", "--each", "200", "--transfers", "500"]
     printed = run(command, "examples/bank.py", *options)
     ranks = 1 if command is ALONE else 4
     assert printed.count("check: ok, 1000 in 5 accounts as in the beginning") == ranks
-    moved = [int(number) for number in re.findall(r"rank \d: (\d+) of 2000 transfers", printed)]
+    moved = [int(number) for number in re.findall(r"rank \d: (\d+) of 500 transfers", printed)]
     assert len(moved) == ranks
-    assert sum(moved) == 2000, "each transfer is one process's, and none is done twice"
+    assert sum(moved) == 500, "each transfer is one process's, and none is done twice"
 
 
 @pytest.mark.parametrize(
