@@ -55,11 +55,11 @@ with orca.join() as group:
     while not (here / "stop").exists():
         assert counts.add(me) == mine + 1
         mine += 1
-        if mine % 50 == 0:
+        if mine % 20 == 0:
             witnesses = [member.incarnation for member in group.view.others]
             replicas = len(group.view.replicas)
             say(event="on", mine=mine, at=time.monotonic(), witnesses=witnesses, replicas=replicas)
-        time.sleep(0.002)
+        time.sleep(0.005)
     group.barrier()
     say(event="end", mine=mine, counts=counts.all(), size=group.size)
     group.barrier()
@@ -97,7 +97,7 @@ class Run:
                 self.wait_for("ready")
 
     def go_on(self, *ranks: int) -> None:
-        """Wait until each of these ranks has counted to 50 twice from now on."""
+        """Wait until each of these ranks has counted to 20 twice from now on."""
         now = time.monotonic()  # the same clock as in the ranks
         for rank in (*ranks, *reversed(ranks)):
             self.wait_for("on", lambda fact: fact["at"] > now, rank=rank)
@@ -161,12 +161,11 @@ def counting(
 
 
 SEQUENCERS = pytest.mark.parametrize("sequencer", ["witness", "rank"])
-SCHEMES = pytest.mark.parametrize("scheme", ["--unix", "--tcp"])
 
 
-@SEQUENCERS
-def test_without_failures(counting: Counting, sequencer: str) -> None:
-    with counting.run("-n3", "--sequencer", sequencer) as run:
+def test_without_failures(counting: Counting) -> None:
+    """With a witness; without one: `test_short_pause_expels_no_member`."""
+    with counting.run("-n3", "--sequencer", "witness") as run:
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)
         ends = counting.end(run, 0, 1, 2)
@@ -174,28 +173,22 @@ def test_without_failures(counting: Counting, sequencer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sequencer", "scheme", "options"),  # each two of them together
-    [
-        ("witness", "--unix", ""),
-        ("witness", "--tcp", "(resilience=1)"),
-        ("rank", "--unix", "(resilience=1)"),
-        ("rank", "--tcp", ""),
-    ],
+    ("sequencer", "scheme", "options"),
+    [("witness", "--tcp", "(resilience=1)"), ("rank", "--unix", "")],
 )
 def test_others_go_on_without_a_rank(
     counting: Counting, sequencer: str, scheme: str, options: str
 ) -> None:
-    flags = ("-n4", "--keep-going", "--sequencer", sequencer, scheme)
+    flags = ("-n3", "--keep-going", "--sequencer", sequencer, scheme)
     with counting.run(*flags, options=options) as run:
-        run.ready(0, 1, 2, 3)
-        counting.chaos("kill", "2")
-        run.go_on(0, 1, 3)
-        assert all(facts["size"] == 3 for facts in counting.end(run, 0, 1, 3))
+        run.ready(0, 1, 2)
+        counting.chaos("kill", "1")
+        run.go_on(0, 2)
+        assert all(facts["size"] == 2 for facts in counting.end(run, 0, 2))
 
 
-@SCHEMES
-def test_ranks_go_on_without_the_witness(counting: Counting, scheme: str) -> None:
-    with counting.run("-n3", "--keep-going", "--sequencer", "witness", scheme) as run:
+def test_ranks_go_on_without_the_witness(counting: Counting) -> None:
+    with counting.run("-n3", "--keep-going", "--sequencer", "witness") as run:
         run.ready(0, 1, 2)
         assert counting.chaos("kill", "sequencer").startswith("killed the witness")
         run.go_on(0, 1, 2)
@@ -206,10 +199,9 @@ def test_ranks_go_on_without_the_witness(counting: Counting, scheme: str) -> Non
         counting.end(run, *left)
 
 
-@pytest.mark.parametrize("options", ["", "(resilience=1)"])
-def test_the_sequencer_dies_time_and_again(counting: Counting, options: str) -> None:
+def test_the_sequencer_dies_time_and_again(counting: Counting) -> None:
     flags = ("-n5", "--keep-going", "--sequencer", "rank")
-    with counting.run(*flags, options=options) as run:
+    with counting.run(*flags, options="(resilience=1)") as run:
         run.ready(0, 1, 2, 3, 4)
         left = [0, 1, 2, 3, 4]
         for _ in range(3):
@@ -218,28 +210,33 @@ def test_the_sequencer_dies_time_and_again(counting: Counting, options: str) -> 
         assert [facts["size"] for facts in counting.end(run, *left)] == [2, 2]
 
 
-@pytest.mark.parametrize(("sequencer", "scheme"), [("witness", "--unix"), ("rank", "--tcp")])
+@pytest.mark.parametrize(
+    ("sequencer", "scheme", "ranks"),
+    [("witness", "--unix", (0,)), ("rank", "--tcp", (1, 0, 2))],
+    ids=["witness---unix", "rank---tcp"],
+)
 def test_rank_comes_back_and_gets_the_state(
-    counting: Counting, sequencer: str, scheme: str
+    counting: Counting, sequencer: str, scheme: str, ranks: tuple[int, ...]
 ) -> None:
     """Each of them, rank 0 too, which makes the group if there is no witness."""
     with counting.run("-n3", "--restart", "1", "--sequencer", sequencer, scheme) as run:
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)
-        for rank in (1, 0, 2):
+        for rank in ranks:
             counting.chaos("kill", str(rank))
             back = run.wait_for("ready", rank=rank, again=1)
             assert back["group_rank"] == rank
             assert back["found"] > 0
             run.go_on(0, 1, 2)
-        assert all(facts["again"] == 1 for facts in counting.end(run, 0, 1, 2))
+        ends = counting.end(run, 0, 1, 2)
+        assert all(facts["again"] == (facts["rank"] in ranks) for facts in ends)
 
 
 def test_rank_joins_through_others_if_the_witness_is_dead(counting: Counting) -> None:
-    flags = ("-n3", "--restart", "2", "--keep-going", "--sequencer", "witness")
+    flags = ("-n3", "--restart", "1", "--keep-going", "--sequencer", "witness")
     with counting.run(*flags) as run:
         run.ready(0, 1, 2)
-        for _ in range(3):  # one more time than it is started again
+        for _ in range(2):  # one more time than it is started again
             counting.chaos("kill", "witness")
             run.go_on(0, 1, 2)
             time.sleep(1.5)  # its own pauses
@@ -249,9 +246,8 @@ def test_rank_joins_through_others_if_the_witness_is_dead(counting: Counting) ->
         counting.end(run, 0, 1, 2)
 
 
-@SCHEMES
-def test_the_witness_comes_back_as_a_member(counting: Counting, scheme: str) -> None:
-    with counting.run("-n2", "--restart", "1", "--sequencer", "witness", scheme) as run:
+def test_the_witness_comes_back_as_a_member(counting: Counting) -> None:
+    with counting.run("-n2", "--restart", "1", "--sequencer", "witness", "--tcp") as run:
         run.ready(0, 1)
         first = run.wait_for("on")["witnesses"]
         assert len(first) == 1
