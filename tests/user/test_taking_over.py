@@ -51,7 +51,7 @@ class Slow:
     @orca.write
     def fail(self, what: str) -> None:
         began.set()  # orca: unchecked
-        spin()  # orca: unchecked
+        opened.wait()  # orca: unchecked
         raise ValueError(what)
 
     @orca.write
@@ -67,7 +67,7 @@ class Slow:
 def both(one: Slow, other: Slow, what: str) -> int:
     one.add(what)
     began.set()  # orca: unchecked
-    spin()  # orca: unchecked
+    opened.wait()  # orca: unchecked
     return other.add(what)
 
 LONG = 200.0
@@ -91,7 +91,7 @@ with orca.join() as group:
             calls = [both.nowait(slow, other, "long")]
         elif how == "own":  # this thread waits for it, and so may be the one that runs it
             result = []
-            thread = threading.Thread(target=lambda: result.append(slow.spin("long")))
+            thread = threading.Thread(target=lambda: result.append(slow.wait("long")))
             thread.start()
         else:
             calls = [getattr(slow, how).nowait("long")]
@@ -153,7 +153,7 @@ with orca.join() as group:
     slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
     group.barrier(timeout=LONG)
     if rank == 2:
-        slow.spin.nowait("long")
+        slow.wait.nowait("long")
     assert began.wait(LONG)
     fast.add.options(timeout=LONG)(rank)
     group.barrier(timeout=LONG)
@@ -188,7 +188,7 @@ async def main():
         writer.start()  # before the loop may stand still
         await group.barrier.aio()
         if rank == 2:
-            slow.spin.nowait("long")
+            slow.wait.nowait("long")
         await slow.add.aio(f"behind {rank}")
         await asyncio.to_thread(writer.join)
         await group.barrier.aio()
