@@ -41,9 +41,21 @@ def write(cli: Cli, body: str, head: str = SHARED + COUNTER) -> str:
     return cli.write(head + textwrap.dedent(body))
 
 
+def python(cli: Cli, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A process that no launcher has started."""
+    return subprocess.run(
+        [sys.executable, program],
+        capture_output=True,
+        text=True,
+        timeout=cli.deadline,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
 def run(cli: Cli, program: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Three ranks and a witness."""
-    return cli.run("--sequencer", "witness", "-n3", "-q", *options, program)
+    """Three ranks."""
+    return cli.run("-n3", "-q", *options, program)
 
 
 def check(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
@@ -69,19 +81,29 @@ DECLARATIONS = {
 }
 
 
-@pytest.mark.parametrize("method", DECLARATIONS)
-def test_classes_that_cannot_be_shared(cli: Cli, method: str) -> None:
-    program = write(cli, f"@orca.shared\nclass C:\n    {method}\n", SHARED)
-    check(run(cli, program), 1, "DeclarationError", f"{program}:", *DECLARATIONS[method])
-
-
-def test_a_class_is_refused_under_python_too(cli: Cli) -> None:
-    program = write(cli, "@orca.shared\nclass C:\n    def add(self): self.n += 1\n", SHARED)
-    result = subprocess.run(
-        [sys.executable, program], capture_output=True, text=True, timeout=cli.deadline, check=False
+def test_classes_that_cannot_be_shared(cli: Cli) -> None:
+    """Each in one program, which catches what is raised."""
+    body = "".join(
+        f"try:\n    @orca.shared\n    class C:\n{textwrap.indent(method, ' ' * 8)}\n"
+        "except orca.DeclarationError as error:\n    print(repr(str(error)))\n"
+        for method in (each.replace("\n    ", "\n") for each in DECLARATIONS)
     )
+    program = write(cli, body, SHARED)
+    result = python(cli, program)
+    assert result.returncode == 0, result.stderr
+    errors = result.stdout.splitlines()
+    assert len(errors) == len(DECLARATIONS), errors
+    for error, words in zip(errors, DECLARATIONS.values(), strict=True):
+        assert all(word in error for word in (f"{program}:", *words)), error
+
+
+def test_a_class_that_cannot_be_shared_ends_the_program(cli: Cli) -> None:
+    method, words = next(iter(DECLARATIONS.items()))
+    program = write(cli, f"@orca.shared\nclass C:\n    {method}\n", SHARED)
+    check(run(cli, program), 1, "DeclarationError", f"{program}:", *words)
+    result = python(cli, program)
     assert result.returncode == 1
-    assert "C.add is public" in result.stderr.splitlines()[-1]
+    assert words[0] in result.stderr.splitlines()[-1]
 
 
 # Arguments and names
@@ -157,22 +179,35 @@ def test_a_failure_that_is_not_asked_for_is_logged(cli: Cli) -> None:
 # Event loops
 
 
-@pytest.mark.parametrize(
-    "call", ["counter.add(1)", "counter.add.nowait(1).result()", "group.barrier()", "group.fence()"]
-)
-def test_a_blocking_call_on_a_running_loop(cli: Cli, call: str) -> None:
+def test_a_blocking_call_on_a_running_loop(cli: Cli) -> None:
     program = write(
         cli,
-        f"""
+        """
         async def main():
             async with orca.join() as group:
                 counter = await group.share.aio(Counter, "hits")
-                {call}
+                calls = (
+                    lambda: counter.add(1),
+                    lambda: counter.reach.nowait(1 << 60).result(),
+                    lambda: group.barrier(),
+                    lambda: group.fence(),
+                )
+                for call in calls:
+                    try:
+                        call()
+                    except orca.BlockingInLoop as error:
+                        print("refused:", error, flush=True)
+                await group.barrier.aio()
+                counter.add(1)
 
         asyncio.run(main())
         """,
     )
-    check(run(cli, program), 1, "BlockingInLoop", "await", ".aio(")
+    result = run(cli, program)
+    check(result, 1, "BlockingInLoop", "await", ".aio(")
+    refused = [line for line in result.stdout.splitlines() if "refused:" in line]
+    assert len(refused) == 3 * 4
+    assert all("await" in line and ".aio(" in line for line in refused), refused
 
 
 # Ranks that end
@@ -244,55 +279,82 @@ def test_a_rank_that_is_killed_ends_the_run(cli: Cli, busy: str, sequencer: str)
 # Joining
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("seeds='unix:{directory}/nobody', timeout=0.3", "no answer from unix:{directory}/nobody"),
-        (
-            "seeds=['tcp:127.0.0.1:9', 'tcp:127.0.0.1:10'], timeout=0.3, key=bytes(32)",
-            "tcp:127.0.0.1:10",
-        ),
-        ("listen='tcp:127.0.0.1:0'", "InsecureConfig: a TCP port is open to every user"),
-        ("listen='tcp:127.0.0.1:0', key=b'x'", "key=: a key has 32 bytes"),
-        ("listen='tcp:0.0.0.0:0'", "InsecureConfig: a TCP port is open to every user"),
-        ("seeds='tcp:192.0.2.1:7', timeout=1", "InsecureConfig: a TCP port is open to every user"),
-        ("seeds='tcp:node7:7', timeout=1", "InsecureConfig: a TCP port is open to every user"),
-        (
-            "listen='tcp:127.0.0.1:0', insecure=True",
-            "InsecureConfig: insecure=True takes effect together with ORCALIKE_INSECURE=1",
-        ),
-        ("listen='tcp:0.0.0.0:0', key=bytes(32)", "advertise= or ORCALIKE_ADVERTISE"),
-        (
-            "listen='tcp:0.0.0.0:0', key=bytes(32), interface='eth99'",
-            "interface 'eth99': this host has no such one",
-        ),
-        (
-            "listen='tcp:0.0.0.0:0', key=bytes(32), advertise='node7'",
-            "advertise='node7': the address at which others reach this process",
-        ),
-        ("seeds='tcp:[fe80::1%eth0]:7', key=bytes(32)", "a zone means something on this host only"),
-        ("listen='unix:{directory}/no/such'", "cannot listen at unix:{directory}/no/such"),
-        ("listen='somewhere'", "'somewhere' is not an address: unix:PATH or tcp:HOST:PORT"),
-        ("listen='unix:/x', advertise='10.0.0.5'", "give a tcp: address in listen or seeds, too"),
-        ("size=4", "give listen or seeds"),
-        ("stack='PACK:COM:unix'", "StackError: PACK needs"),
-        ("stack='PACK:XFER:TOTAL:MBRSHIP:COM:pigeon'", "no medium 'pigeon'"),
-        ("resilience=-1", "resilience=-1: the degree is the number of members that may crash"),
-    ],
-)
-def test_joins_that_cannot_be(cli: Cli, arguments: str, words: str) -> None:
+JOINS = [
+    ("seeds='unix:{directory}/nobody', timeout=0.3", "no answer from unix:{directory}/nobody"),
+    (
+        "seeds=['tcp:127.0.0.1:9', 'tcp:127.0.0.1:10'], timeout=0.3, key=bytes(32)",
+        "tcp:127.0.0.1:10",
+    ),
+    ("listen='tcp:127.0.0.1:0'", "InsecureConfig: a TCP port is open to every user"),
+    ("listen='tcp:127.0.0.1:0', key=b'x'", "key=: a key has 32 bytes"),
+    ("listen='tcp:0.0.0.0:0'", "InsecureConfig: a TCP port is open to every user"),
+    ("seeds='tcp:192.0.2.1:7', timeout=1", "InsecureConfig: a TCP port is open to every user"),
+    ("seeds='tcp:node7:7', timeout=1", "InsecureConfig: a TCP port is open to every user"),
+    (
+        "listen='tcp:127.0.0.1:0', insecure=True",
+        "InsecureConfig: insecure=True takes effect together with ORCALIKE_INSECURE=1",
+    ),
+    ("listen='tcp:0.0.0.0:0', key=bytes(32)", "advertise= or ORCALIKE_ADVERTISE"),
+    (
+        "listen='tcp:0.0.0.0:0', key=bytes(32), interface='eth99'",
+        "interface 'eth99': this host has no such one",
+    ),
+    (
+        "listen='tcp:0.0.0.0:0', key=bytes(32), advertise='node7'",
+        "advertise='node7': the address at which others reach this process",
+    ),
+    ("seeds='tcp:[fe80::1%eth0]:7', key=bytes(32)", "a zone means something on this host only"),
+    ("listen='unix:{directory}/no/such'", "cannot listen at unix:{directory}/no/such"),
+    ("listen='somewhere'", "'somewhere' is not an address: unix:PATH or tcp:HOST:PORT"),
+    ("listen='unix:/x', advertise='10.0.0.5'", "give a tcp: address in listen or seeds, too"),
+    ("size=4", "give listen or seeds"),
+    ("stack='PACK:COM:unix'", "StackError: PACK needs"),
+    ("stack='PACK:XFER:TOTAL:MBRSHIP:COM:pigeon'", "no medium 'pigeon'"),
+    ("resilience=-1", "resilience=-1: the degree is the number of members that may crash"),
+]
+
+
+def test_joins_that_cannot_be(cli: Cli) -> None:
+    """Each of them in a thread and in a coroutine; one process tries them all."""
     directory = str(cli.directory)
-    program = write(cli, f"with orca.join({arguments.format(directory=directory)}): pass", SHARED)
-    for source in (program, write_async(cli, arguments.format(directory=directory))):
-        result = subprocess.run(
-            [sys.executable, source],
-            capture_output=True,
-            text=True,
-            timeout=cli.deadline,
-            check=False,
-        )
+    cases = [tuple(text.format(directory=directory) for text in each) for each in JOINS]
+    attempts = "".join(
+        f"""
+def join():
+    with orca.join({arguments}): pass
+attempt(join)
+async def join():
+    async with orca.join({arguments}): pass
+attempt(lambda: asyncio.run(join()))
+"""
+        for arguments, _ in cases
+    )
+    attempt = """
+import traceback
+def attempt(join):
+    try:
+        join()
+    except Exception:
+        print(traceback.format_exc().splitlines()[-1])
+    else:
+        print("joined")
+"""
+    result = python(cli, write(cli, attempt + attempts, SHARED))
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    expected = [words for _, words in cases for _ in ("thread", "coroutine")]
+    assert len(lines) == len(expected), lines
+    for line, words in zip(lines, expected, strict=True):
+        assert words in line
+
+
+def test_a_join_that_cannot_be_ends_the_program(cli: Cli) -> None:
+    arguments, words = "size=4", "give listen or seeds"
+    program = write(cli, f"with orca.join({arguments}): pass", SHARED)
+    for source in (program, write_async(cli, arguments)):
+        result = python(cli, source)
         assert result.returncode == 1
-        assert words.format(directory=directory) in result.stderr.splitlines()[-1]
+        assert words in result.stderr.splitlines()[-1]
 
 
 def write_async(cli: Cli, arguments: str) -> str:
@@ -320,13 +382,6 @@ def test_an_environment_that_makes_no_sense(cli: Cli) -> None:
         ({"ORCALIKE_RANK": "0"}, "ORCALIKE_RANK is set, but"),
         ({"ORCALIKE_CHECK": "everything"}, "ORCALIKE_CHECK=everything"),
     ):
-        result = subprocess.run(
-            [sys.executable, program],
-            capture_output=True,
-            text=True,
-            timeout=cli.deadline,
-            check=False,
-            env={**os.environ, **settings},
-        )
+        result = python(cli, program, **settings)
         assert result.returncode == 1
         assert words in result.stderr.splitlines()[-1]
