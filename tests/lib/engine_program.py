@@ -50,6 +50,12 @@ def folders_of_jobs() -> list[Path]:
     return list(Path(os.environ["XDG_RUNTIME_DIR"]).glob("orcalike/w*"))
 
 
+def lines_of(count: int) -> list[str]:
+    """What so many ranks of it print, in order: `expected` asks `orcalike run`, which takes as long as the test."""
+    total = count * (count + 1) // 2
+    return [f"rank {rank} of {count}: {total}" for rank in range(count)]
+
+
 def expected(program: str, count: int, *arguments: str) -> tuple[list[str], int]:
     """(lines in some order, exit code) under `orcalike run`."""
     command = [sys.executable, "-m", "orcalike", "run", "--no-prefix", "-q", "-n", str(count)]

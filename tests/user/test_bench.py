@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from orcalike.bench import invocations
+
 SECONDS = 500
+SIZES = (1, 3)
 ONCE = {
     "read, one attribute",
     "read, body of 280 ns",
@@ -47,7 +50,7 @@ def run(*arguments: str | Path, compiler: str = "cc") -> subprocess.CompletedPro
 def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str, object]]]:
     """What a short run prints, and the rows that it writes."""
     file = tmp_path_factory.mktemp("bench") / "result.json"
-    ended = run("--quick", "--json", file)
+    ended = run("--quick", "--members", *map(str, SIZES), "--json", file)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout, json.loads(file.read_text())["rows"]
 
@@ -57,9 +60,13 @@ def test_each_size_of_group_gives_each_row(
 ) -> None:
     printed, rows = result
     expected = {(what, 1) for what in ONCE}
-    expected |= {(what, members) for what in EACH for members in (1, 2, 3, 4)}
+    expected |= {(what, members) for what in EACH for members in SIZES}
     assert {(row["what"], row["members"]) for row in rows} == expected
     assert len(printed.splitlines()) == len(expected) + 2
+
+
+def test_all_sizes_of_group_are_measured_by_default() -> None:
+    assert invocations.parse([]).members == [1, 2, 3, 4]
 
 
 def test_a_limit_is_never_nothing(result: tuple[str, list[dict[str, object]]]) -> None:
