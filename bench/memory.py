@@ -39,7 +39,7 @@ class Effort:
 
 
 FULL = Effort(warm_up=3_000_000, writes=10_000_000)
-QUICK = Effort(warm_up=30_000, writes=300_000)
+QUICK = Effort(warm_up=20_000, writes=100_000)
 
 
 def measure(quick: bool) -> list[Row]:

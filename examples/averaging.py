@@ -8,7 +8,7 @@ import numpy as np
 import orcalike as orca
 from orcalike.objects import Array
 
-STEPS, RATE = 200, 0.5
+STEPS, RATE = 60, 0.5
 TRUTH = np.array([3.0, -2.0])
 
 if __name__ == "__main__":

@@ -96,13 +96,14 @@ def test_a_program_that_starts_its_workers(cli: Cli) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "4950 2 1\n", "")
 
 
-@pytest.mark.parametrize("options", [("--tcp",), ("--sequencer", "witness")], ids=" ".join)
-def test_on_other_ranks(cli: Cli, options: tuple[str, ...]) -> None:
-    """They never have the ranks of the launcher's processes; two hosts may start some at once."""
-    if "--tcp" in options:
-        pytest.importorskip("cryptography")
+def test_on_other_ranks(cli: Cli) -> None:
+    """They never have the ranks of the launcher's processes; two hosts may start some at once.
+
+    Over Unix sockets: `test_a_worker_forks_in_its_turn`.
+    """
+    pytest.importorskip("cryptography")
     program = cli.write(WORKERS)
-    ended = cli.run(*options, "-q", "-n", "2", program, "1,0,1")
+    ended = cli.run("--tcp", "--sequencer", "witness", "-q", "-n", "2", program, "1,0,1")
     assert (ended.returncode, ended.stdout) == (0, "[0] 4950 3 2\n"), ended.stderr
 
 
@@ -481,7 +482,7 @@ def test_status_names_them(cli: Cli) -> None:
         process.communicate(timeout=cli.deadline)
 
 
-@pytest.mark.parametrize("check", ["shadow", "strict", "order,hash"])
+@pytest.mark.parametrize("check", ["shadow", "strict,order,hash"])
 def test_a_process_checks_what_its_host_does(cli: Cli, check: str) -> None:
     """`join(check=...)` is no variable that it inherits."""
     source = (

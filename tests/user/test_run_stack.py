@@ -43,8 +43,7 @@ def own_layer(program: str) -> str:
     return "mylayers:Check"
 
 
-@pytest.mark.parametrize("sequencer", ["witness", "rank"])
-@pytest.mark.parametrize("medium", ["unix", "tcp"])
+@pytest.mark.parametrize(("medium", "sequencer"), [("unix", "rank"), ("tcp", "witness")])
 def test_a_layer_of_the_programs_own(
     cli: Cli, program: str, own_layer: str, medium: str, sequencer: str
 ) -> None:

@@ -87,12 +87,12 @@ def test_a_cache_under_two_web_workers() -> None:
 
 def test_averaging_of_a_vector() -> None:
     pytest.importorskip("numpy")
-    printed = output(*RUN, "3", "examples/averaging.py")
+    printed = output(*RUN, "2", "examples/averaging.py")
     assert printed == "found [ 3. -2.] close: True\n"
 
 
 def test_a_pipeline_with_back_pressure() -> None:
-    assert output(*RUN, "4", "examples/pipeline.py") == "100 numbers, 11 primes\n"
+    assert output(*RUN, "3", "examples/pipeline.py") == "100 numbers, 11 primes\n"
 
 
 def test_a_lock_service_whose_holders_die() -> None:
