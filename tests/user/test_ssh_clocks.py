@@ -120,12 +120,18 @@ def test_a_lost_host_is_noticed_by_no_wall_clock(apart: SshHosts) -> None:
         assert sorted(run.stdout.readline() for _ in range(3)) == [
             f"[{n}] ready\n" for n in range(3)
         ]
-        until(lambda: all(each["rss"] for each in apart.status()["processes"]), "figures")
+        until(
+            lambda: all(each["rss"] for each in apart.status()["processes"]), "figures", pause=0.2
+        )
         ages = [each["age_seconds"] for each in apart.status()["processes"]]
         assert all(0 < age < DEADLINE for age in ages), ages
         apart.hosts["b"].cut()
         states = {"running", "left"}
-        until(lambda: {each["state"] for each in apart.status()["processes"]} == states, "a loss")
+        until(
+            lambda: {each["state"] for each in apart.status()["processes"]} == states,
+            "a loss",
+            pause=1,
+        )
         go.touch()
         output, errors = run.communicate(timeout=DEADLINE)
     assert (run.returncode, sorted(output.splitlines())) == (0, ["[1] True 2", "[2] True 2"]), (
@@ -133,4 +139,4 @@ def test_a_lost_host_is_noticed_by_no_wall_clock(apart: SshHosts) -> None:
     )
     assert "host b is lost: nothing has come from it for 10 s" in errors
     apart.hosts["b"].mend()
-    until(lambda: apart.rest() == [], "the end of all")
+    until(lambda: apart.rest() == [], "the end of all", pause=0.1)

@@ -17,7 +17,7 @@ def three(sshd_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """The user's host, and b, c and d."""
     with ssh_hosts(4, sshd_root, tmp_path_factory.mktemp("s")) as made:
         yield made
-        until(lambda: made.rest() == [], "the end of all processes")
+        until(lambda: made.rest() == [], "the end of all processes", pause=0.1)
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)

@@ -42,11 +42,15 @@ def test_status_over_hosts_of_which_one_is_cut_off(two: SshHosts) -> None:
         ]
         all_known(two)
         two.hosts["c"].cut()
-        until(lambda: not is_there(two.status()), "the host is silent")
-        until(lambda: [states(two)[rank] for rank in "01"] == ["member"] * 2, "the others answer")
+        until(lambda: not is_there(two.status()), "the host is silent", pause=0.3)
+        until(
+            lambda: [states(two)[rank] for rank in "01"] == ["member"] * 2,
+            "the others answer",
+            pause=0.3,
+        )
         assert states(two)["2"] in ("no answer", f"left ({LOST})")
         assert two.orcalike("objects").count("Counter") == 1
-        until(lambda: processes(two.status())[2]["state"] == "left", "the host is lost")
+        until(lambda: processes(two.status())[2]["state"] == "left", "the host is lost", pause=1)
         after_the_loss(two)
         go.touch()
         output, errors = run.communicate(timeout=DEADLINE)
@@ -56,7 +60,7 @@ def test_status_over_hosts_of_which_one_is_cut_off(two: SshHosts) -> None:
     assert ["rank 2 (host c, pid ", ") was lost"][0] in errors
     assert LOST in errors
     two.hosts["c"].mend()
-    until(lambda: two.rest() == [], "the end of all")
+    until(lambda: two.rest() == [], "the end of all", pause=0.1)
 
 
 def states(two: SshHosts) -> dict[str, str]:
@@ -75,7 +79,7 @@ def answered(two: SshHosts) -> Any:
         return answers and all(each["rss"] for each in running)
 
     run: dict[str, Any] = {}
-    until(complete, "an answer of all")
+    until(complete, "an answer of all", pause=0.3)
     return run
 
 
@@ -99,7 +103,7 @@ def all_known(two: SshHosts) -> None:
     text = two.orcalike("status")
     assert re.match(r"job \w+ · \S+/prog\.py · up \d:\d\d:\d\d · 3 ranks on 2 hosts\n", text)
     assert "primary · sequencer: witness" in text
-    until(lambda: set(states(two).values()) == {"member"}, "all answer in time")
+    until(lambda: set(states(two).values()) == {"member"}, "all answer in time", pause=0.3)
     assert states(two).keys() == {"0", "1", "2", "witness"}
 
 

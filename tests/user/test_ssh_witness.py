@@ -34,7 +34,7 @@ def under_way(
         ready = sorted(run.stdout.readline() for _ in range(count))
         assert ready == [f"[{rank}] ready\n" for rank in range(count)]
         yield run
-    until(lambda: hosts.rest() == [], "the end of all")
+    until(lambda: hosts.rest() == [], "the end of all", pause=0.1)
 
 
 def process(run: Any, role: int | str) -> Any:
@@ -68,7 +68,7 @@ def test_it_survives_the_death_of_a_rank_beside_it(behind_router: SshHosts) -> N
         assert (witness["host"], status["groups"][0]["sequencer"]) == ("b", "witness")
         assert witness["pid"] in hosts.sessions("b")
         os.kill(process(status, 0)["pid"], signal.SIGKILL)
-        until(lambda: agree(hosts, 1, 2, "witness"), "the group goes on")
+        until(lambda: agree(hosts, 1, 2, "witness"), "the group goes on", pause=0.3)
         after = hosts.status()
         assert process(after, "witness")["pid"] == witness["pid"]
         assert after["groups"][0]["sequencer"] == "witness"
@@ -80,7 +80,7 @@ def test_the_ranks_go_on_without_it_if_its_host_is_lost(behind_router: SshHosts)
     with under_way(hosts, "b,c:3", 4, "--keep-going") as run:
         witness = process(hosts.status(), "witness")["pid"]
         os.kill(parent_of(witness), signal.SIGKILL)  # the agent
-        until(lambda: agree(hosts, 1, 2, 3), "the group goes on")
+        until(lambda: agree(hosts, 1, 2, 3), "the group goes on", pause=0.3)
         assert hosts.status()["groups"][0]["sequencer"] in (1, 2, 3)
         errors = finish(hosts, run, 1, 2, 3)
     assert "host b is lost" in errors
@@ -91,7 +91,7 @@ def test_it_is_started_again_where_it_was(behind_router: SshHosts) -> None:
     hosts = behind_router
     with under_way(hosts, "b,c:2", 3, "--restart", "1") as run:
         hosts.orcalike("chaos", "kill", "witness")
-        until(lambda: agree(hosts, 0, 1, 2, "witness"), "it is back")
+        until(lambda: agree(hosts, 0, 1, 2, "witness"), "it is back", pause=0.3)
         witness = process(hosts.status(), "witness")
         assert (witness["host"], witness["restarts"]) == ("b", 1)
         finish(hosts, run, 0, 1, 2)

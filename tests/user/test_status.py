@@ -154,7 +154,7 @@ def test_for_which_members_a_group_waits(cli: Cli) -> None:
         (run,) = runs()
         cut = [*ORCALIKE, "chaos", "partition", "0,1/2"]
         subprocess.run(cut, check=True, capture_output=True, timeout=280)
-        until(lambda: members_of(runs()[0])[2]["state"] == "blocked")
+        until(lambda: members_of(runs()[0])[2]["state"] == "blocked", pause=0.2)
         (run,) = runs()
         assert members_of(run)[2]["waits_for"] == ["rank 0", "rank 1"]
         assert members_of(run)[2]["rule"] == "1 of 3 members are no majority"
@@ -178,7 +178,7 @@ def test_while_the_sequencer_fails_over(cli: Cli) -> None:
         members = members_of(runs()[0])
         assert [members[rank]["answers"] for rank in (0, 1, "witness")] == [True, True, False]
         os.kill(processes["witness"], signal.SIGKILL)
-        until(lambda: runs()[0]["groups"][0]["sequencer"] in (0, 1))
+        until(lambda: runs()[0]["groups"][0]["sequencer"] in (0, 1), pause=0.2)
         (run,) = runs()
         witness = next(each for each in run["processes"] if each["role"] == "witness")
         known = (witness["state"], witness["signal"], witness["exit_code"], witness["pid"])
@@ -218,7 +218,7 @@ with orca.join() as group:
     time.sleep(1000)
 """
     with cli.started("-n", "2", "--restart", "1000", cli.write(program)) as process:
-        until(lambda: runs_or_none() and is_restarting_after(5))
+        until(lambda: runs_or_none() and is_restarting_after(5), pause=0.1)
         wait = "view join the group"
         until(lambda: wait in status().stdout)
         flag.touch()

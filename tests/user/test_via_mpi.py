@@ -52,7 +52,7 @@ def by_mpi(
     path.write_text(program)
     with two.started("--via", "mpi", "-H", hosts, str(path), env=environment) as run:
         yield run
-    until(lambda: two.rest() == [], f"the end of {two.rest()}")
+    until(lambda: two.rest() == [], f"the end of {two.rest()}", pause=0.1)
 
 
 def test_a_run_by_agents_that_mpiexec_has_started(
