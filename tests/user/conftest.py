@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lib.command import Cli
+from tests.lib.fetched import fetched
 from tests.lib.own_runs import own_runs
 from tests.lib.ssh_hosts import SshHosts, ssh_hosts, unpack_sshd
 
@@ -21,9 +22,13 @@ def cli(tmp_path: Path) -> Cli:
 
 
 @pytest.fixture(scope="session")
-def sshd_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """sshd, unpacked."""
-    return unpack_sshd(tmp_path_factory.mktemp("sshd"))
+def sshd_root() -> Path:
+    """sshd, unpacked below `build/tests`, once."""
+
+    def fetch(folder: Path) -> None:
+        unpack_sshd(folder)
+
+    return unpack_sshd(fetched("sshd", fetch))
 
 
 @pytest.fixture
