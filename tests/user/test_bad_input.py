@@ -253,10 +253,19 @@ WAYS_TO_BE_BUSY = {
 
 
 @pytest.mark.parametrize(
-    ("busy", "sequencer"),
-    [(busy, "witness") for busy in WAYS_TO_BE_BUSY] + [("guard", "rank"), ("fence", "rank")],
+    ("busy", "other", "sequencer"),
+    [
+        ("guard", "barrier", "witness"),
+        ("compute", "write", "witness"),
+        ("nowait", "fence", "witness"),
+        ("loop", "loop", "witness"),
+        ("guard", "fence", "rank"),
+    ],
 )
-def test_a_rank_that_is_killed_ends_the_run(cli: Cli, busy: str, sequencer: str) -> None:
+def test_a_rank_that_is_killed_ends_the_run(
+    cli: Cli, busy: str, other: str, sequencer: str
+) -> None:
+    """Whatever the others are at: rank 1 at the one, rank 2 at the other."""
     program = write(
         cli,
         f"""
@@ -269,7 +278,9 @@ def test_a_rank_that_is_killed_ends_the_run(cli: Cli, busy: str, sequencer: str)
             group.barrier()
             if group.rank == 0:
                 os.kill(os.getpid(), 9)
-            {WAYS_TO_BE_BUSY[busy]}
+            if group.rank == 1:
+                {WAYS_TO_BE_BUSY[busy]}
+            {WAYS_TO_BE_BUSY[other]}
         """,
     )
     result = cli.run("--sequencer", sequencer, "-n3", "-q", program)
