@@ -212,13 +212,13 @@ def test_the_sequencer_dies_time_and_again(counting: Counting) -> None:
 
 @pytest.mark.parametrize(
     ("sequencer", "scheme", "ranks"),
-    [("witness", "--unix", (0,)), ("rank", "--tcp", (1, 0, 2))],
+    [("witness", "--unix", (0,)), ("rank", "--tcp", (1, 0))],
     ids=["witness---unix", "rank---tcp"],
 )
 def test_rank_comes_back_and_gets_the_state(
     counting: Counting, sequencer: str, scheme: str, ranks: tuple[int, ...]
 ) -> None:
-    """Each of them, rank 0 too, which makes the group if there is no witness."""
+    """One after the other, rank 0 too, which makes the group if there is no witness."""
     with counting.run("-n3", "--restart", "1", "--sequencer", sequencer, scheme) as run:
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)

@@ -272,7 +272,7 @@ with orca.join() as group:
     slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
     group.barrier(timeout=LONG)
     if rank == 1:
-        slow.spin.nowait("long")
+        slow.wait.nowait("long")
     assert began.wait(LONG)
     fast.add.options(timeout=LONG)(rank)
     group.barrier(timeout=LONG)
@@ -347,7 +347,7 @@ def test_what_cannot_be_at_one_moment_is_tried_again(cli: Cli) -> None:
     run = cli.run("-n2", cli.write(OBJECTS + TRIED_AGAIN))
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("went on") == 2
-    assert run.stderr.count("another thread receives; what is for 'slow' waits for Slow.spin") == 2
+    assert run.stderr.count("another thread receives; what is for 'slow' waits for Slow.wait") == 2
 
 
 def test_ctrl_c_ends_the_run(cli: Cli, tmp_path: Path) -> None:
