@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,10 @@ if TYPE_CHECKING:
     from tests.lib.processes import Facts
     from tests.lib.programs import Programs
 
-pytest.importorskip("distributed", reason="Dask is not installed: make guests")
+# Programs import it, and not the tests: it takes half a second.
+pytestmark = pytest.mark.skipif(
+    find_spec("distributed") is None, reason="Dask is not installed: make guests"
+)
 
 HASH_SEED = "6640"
 """What Dask gives to its workers, so that the client has the same."""
