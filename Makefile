@@ -11,7 +11,7 @@ SOURCES := $(shell find runtime transport -name '*.pyx' -o -name '*.pxd' -o -nam
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-build: $(VENV)/built  ## make the environment and compile
+build: $(VENV)/ready $(VENV)/built  ## make the environment and compile
 
 # Two things at once: what is needed to compile comes first, and while it compiles the rest is
 # installed, and looked through. Of what is installed little is ever imported, and only that is
@@ -25,10 +25,6 @@ $(VENV)/compiler: pyproject.toml
 	$(PIP_INSTALL) --group build
 	touch $@
 
-$(VENV)/compiled: $(VENV)/compiler $(SOURCES)
-	$(BIN)/python setup.py --quiet build_ext --inplace
-	touch $@
-
 define NEEDED
 import tomllib
 print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
@@ -39,8 +35,8 @@ $(VENV)/ready: $(VENV)/compiler
 	$(BIN)/python -c "$$NEEDED" | $(PIP_INSTALL) --group dev --requirement /dev/stdin
 	touch $@
 
-$(VENV)/built: $(VENV)/ready $(VENV)/compiled
-	$(PIP_INSTALL) --no-build-isolation --editable .
+$(VENV)/built: $(VENV)/compiler $(SOURCES)
+	$(PIP_INSTALL) --no-build-isolation --no-deps --editable .
 	touch $@
 
 demo: build      ## the travelling salesman on 4 processes, to the proven optimum

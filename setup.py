@@ -43,7 +43,6 @@ setup(
         build_dir="build",
         annotate=DEBUG,
         nthreads=JOBS,
-        quiet=True,
         compiler_directives={
             "language_level": 3,
             "boundscheck": DEBUG,
