@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -36,11 +37,23 @@ def pytest_collection() -> None:
     gc.disable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The folder of a test is its marker: `pytest -m cluster`."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The folder of a test is its marker: `pytest -m cluster`.
+
+    If tests run in several processes, those of all folders are mixed: some compute, and some wait.
+    """
     for item in items:
         if folder := folder_of(item.path):
             item.add_marker(folder)
+    if hasattr(config, "workerinput"):
+        many = Counter(folder_of(item.path) for item in items)
+        seen = Counter[str]()
+        places = {}
+        for item in items:
+            folder = folder_of(item.path)
+            places[item] = seen[folder] / many[folder]
+            seen[folder] += 1
+        items.sort(key=places.__getitem__)
 
 
 @cache

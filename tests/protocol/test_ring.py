@@ -40,7 +40,7 @@ def test_the_same_seed_is_the_same_run(simulator: Path) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_simulator_finds_a_mutant(mutant: Mutant, tmp_path: Path) -> None:
     headers = with_mutant(mutant.name, tmp_path)
-    program = compiled("simulator", tmp_path, "-Wno-error", headers=headers, optimize="-O1")
+    program = compiled("simulator", tmp_path, "-Wno-error", headers=headers, optimize="-O0")
     facts = run(program, SEEDS, 1)
     assert facts["code"] == 1, f"{mutant.breaks}: {facts}"
     assert facts["violation"]

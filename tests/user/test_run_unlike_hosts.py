@@ -32,7 +32,7 @@ exec {python} -P -c "import runpy
 runpy.run_module('orcalike.launcher.agent', run_name='__main__', alter_sys=True)"
 """
 _OTHER_VERSION = "import orcalike._version as v; v.__version__ = '0.0.1'"
-_OTHER_MINOR = "import platform; platform.python_version_tuple = lambda: ('3', '99', '0')"
+_OTHER_MINOR = "import sys; sys.version_info = (3, 99, 0)"
 #: A version whose launchers say less than this one's: it does not understand the assignment.
 _OTHER_WORDS = """import orcalike.launcher.greeting as g
 def fail(values): raise TypeError
