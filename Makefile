@@ -48,11 +48,11 @@ check: $(VENV)/ready  ## lint, formatting, types
 	$(BIN)/mypy
 
 # More than cores: many tests wait, for processes and for time to pass.
-JOBS ?= 4
-unit: build      ## the unit tests alone, JOBS=4 at once
+JOBS ?= 3
+unit: build      ## the unit tests alone, JOBS=3 at once
 	$(BIN)/python -m pytest -q -n $(JOBS) -m unit
 
-test: check build  ## everything that must pass: `make check`, then all tests, JOBS=4 at once
+test: check build  ## everything that must pass: `make check`, then all tests, JOBS=3 at once
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
 TIER ?= 1
