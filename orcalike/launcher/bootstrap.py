@@ -229,7 +229,7 @@ def _load_orcalike() -> None:
     of them as Python ends, took a fifth of what an empty member costs.
     """
     gc.disable()
-    with contextlib.suppress(ImportError):  # the program's own import says why
+    with contextlib.suppress(Exception):  # the program's own import says why
         importlib.import_module("orcalike.group")
         importlib.import_module("orcalike.declare.registration")
     gc.freeze()

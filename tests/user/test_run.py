@@ -62,6 +62,15 @@ def test_a_program_that_imports_orcalike_finds_it_loaded_and_no_collection_goes_
         assert (result.returncode, result.stdout) == (0, f"[0] {found}\n"), result.stderr
 
 
+def test_what_orcalike_cannot_be_loaded_for_is_an_error_of_the_programs_line(cli: Cli) -> None:
+    program = cli.write("import orcalike as orca\nwith orca.join(): pass")
+    (Path(program).parent / "queue.py").write_text("raise RuntimeError('not the queue')")
+    result = cli.run("-n", "1", program)
+    assert (result.returncode, result.stdout) == (1, ""), result.stderr
+    assert re.search(r'prog.py", line \d+, in <module>\n.*with orca.join', result.stderr, re.DOTALL)
+    assert "RuntimeError: not the queue" in result.stderr
+
+
 def test_rank_0_gets_the_listening_socket(cli: Cli) -> None:
     program = cli.write(
         """
