@@ -72,7 +72,7 @@ bench: build     ## the table of bars and figures, some minutes; BENCH='--only r
 	$(BIN)/python -m orcalike.bench $(BENCH)
 
 bench-papers: build  ## the papers' own experiments, with plots, into bench-papers/
-	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
+	$(PIP_INSTALL) 'matplotlib>=3.8'
 	$(BIN)/python -m orcalike.bench.papers
 
 # One by one: what cannot be installed does not keep the others away.
@@ -86,7 +86,7 @@ JGROUPS := org.jgroups:jgroups:5.4.5.Final
 PEERS ?=
 bench-peers: build  ## orcalike beside what people would use instead, as far as that can be installed
 	@$(BIN)/python -c "$$WANTED" | while read -r peer; do \
-	    $(BIN)/python -m pip install --quiet "$$peer" </dev/null \
+	    $(PIP_INSTALL) "$$peer" </dev/null \
 	    || echo "skipped $$peer: it could not be installed"; \
 	done
 	@mvn --quiet dependency:get -Dartifact=$(JGROUPS) \
@@ -94,12 +94,12 @@ bench-peers: build  ## orcalike beside what people would use instead, as far as 
 	$(BIN)/python -m orcalike.bench.peers $(PEERS)
 
 guests: build    ## Dask, Ray and MPI are installed, and the tests of orcalike as their guest run
-	$(BIN)/python -m pip install --quiet --group guests
+	$(PIP_INSTALL) --group guests
 	$(BIN)/python -m pytest -q tests/cluster/test_dask.py tests/cluster/test_ray.py tests/cluster/test_mpi4py.py
 	$(BIN)/python -m pytest -q tests/project/test_docs.py -k with_a_package
 
 $(VENV)/docs: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --group docs
+	$(PIP_INSTALL) --group docs
 	touch $@
 
 docs: build $(VENV)/docs  ## the manual as a site, with an API reference, into build/site
