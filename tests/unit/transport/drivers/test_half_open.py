@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import select
@@ -141,6 +142,7 @@ def test_without_descriptors_the_pump_still_sleeps(end: End) -> None:
     """What cannot be accepted is closed, or makes room: it does not keep the pump awake."""
     import resource
 
+    gc.collect()  # what other tests have left must not make room later
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     waiting = [end.connect() for _ in range(8)]
     highest = max(map(int, os.listdir("/proc/self/fd")))
