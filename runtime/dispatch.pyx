@@ -235,13 +235,14 @@ cdef class Runtime(Layer):
                 complain(operation, error)
             return 0
         place[0] = NULL                 # from here on another thread may let it go
-        if (<Invocation>issued).wanted:
-            held = <Invocation>issued
-            self.sender.receipts.hold_back(held, message.seqno, value, error)
-        elif error is None:
+        if error is None and not (<Invocation>issued).wanted:
             (<Invocation>issued).succeed(value)
+            return 0
+        held = <Invocation>issued
+        if held.wanted:
+            self.sender.receipts.hold_back(held, message.seqno, value, error)
         else:
-            (<Invocation>issued).fail(error)
+            held.fail(error)
         return 0
 
     cdef Invocation taken(self, Message message):

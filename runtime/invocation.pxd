@@ -14,6 +14,12 @@ cdef enum Outcome:
     ERROR = 2
 
 
+cdef class Unasked:
+    cdef object operation
+    cdef object error
+    cdef bint asked
+
+
 cdef class Invocation(Waitable):
     cdef Invoker invoker            # what knows it by its ticket; None if nothing does
     cdef readonly uint64_t ticket   # this member's own count of its messages
@@ -21,7 +27,8 @@ cdef class Invocation(Waitable):
     cdef readonly object replica    # of the object that it is for, or None: a `Replica`, whose module cimports this one
     cdef Outcome outcome
     cdef object value               # the result, or the exception
-    cdef bint seen                  # the outcome was given to a caller
+    cdef Unasked unasked            # what logs its failure; None if it has not failed, or a caller knows
+    cdef bint abandoned             # its caller knows that it has no outcome
     cdef unsigned int wanted        # how many members are to have applied it before it is done
     cdef readonly str withdrawn     # why its withdrawal was asked for; None if it was not
     cdef list waiters               # (event loop, future) of the coroutines that await it
@@ -30,6 +37,7 @@ cdef class Invocation(Waitable):
     cdef int fail(self, object error) except -1
     cdef int settle(self) except -1
     cdef object take(self)
+    cdef int ask(self) except -1
     cdef Invocation renewed(self)
 
 

@@ -36,21 +36,39 @@ cdef object patient_loop = None         # an event loop on whose thread calls ma
 
 
 @cython.final
+cdef class Unasked:
+    """A failure that was not asked for yet; it is logged if it never is.
+
+    It is an object of its own for the finalizer, which is called while all is whole: `__dealloc__` comes
+    when a collector of cycles has emptied the error, and to show one that was emptied is a crash.
+    An invocation that did not fail does without: a finalizer takes longer than to let the object go.
+    """
+
+    def __del__(self):
+        if self.asked or not Py_IsInitialized():
+            return
+        hold()                          # what a signal's handler raised in here would be lost
+        try:
+            complain(self.operation, self.error)
+        finally:
+            drop_later()
+
+
+cdef Unasked unasked(object operation, object error):
+    cdef Unasked made = Unasked.__new__(Unasked)
+    made.operation = operation
+    made.error = error
+    return made
+
+
+@cython.final
+@cython.no_gc_clear                     # `__dealloc__` needs its invoker
 cdef class Invocation(Waitable):
     """One call of an operation, on its way: wait for it, await it, withdraw it, or let it go."""
 
-    def __del__(self):
-        # While it is whole, and its error as well: `__dealloc__` comes when a collector of cycles has
-        # emptied them, and to show an exception that was emptied is a crash.
-        if not self.finished:
-            if self.invoker is not None:
-                self.invoker.forget(self)
-        elif self.outcome == ERROR and not self.seen and Py_IsInitialized():
-            hold()                      # what a signal's handler raised in here would be lost
-            try:
-                complain(self.operation, self.value)
-            finally:
-                drop_later()
+    def __dealloc__(self):
+        if self.invoker is not None:
+            self.invoker.forget(self)
 
     # What the runtime does.
 
@@ -60,6 +78,8 @@ cdef class Invocation(Waitable):
         return self.settle()
 
     cdef int fail(self, object error) except -1:
+        if not self.abandoned:          # first: to make it may let another thread go on, which asks
+            self.unasked = unasked(self.operation, error)
         self.outcome = ERROR
         self.value = error
         return self.settle()
@@ -76,18 +96,25 @@ cdef class Invocation(Waitable):
 
     cdef object take(self):
         """The result, or the exception raised."""
-        self.seen = True
         if self.outcome == ERROR:
+            self.ask()
             raise fresh(self.value)
         return self.value
+
+    cdef int ask(self) except -1:
+        """Its failure is known to a caller."""
+        if self.unasked is not None:
+            self.unasked.asked = True
+            self.unasked = None
+        return 0
 
     cdef Invocation renewed(self):
         """The same as a new one, if nothing but the caller has it: to make another takes longer. Else None."""
         if Py_REFCNT(<PyObject*>self) != 1 or self.sleeper is not NULL:
             return None
-        self.finished = self.seen = False
+        self.finished = self.abandoned = False
         self.outcome = UNDER_WAY
-        self.operation = self.replica = self.value = self.withdrawn = None
+        self.operation = self.replica = self.value = self.withdrawn = self.unasked = None
         return self
 
     def set_result(self, result):
@@ -122,7 +149,7 @@ cdef class Invocation(Waitable):
         """What the operation raised; None if it did not, or has not run yet."""
         if self.outcome != ERROR:
             return None
-        self.seen = True
+        self.ask()
         return self.value
 
     def done(self):
@@ -281,7 +308,7 @@ async def within(Invocation invocation, seconds):
         raise
     if not done and invocation.invoker is not None:
         waiting.cancel()
-        invocation.seen = True              # its caller knows that it has no outcome
+        invocation.abandoned = True         # its caller knows that it has no outcome
         raise unanswered(invocation)
     return await waiting
 

@@ -7,7 +7,7 @@ overrides an operation as it overrides a method, and is as right or wrong in doi
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, final, overload
 
 from orcalike.runtime.classes import AtomicInfo, ClassInfo
 from orcalike.runtime.durations import Duration
@@ -18,6 +18,7 @@ _S_co = TypeVar("_S_co", covariant=True)
 _P = ParamSpec("_P")
 _R_co = TypeVar("_R_co", covariant=True)
 
+@final
 class BoundOperation(Generic[_P, _R_co]):
     """An operation of one object: call it, await its `aio`, or do not wait with `nowait`."""
 

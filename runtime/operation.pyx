@@ -6,6 +6,7 @@ of the function. On an object that is not shared, and from within the object's o
 is the call of the function alone.
 """
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
@@ -267,6 +268,8 @@ cdef check_guard(Operation operation, PyObject* const* args, Py_ssize_t count, P
                          "this waits")
 
 
+@cython.final
+@cython.freelist(8)
 cdef class BoundOperation:
     """An operation of one object: call it, await its `aio`, or do not wait with `nowait`."""
 

@@ -434,7 +434,7 @@ cdef class Sender(Invoker):
         try:
             wait_for(self.driver, invocation, self.driver.clock() + max(timeout, GRACE), True)
         except BaseException:
-            invocation.seen = True      # its caller knows that it has no outcome
+            invocation.abandoned = True # its caller knows that it has no outcome
             raise
         if invocation.outcome != UNDER_WAY:
             return invocation.take()

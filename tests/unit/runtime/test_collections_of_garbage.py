@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import gc
 import itertools
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 import orcalike as orca
+from orcalike.session.group_calls import Share
 from orcalike.session.joining import Joining
+from tests.instructions.workload import Network
 from tests.lib.shared_classes import Counter
 
 POINTS = 12
@@ -186,6 +190,84 @@ def test_degrees_in_turn(order: str) -> None:
         with meddling(counter.add) as meddler:
             tried(meddler, call)
         assert (ballot.count(), counter.get()) == (3 * POINTS * APART, meddler.ended)
+
+
+class NotedError(Exception):
+    """From where it is noted what raised it, a collection comes so many allocations later."""
+
+    def __init__(self, allocations: int) -> None:
+        super().__init__(allocations)
+        self.allocations = allocations
+
+    def add_note(self, note: str) -> None:
+        super().add_note(note)
+        self.kept: list[object] = []
+        gc.collect()
+        gc.set_threshold(self.allocations)
+        self.kept = []
+
+
+@orca.shared
+class Failing:
+    """Its write fails."""
+
+    @orca.write
+    def fail(self, allocations: int) -> None:
+        raise NotedError(allocations)
+
+
+T = TypeVar("T")
+
+
+def shared(network: Network, kind: type[T]) -> list[T]:
+    """An object of three members, as each has it."""
+    objects = []
+    for node in network.nodes:
+        invocation = Share(node.runtime).nowait(kind, "shared")
+        network.move()
+        objects.append(invocation.result())
+    return objects
+
+
+def test_a_call_that_is_collected_is_under_way_for_nothing() -> None:
+    """The next one may have its memory, and must have its own outcome."""
+    network = Network()
+    counter = shared(network, Counter)[1]
+    holder: list[object] = [counter.add.nowait(1)]
+    holder.append(holder)
+    del holder
+    gc.collect()
+    later = counter.add.nowait(2)
+    network.move()
+    assert later.result() == 3
+
+
+def test_a_failure_that_is_let_go_as_it_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+    """To keep account of it makes an object, and what the collection runs has the last reference to the call."""
+    network = Network()
+    failing = shared(network, Failing)
+    held: list[orca.Invocation[None]] = []
+    before, met = gc.get_threshold(), []
+
+    def let_go(phase: str, _info: object) -> None:
+        if gc.get_threshold() != before:
+            gc.set_threshold(*before)
+            met.append(len(held))
+            held.clear()
+
+    gc.callbacks.append(let_go)
+    try:
+        with caplog.at_level(logging.WARNING, "orcalike"):
+            for allocations in range(1, 2 * APART):
+                held.append(failing[1].fail.nowait(allocations))
+                network.move()
+                gc.set_threshold(*before)
+                held.clear()
+    finally:
+        gc.callbacks.remove(let_go)
+        gc.set_threshold(*before)
+    assert any(met)
+    assert caplog.text.count("its outcome was not asked for") == 2 * APART - 1
 
 
 class Reader:
