@@ -26,6 +26,7 @@ from orcalike.transport.membership.effects import (
 from orcalike.transport.membership.events import Event
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.messages import ControlMessage, Denied, Flush, Install, Value
+from orcalike.transport.membership.state import CoordinatorState, ParticipantState
 from orcalike.transport.view import BALLOT_MAX, POSITION_BITS, Member, View
 
 A, B, C, D = (Member(f"sim:{name}", number, number) for number, name in enumerate("abcd"))
@@ -90,9 +91,27 @@ class Port:
     # Steps, and what follows.
 
     def step(self, event: Event) -> None:
-        for effect in self.agreement.step(event, 0):
+        effects = self.agreement.step(event, 0)
+        self.look_at_states()
+        for effect in effects:
             self.log.append((self.me.address[-1], self.agreement.view, effect))
             self.carry_out(effect)
+
+    def look_at_states(self) -> None:
+        """The state of a role says what its fields say."""
+        one, other = self.agreement.participant, self.agreement.coordinator
+        state, ballot = one.machine.state, other.ballot
+        assert (state is ParticipantState.OUTSIDE) == (self.agreement.view is None)
+        if state is not ParticipantState.OUTSIDE:
+            assert (state is ParticipantState.NORMAL) == (one.promised == 0)
+            assert (state is ParticipantState.INCOMPLETE) == (one.proposal is not None)
+        if state is ParticipantState.ACCEPTED:
+            assert one.accepted is not None
+            assert one.accepted[0] == one.promised
+        assert (other.machine.state is CoordinatorState.IDLE) == (ballot is None)
+        if ballot is not None:
+            before = CoordinatorState.COLLECTING, CoordinatorState.SHORT_OF_REPORTS
+            assert (other.machine.state in before) == (ballot.value is None)
 
     def carry_out(self, effect: Effect) -> None:
         match effect:

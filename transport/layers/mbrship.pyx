@@ -585,7 +585,6 @@ cdef class Mbrship(Layer):
         self.key = 0
         self.position = -1
         self.outside.end()
-        self.outside.end()
         self.frozen_at = self.lease_at = NEVER
         self.leader.clear()
         self.early.clear()

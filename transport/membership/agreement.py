@@ -298,8 +298,8 @@ class Agreement:
                 self._out.append(Contact(member.address, Expelled(view, member.incarnation)))
 
     def _exited(self) -> None:
-        self.known.view = None
         self.participant.machine.change(ParticipantCause.EXITED)
+        self.known.view = None
         self.coordinator.exited()
 
     # Messages.

@@ -131,8 +131,8 @@ class Coordinator:
         if round_ > last_round(view, self.known.position):
             raise ProtocolError("no ballot is left for this view")
         number = round_ << POSITION_BITS | self.known.position
-        self.ballot = Ballot(number, view, reset=reset)
         self.machine.change(CoordinatorCause.BEGUN)
+        self.ballot = Ballot(number, view, reset=reset)
         participant.promise_own(number)
 
     def flush(self, held: bytes) -> None:
@@ -178,10 +178,14 @@ class Coordinator:
             self._notify_blocked(position, refusal)
 
     def accept(self, position: int, number: int) -> None:
-        """A member has accepted what was proposed under a ballot."""
-        if self.ballot is not None and self.ballot.number == number:
-            self.ballot.accepts.add(position)
-            self.go_on()
+        """A member has accepted what was proposed under a ballot; raises ProtocolError if nothing was to it."""
+        ballot = self.ballot
+        if ballot is None or ballot.number != number:
+            return
+        if ballot.value is None or position not in ballot.reports:
+            raise ProtocolError(f"position {position} accepts what was not proposed to it")
+        ballot.accepts.add(position)
+        self.go_on()
 
     def go_on(self) -> None:
         """Propose when all that will report have done so, decide when enough have accepted."""
@@ -216,8 +220,8 @@ class Coordinator:
     def give_up(self) -> None:
         """This member's own ballot, if it leads one, will not be decided by it."""
         if self.ballot is not None:
-            self.ballot = None
             self.machine.change(CoordinatorCause.GIVEN_UP)
+            self.ballot = None
             self._grant(True)
 
     def outbid(self, number: int) -> bool:
@@ -427,6 +431,7 @@ class Coordinator:
 
     def installed(self, view: View) -> None:
         """A new view; a member that wanted to leave, and may, asks again."""
+        self.machine.change(CoordinatorCause.INSTALLED)
         self.ballot = None
         self.leaving = set()
         self.joining = {
@@ -434,7 +439,6 @@ class Coordinator:
             for incarnation, joiner in self.joining.items()
             if view.position(incarnation) < 0
         }
-        self.machine.change(CoordinatorCause.INSTALLED)
 
     def grant_anew(self) -> None:
         """Leases of the view that is in force now."""
@@ -443,6 +447,6 @@ class Coordinator:
 
     def exited(self) -> None:
         """This member is out of the group."""
-        self.ballot = None
         self.machine.change(CoordinatorCause.EXITED)
+        self.ballot = None
         self._grant(False)

@@ -85,9 +85,9 @@ class Participant:
         self.out.append(Freeze())
 
     def _promise(self, ballot: int) -> None:
+        self.machine.change(ParticipantCause.PROMISED)
         self.promised = ballot
         self.proposal = None
-        self.machine.change(ParticipantCause.PROMISED)
 
     def report(self, held: bytes) -> None:
         """What is held here, and what the coordinator lacks of it."""
@@ -108,16 +108,16 @@ class Participant:
 
     def propose(self, ballot: int, value: Value) -> bool:
         """Phase 2: a value is proposed under the promised ballot; True as for `complete`."""
-        self.proposal = ballot, value
         self.machine.change(ParticipantCause.PROPOSED)
+        self.proposal = ballot, value
         return self.complete()
 
     def complete(self) -> bool:
         """Accept what is proposed, if all of its cut is here; True if the coordinator is this member."""
         if self.proposal is None or not self.holdings.has_cut(self.proposal[1].cut):
             return False
-        self.accepted, self.proposal = self.proposal, None
         self.machine.change(ParticipantCause.CUT_HELD)
+        self.accepted, self.proposal = self.proposal, None
         ballot, _ = self.accepted
         position = ballot & MEMBERS_MAX - 1
         if position == self.known.position:
@@ -142,7 +142,7 @@ class Participant:
 
     def installed(self) -> None:
         """A new view: ballots begin anew."""
+        self.machine.change(ParticipantCause.INSTALLED)
         self.promised = self.highest = 0
         self.accepted = self.proposal = None
         self.deferred = {}
-        self.machine.change(ParticipantCause.INSTALLED)

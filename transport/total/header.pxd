@@ -17,7 +17,7 @@ cdef enum:
     POSITION_AT = 2        # of the sender (2)
     TENTATIVE_AT = 4    # how many packets up to this one are tentative (4)
     COUNTER_AT = 8      # (8)
-    NUMBER_AT = 16      # the seqno of an ordered packet; else what a member expects next (8)
+    NUMBER_AT = 16      # ORDERED: its seqno; ACCEPT: what is accepted; else what a member expects next (8)
     STAMP_AT = 24       # (8)
     STABLE_AT = 32      # all members hold what is below (8)
     HEADER = 40

@@ -228,11 +228,12 @@ def test_two_groups_in_one_process(group: orca.Group, counter: Counter) -> None:
     assert counter.add() == 2
 
 
-def test_two_members_in_one_process(tmp_path: object) -> None:
+def test_two_members_in_one_process(tmp_path: object, order: str) -> None:
     """Each has replicas of its own, and all classes; the order is one."""
-    with orca.join(listen=f"unix:{tmp_path}/group") as first:
+    stack = f"PACK:XFER:{order}:MBRSHIP:COM:unix"
+    with orca.join(listen=f"unix:{tmp_path}/group", stack=stack) as first:
         near = first.share(Counter, "counter", 5)
-        with orca.join(seeds=first.address) as second:
+        with orca.join(seeds=first.address, stack=stack) as second:
             far = second.share(Counter, "counter", 5)
             assert far is not near
             assert far.get() == 5
@@ -254,8 +255,10 @@ def test_two_members_in_one_process(tmp_path: object) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 @pytest.mark.parametrize("listen", [False, True])
-def test_a_forked_child_has_no_group(tmp_path: object, listen: bool) -> None:
-    with orca.join(listen=f"unix:{tmp_path}/group" if listen else None) as group:
+def test_a_forked_child_has_no_group(tmp_path: object, listen: bool, order: str) -> None:
+    """Nor the memory in which RING has the order, which reads look at."""
+    stack = f"PACK:XFER:{order}:MBRSHIP:COM:unix"
+    with orca.join(listen=f"unix:{tmp_path}/group" if listen else None, stack=stack) as group:
         counter = group.share(Counter, "counter")
         counter.add(4)
         child = os.fork()

@@ -470,6 +470,26 @@ def test_answers_to_a_ballot_that_is_over_change_nothing() -> None:
     assert not group["a"].sent
 
 
+@pytest.mark.parametrize("proposed", [False, True])
+def test_an_acceptance_of_what_was_not_proposed_is_refused(proposed: bool) -> None:
+    """It counts for nothing, and the others go on without its sender."""
+    group = Group(A, B, C)
+    here = group["a"]
+    group.suspect("a", "c")
+    if proposed:
+        group.pass_on("a", "b")
+        group.pass_on("b")
+    ballot = here.ballot
+    assert ballot is not None
+    assert (ballot.value is not None) == proposed
+    with pytest.raises(ProtocolError, match="position 2 accepts"):
+        here.receive(2, Accept(ballot.number))
+    assert not ballot.accepts - {0}
+    group.crash("c")
+    group.settle()
+    assert [view.members for view in here.views] == [(A, B)]
+
+
 def vouching(group: Group, name: str, dead: Member, *, vouched: bool) -> None:
     """A member sees another one end."""
     group[name].died(dead.incarnation, vouched=vouched)
