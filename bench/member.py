@@ -34,6 +34,8 @@ STATEMENTS = {
 }
 
 
+CHUNK = 64
+"""Writes between two looks at the clock."""
 REST = 0.005
 """Seconds: longer than a member looks for news before it sleeps."""
 
@@ -77,6 +79,37 @@ class Desk:
     def _(self, number: int, size: int) -> bool:
         return len(self.spans[number]) == size
 
+    @orca.read
+    def rates(self, number: int, size: int) -> list[float]:
+        """What the slowest and the fastest member have had of its second figure; waits as `seconds` does."""
+        rates = [rate for _, rate in self.spans[number]]
+        return [min(rates), max(rates)]
+
+    @rates.when
+    def _(self, number: int, size: int) -> bool:
+        return len(self.spans[number]) == size
+
+
+@orca.shared
+class Turn:
+    """A number that members wait for."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    @orca.write
+    def go_to(self, number: int) -> None:
+        """It is the turn of the member that waits for this number."""
+        self.number = number
+
+    @orca.read
+    def wait_for(self, number: int) -> None:
+        """Waits until that number is reached."""
+
+    @wait_for.when
+    def _(self, number: int) -> bool:
+        return self.number >= number
+
 
 def alone(kind: str, count: int, shared: Shared) -> float | None:
     """A round that takes rank 0 and nothing else; None if `kind` is none of these."""
@@ -114,7 +147,7 @@ def join() -> Joining:
     return orca.join(resilience="majority" if found[0] == "majority" else int(found[0]))
 
 
-def answer(seconds: float) -> None:
+def answer(seconds: float | list[float]) -> None:
     """One line for the process that measures."""
     print(repr(seconds), flush=True)
 
@@ -174,6 +207,34 @@ def burst(group: orca.Group, shared: Shared, kind: str, count: int) -> tuple[flo
     return began, time.monotonic()
 
 
+def make_trips(group: orca.Group, turn: Turn, count: int) -> tuple[float, float]:
+    """Each of two members writes when the other one has: when this one began, and when all was over."""
+    first = turn.number  # no write is under way
+    group.barrier()
+    began = time.monotonic()
+    for number in range(first, first + 2 * count, 2):
+        if group.rank == 0:
+            turn.go_to(number + 1)
+            turn.wait_for(number + 2)
+        else:
+            turn.wait_for(number + 1)
+            turn.go_to(number + 2)
+    group.barrier()
+    return began, time.monotonic()
+
+
+def write_for(group: orca.Group, shared: Shared, seconds: float) -> tuple[float, float]:
+    """0, and how often in a second this member writes without waiting, beside others that do the same."""
+    group.barrier()
+    until, count = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        for _ in repeat(None, CHUNK):
+            shared.add.nowait(1)
+        count += CHUNK
+    group.barrier()
+    return 0.0, count / seconds
+
+
 def direct(desk: Desk, shared: Shared) -> None:
     """Rank 0: have rounds alone until one comes that is for all, and order that."""
     while True:
@@ -196,15 +257,25 @@ def run_in_threads() -> None:
     with join() as group:
         desk = group.share(Desk, "desk")
         shared = group.share(Shared, "shared")
+        turn = group.share(Turn, "turn")
         for number in numbers():
             if group.rank == 0:
                 direct(desk, shared)
             kind, count = desk.order(number)
             if kind == "end":
                 return
-            desk.report(number, *burst(group, shared, kind, count))
-            if group.rank == 0:
-                answer(desk.seconds(number, group.size) / (count * group.size))
+            if kind == "race":
+                desk.report(number, *write_for(group, shared, count / 1000))
+                if group.rank == 0:
+                    answer(desk.rates(number, group.size))
+            elif kind == "trips":
+                desk.report(number, *make_trips(group, turn, count))
+                if group.rank == 0:
+                    answer(desk.seconds(number, group.size) / count)
+            else:
+                desk.report(number, *burst(group, shared, kind, count))
+                if group.rank == 0:
+                    answer(desk.seconds(number, group.size) / (count * group.size))
 
 
 # On an event loop.

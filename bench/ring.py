@@ -29,6 +29,8 @@ examples:
 
 FULL = Effort(rounds=15, waits=3000, bursts=200_000, calls=1_000_000)
 QUICK = Effort(rounds=2, waits=200, bursts=5_000, calls=20_000)
+RACES, QUICK_RACES = (5, 2000), (2, 100)
+"""How many, and how long they last, ms."""
 
 
 def start(stack: ExitStack, members: int, layers: Sequence[str], *arguments: str) -> Program:
@@ -84,6 +86,34 @@ def waits(effort: Effort, pingpong: Path | None) -> list[Row]:
     ]  # fmt: skip
 
 
+def round_trips(effort: Effort, pingpong: Path | None) -> list[Row]:
+    """Two members of which each writes when the other one has: a round trip, beside that of C."""
+    if pingpong is None:
+        return []
+    with ExitStack() as stack:
+        ours = start(stack, 2, OVER_RING)
+        limit = stack.enter_context(Program([pingpong, "2", str(FRAME)]))
+        asked = {"ours": f"trips {effort.waits}", "C": str(effort.waits)}
+        samples = Rounds(2, effort, {"ours": ours, "C": limit}).each(asked)
+    return [
+        compare(
+            "two that wait for each other, RING", 2, "us", micro(samples, "ours"),
+            "C", micro(samples, "C"), Bar(1.0, 0.65),
+        )
+    ]  # fmt: skip
+
+
+def fair(races: int, milliseconds: int) -> Row:
+    """Three members that write without waiting for so long: the slowest beside the fastest."""
+    with ExitStack() as stack:
+        program = start(stack, 3, OVER_RING)
+        _, *found = [program.ask(f"race {milliseconds}") for _ in range(1 + races)]
+    return compare(
+        "rate of the slowest of 3 writers, RING", 3, "/s", [least for least, _ in found],
+        "fastest", [most for _, most in found], Bar(0.5, 0.8, at_least=True),
+    )  # fmt: skip
+
+
 def beside_total(effort: Effort) -> list[Row]:
     """What is measured beside the same over TOTAL: a write after a rest, and the rate; and beside plain Python."""
     with ExitStack() as stack:
@@ -128,7 +158,12 @@ def measure(quick: bool) -> list[Row]:
             pingpong: Path | None = compiled(Path(folder))
         except Lacking:
             pingpong = None
-        return waits(effort, pingpong) + beside_total(effort)
+        return [
+            *waits(effort, pingpong),
+            *round_trips(effort, pingpong),
+            *beside_total(effort),
+            fair(*(QUICK_RACES if quick else RACES)),
+        ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import orcalike
+from tests.lib.untraced import untraced
 
 ROOT = Path(__file__).parents[2]
 FOR_COROUTINES = {"asyncio", "ssl"}
@@ -85,6 +86,7 @@ def test_a_program_without_coroutines_imports_no_asyncio() -> None:
     assert modules & FOR_COROUTINES == set()
 
 
+@untraced
 def test_a_rank_does_without_what_few_programs_need(tmp_path: Path) -> None:
     """What each process of a run imports takes time and memory in each."""
     program = tmp_path / "rank.py"

@@ -13,5 +13,6 @@ cdef class Alarms(Links):
 
     cdef int watch_alarm(self, Stack stack) except -1
     cdef int count_waiting(self, int threads) noexcept
+    cdef int ends_wait(self, Waitable waitable) noexcept
     cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1
     cdef bint sleep_counted(self, Waitable waitable, int64_t until) except -1

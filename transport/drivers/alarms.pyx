@@ -45,8 +45,9 @@ cdef class Alarms(Links):
     cdef int count_waiting(self, int threads) noexcept:
         """So many more threads wait for what the stacks do."""
         cdef Stack stack
-        for stack in self.stacks:
-            stack.waiting += threads
+        if self.shares_memory:
+            for stack in self.stacks:
+                stack.waiting += threads
         return 0
 
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
@@ -64,6 +65,16 @@ cdef class Alarms(Links):
             return self.wait_in_role(waitable, until)
         finally:
             self.count_waiting(-1)
+
+    cdef int ends_wait(self, Waitable waitable) noexcept:
+        """A thread has polled while it waited, and was counted: up to where it was done, which `rouse` says.
+
+        So that no alarm is set in the input that ends the wait: it would wake another thread.
+        """
+        if waitable.roused is None:
+            self.count_waiting(1)
+        waitable.roused = None
+        return 0
 
     cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1:
         """The same, with the sending and receiving where no other thread does that."""

@@ -117,7 +117,8 @@ cdef class Waitable:
             PyThread_acquire_lock(self.sleeper, NOWAIT_LOCK)
             PyThread_release_lock(self.sleeper)
         if self.roused is not None:
-            self.roused.rouse()
+            roused, self.roused = self.roused, None
+            roused.rouse()
         return 0
 
     cdef bint sleep(self, int64_t until) except -1:

@@ -283,8 +283,9 @@ cdef class Pump(Alarms):
         return self.inside == PyThread_get_thread_ident()
 
     cdef int rouse(self) noexcept:
-        """Wake the thread that polls, where it sleeps: what it waits for is done."""
+        """What the thread that polls waits for is done: wake it where it sleeps."""
         cdef uint64_t one = 1
+        self.count_waiting(-1)
         if self.asleep:
             write(self.alarm, &one, 8)
         return 0
@@ -521,10 +522,7 @@ cdef class Pump(Alarms):
         return 0
 
     cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1:
-        """Wait until it is done (True) or the time has come, doing the I/O if no other thread does.
-
-        Raises what signals' handlers raise.
-        """
+        """Wait until it is done (True) or the time has come, with the I/O if no other thread does it; raises what handlers raise."""
         while not waitable.finished:
             if self.polled or self.outer < 0 or self.stopped:
                 self.kick()
@@ -549,7 +547,7 @@ cdef class Pump(Alarms):
                     self.give_up_role()
                     self.waits_until = NEVER
                     self.show(EPOLLIN, EPOLL_CTL_MOD)
-                waitable.roused = None
+                self.ends_wait(waitable)
                 if self.stopped:
                     self.ring()         # for the pump's own thread, which ends
                 drop_later()

@@ -13,6 +13,7 @@ import pytest
 import orcalike as orca
 from orcalike.runtime.classes import ClassInfo, lookup_class
 from orcalike.runtime.state import plain_state_of, set_plain_state_of
+from tests.lib.untraced import untraced
 
 GENERIC = {"LOAD_ATTR", "STORE_ATTR", "LOAD_ATTR_ADAPTIVE", "STORE_ATTR_ADAPTIVE"}
 """What CPython runs in place of its fast instructions where it could not specialise an attribute."""
@@ -39,6 +40,7 @@ def set_while_empty(shared: Any) -> None:
     set_to_another(shared)
 
 
+@untraced
 @pytest.mark.parametrize("done", [look, set_to_another, set_while_empty])
 @pytest.mark.parametrize("often", [1, 3])
 def test_operations_stay_specialised(done: Callable[[Any], None], often: int) -> None:
@@ -50,6 +52,7 @@ def test_operations_stay_specialised(done: Callable[[Any], None], often: int) ->
     assert not generic_after_many(Counter, shared)
 
 
+@untraced
 def test_operations_of_a_joiner_are_specialised() -> None:
     Counter = counter_class()
     shared = Counter.__new__(Counter)

@@ -7,8 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers.driver import Waitable
 from orcalike.transport.drivers.pump import Pump
+from orcalike.transport.stack import Stack
+from orcalike.transport.stacks import parse_stack
+from orcalike.transport.view import Member
 from tests.lib.processes import DEADLINE, until
+from tests.lib.recording_application import RecordingApplication
 
 SHORT = 0.05
 
@@ -95,3 +101,29 @@ def test_what_it_raises_is_the_callers(pump: Pump) -> None:
     with pytest.raises(LookupError, match="as planned"):
         pump.call_within(DEADLINE, slip)
     assert pump.call_within(DEADLINE, lambda now: None)
+
+
+def test_a_thread_that_polls_is_counted_until_what_it_waits_for_is_done(pump: Pump) -> None:
+    """The input that ends its wait sets no alarm for it, which would wake the pump's own thread in vain."""
+    me = Member("unix:/nowhere", 1)
+    stack = Stack(parse_stack("RING:MBRSHIP:COM:unix"), StackConfig("group"), me, 1)
+    stack.above = RecordingApplication(stack)
+    pump.call(lambda now: pump.add(stack))
+    base = stack.waiting
+    waitable, counts = Waitable(), [base]
+
+    def end_wait(now: int) -> None:
+        counts.append(stack.waiting)
+        waitable.finish()
+        counts.append(stack.waiting)
+
+    def end_it() -> None:
+        until(lambda: stack.waiting > base)
+        pump.call(end_wait)
+
+    other = threading.Thread(target=end_it)
+    other.start()
+    assert pump.attend(waitable, DEADLINE)
+    other.join()
+    assert counts == [base, base + 1, base]
+    assert stack.waiting == base
