@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 from random import Random
 
@@ -143,6 +144,26 @@ def test_the_fence_ends_a_view_for_a_member_that_was_not_asked() -> None:
     assert network["b"].installed != at
     assert bodies(network, "a")[-1] == bodies(network, "b")[-1] == b"behind the fence"
     assert b"behind the fence" not in bodies(network, "c")
+
+
+def test_nothing_is_in_the_order_that_a_member_of_the_view_cannot_deliver_yet() -> None:
+    """A read of a member that has not begun the view would not see it, though the write has returned."""
+    network = group("a b c d")
+    network.leave("d")
+    at = network["a"].installed
+    while network["a"].installed == at:
+        for one, other in itertools.permutations("abcd", 2):
+            network.deliver(one, other, 1)
+    network.deliver("a", "b", 9)
+    assert network["b"].installed == network["a"].installed != at
+    assert network["c"].installed == at, "it does not know of it"
+    network.cast("b", b"in the next view")
+    network.deliver("b", "a", 9)
+    network.deliver("a", "b", 9)
+    assert b"in the next view" not in bodies(network, "a")
+    network.stabilize()
+    for name in "abc":
+        assert bodies(network, name)[-1] == b"in the next view"
 
 
 def test_a_member_that_was_put_out_appends_nothing() -> None:

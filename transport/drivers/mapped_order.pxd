@@ -37,7 +37,7 @@ cdef class MappedOrder(Layer):
     cdef dict counters              # by incarnation: of its last packet before the view
     cdef int position_of[64]        # by row
     cdef set mapped                 # incarnations whose lanes are mapped here
-    cdef set mapped_by              # those that have mapped the lane of this member
+    cdef set mapped_by              # those that have mapped the lane of this member, and have begun the view
     cdef int alarms[64]             # descriptors of others' alarms, by row; -1
     cdef bint may_append            # all others have mapped the own lane
     cdef bint failed                # the memory cannot be used: this member leaves

@@ -1,8 +1,9 @@
 # cython: allow_none_for_extension_args=False
 """The memory below RING: the order and the lanes that a member maps, and the rows of a view.
 
-A member offers its memory to those that have not mapped it yet (OFFER), until they say that they have
-(MAPPED). It appends only when all have: they must be able to read what it appends, if it dies.
+In each view a member offers its memory to all others (OFFER), until they say that they have mapped it (MAPPED).
+It appends only when all have: they must be able to read what it appends, if it dies; and one that has
+not begun the view delivers nothing of it, so its reads would not see what has been written there.
 """
 
 import os
@@ -119,7 +120,7 @@ cdef class MappedOrder(Layer):
                 self.drop_alarm(row)
         here = {member.incarnation for member in view.members}
         self.mapped &= here
-        self.mapped_by &= here
+        self.mapped_by.clear()          # until they have begun this view, too
         ring_pass_fence(m, view.number)
         self.settle_rows()
         if are_gone:

@@ -11,9 +11,9 @@ each does before it appends, appends no more. So all reports are equal, and noth
 A member that meets the fence before it is asked waits there.
 
 *Joining*: the cut says where the view has ended, and the rows; from it follows which row each member has next.
-Each member offers its memory to those that have not mapped it yet (LANE), and appends only when all others
-have said that they did (MAPPED): else they could not read what it has appended, if it dies. Only
-processes of one user on one host can map it; a member that cannot leaves, and says why.
+In each view a member offers its memory to all others (OFFER), and appends only when they have said that they have mapped
+it (MAPPED): else they could not read what it has appended, if it dies, and the reads of one that has not begun the
+view would not see it. Only processes of one user on one host can map it; a member that cannot leaves, and says why.
 
 *Large packets*, over a quarter of a lane, go in parts (transport/ring/parts.pyx): others' packets come in between, and
 a full lane waits for room in the middle of one.
