@@ -81,7 +81,7 @@ class Desk:
 
     @orca.read
     def rates(self, number: int, size: int) -> list[float]:
-        """What the slowest and the fastest member have had of its second figure; waits as `seconds` does."""
+        """Writes a second of the slowest and of the fastest member; waits until all `size` members are through."""
         rates = [rate for _, rate in self.spans[number]]
         return [min(rates), max(rates)]
 

@@ -149,7 +149,7 @@ cdef class MappedOrder(Layer):
         return 0
 
     cdef int offer_lane(self) except -1:
-        """Offer this member's memory to those that have not mapped it yet, until they have."""
+        """Offer this member's memory to those that have not said in this view that they have mapped it."""
         cdef Message message
         self.lanes_at = NEVER
         if self.segment is None or self.installed is None or self.position < 0:

@@ -283,7 +283,7 @@ cdef class Pump(Alarms):
         return self.inside == PyThread_get_thread_ident()
 
     cdef int rouse(self) noexcept:
-        """What the thread that polls waits for is done: wake it where it sleeps."""
+        """What the thread that polls waits for is done: it counts as waiting no more, and is woken where it sleeps."""
         cdef uint64_t one = 1
         self.count_waiting(-1)
         if self.asleep:
@@ -522,7 +522,8 @@ cdef class Pump(Alarms):
         return 0
 
     cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1:
-        """Wait until it is done (True) or the time has come, with the I/O if no other thread does it; raises what handlers raise."""
+        """Wait until it is done (True) or the time has come, doing the I/O if no other thread does; raises
+        what signals' handlers raise."""
         while not waitable.finished:
             if self.polled or self.outer < 0 or self.stopped:
                 self.kick()

@@ -10,7 +10,7 @@ view for all: each member delivers all below it, and nothing above until VIEW; a
 each does before it appends, appends no more. So all reports are equal, and nothing is missing anywhere.
 A member that meets the fence before it is asked waits there.
 
-*Joining*: the cut says where the view has ended, and the rows; from it follows which row each member has next.
+*Beginning a view*: the cut says where the view has ended, and the rows; from it follows which row each member has next.
 In each view a member offers its memory to all others (OFFER), and appends only when they have said that they have mapped
 it (MAPPED): else they could not read what it has appended, if it dies, and the reads of one that has not begun the
 view would not see it. Only processes of one user on one host can map it; a member that cannot leaves, and says why.

@@ -178,7 +178,7 @@ class Coordinator:
             self._notify_blocked(position, refusal)
 
     def accept(self, position: int, number: int) -> None:
-        """A member has accepted what was proposed under a ballot; raises ProtocolError if nothing was to it."""
+        """A member has accepted what was proposed under a ballot; raises ProtocolError if none was proposed to it."""
         ballot = self.ballot
         if ballot is None or ballot.number != number:
             return
