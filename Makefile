@@ -47,12 +47,12 @@ check: $(VENV)/ready  ## lint, formatting, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# More than cores: many tests wait, for processes and for time to pass.
-JOBS ?= 3
-unit: build      ## the unit tests alone, JOBS=3 at once
+# Three for each core: many tests wait, for processes and for time to pass.
+JOBS ?= $(shell jobs=$$((3 * $$(nproc))); echo $$((jobs < 16 ? jobs : 16)))
+unit: build      ## the unit tests alone, JOBS=6 at once; without it three for each core
 	$(BIN)/python -m pytest -q -n $(JOBS) -m unit
 
-test: check build  ## everything that must pass: `make check`, then all tests, JOBS=3 at once
+test: check build  ## everything that must pass: `make check`, then all tests, several at once
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
 TIER ?= 1

@@ -10,8 +10,8 @@ from orcalike.transport.view import Member
 from tests.lib.manual_network import ManualNetwork
 from tests.protocol.sim_bootstrap import run
 
-CHUNK = 50
-ORDERS = 200
+CHUNK = 25
+ORDERS = 100
 
 
 @pytest.mark.parametrize("first", range(0, ORDERS, CHUNK))

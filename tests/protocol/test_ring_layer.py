@@ -16,8 +16,8 @@ from orcalike.transport.stacks import parse_stack
 from tests.lib.manual_network import ManualNetwork
 from tests.lib.ring_scenarios import STACK, draw_over_ring
 
-CHUNK = 20
-SEEDS = 60
+CHUNK = 10
+SEEDS = 30
 
 EARLIER = {
     404: "a cast whose degree is a majority was delivered before so many had their state",

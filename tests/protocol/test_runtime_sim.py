@@ -27,8 +27,8 @@ from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import LIMIT, Participant, Simulation, run
 from tests.protocol.sim_scene import Scene
 
-CHUNK = 50
-SEEDS = 150
+CHUNK = 30
+SEEDS = 90
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))

@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import select
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -121,6 +122,7 @@ def test_silent_connections_keep_no_process_out(end: End) -> None:
 def test_one_that_never_reads_is_not_answered_for_ever(end: End) -> None:
     """Each question is answered with a view: answers that are not read yet have a bound."""
     greedy = end.connect()
+    greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # the kernel holds little
     greedy.sendall(hello("group", "unix:/nowhere/at/all", 77))
     end.until(lambda: end.has_answered(greedy))
     question = whole = control("JOIN", ["unix:/nowhere/at/all", 77, 0, False], {})
