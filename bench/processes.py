@@ -7,24 +7,29 @@ import os
 from pathlib import Path
 
 from orcalike.bench.harness import BenchError, Program
+from orcalike.cli.runs import answers
 
 WITNESS = -1
 """Stands for the witness when ranks are counted."""
 
 
 def ranks(program: Program) -> dict[int, int]:
-    """The process of each rank, and that of `WITNESS`."""
-    found = {}
-    for pid in {int(thread.parent.parent.name) for thread in program.threads()}:
-        with contextlib.suppress(OSError):  # a process may end while it is looked at
-            if b"orcalike.launcher.witness" in Path(f"/proc/{pid}/cmdline").read_bytes().split(
-                b"\0"
-            ):
-                found[WITNESS] = pid
-            for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                if variable.startswith(b"ORCALIKE_RANK="):
-                    found[int(variable.partition(b"=")[2])] = pid
-    return found
+    """The process of each rank, and that of `WITNESS`.
+
+    Raises BenchError if the launcher does not say.
+    """
+    own = {int(thread.parent.parent.name) for thread in program.threads()}
+    for answer in answers(None, {"do": "status"}).values():
+        running = [each for each in answer["processes"] if each["state"] == "running"]
+        found = {number_of(each["role"]): int(each["pid"]) for each in running}
+        if own.issuperset(found.values()):
+            return found
+    raise BenchError(f"{program.name} does not say which its processes are")
+
+
+def number_of(role: str | int) -> int:
+    """The rank of a process, or `WITNESS`."""
+    return WITNESS if role == "witness" else int(role)
 
 
 def pin(pid: int, cores: set[int]) -> None:

@@ -112,6 +112,7 @@ class Agent:
             )
             roles: list[Role] = [*range(assignment.slots), None]
             addresses = tuple(self.host.reserve(roles))
+            self.host.load_template(assignment.slots)
             self._door = Door(self.selector, host)
             return report_of(assignment.plan, host, self._door.address, addresses)
         except (OSError, ValueError) as error:

@@ -1,8 +1,10 @@
 """What runs first in each process that `orcalike run` starts; then it runs the program.
 
 It is started by its path and imports nothing but the standard library, so that an empty
-program costs little more than a bare interpreter. It does five things:
+program costs little more than a bare interpreter. It does six things:
 
+- where several ranks start, it is the template that they are forked from, with all loaded that they have in
+  common (`orcalike.launcher.template`);
 - the process dies with the launcher, even when that is killed with -9;
 - SIGUSR1 prints stacks and waits (as `orcalike.launcher.stack_dump.install` does);
 - an uncaught exception's traceback goes to the launcher, which shows that of the rank that
@@ -19,16 +21,24 @@ import faulthandler
 import gc
 import importlib.util
 import io
+import json
 import os
+import select
 import signal
 import sys
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FrameType, ModuleType, TracebackType
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    import socket
 
 #: prctl's options, from <linux/prctl.h>.
 SET_PDEATHSIG = 1
 SET_CHILD_SUBREAPER = 36
+
+#: Bytes of a request for a rank, and descriptors with it.
+REQUEST_MAX, DESCRIPTORS_MAX = 1 << 17, 16
 
 #: Errors that a rank raises because another one went away: never the first failure's cause.
 CONSEQUENCES = frozenset(
@@ -65,6 +75,8 @@ def die_with_parent(parent: int) -> None:
 
 def main() -> None:
     """Set the process up by its environment, and run the program of its command line."""
+    line = os.environ.pop("ORCALIKE_TEMPLATE_FD", "")
+    code = _be_template(int(line)) if line else None
     die_with_parent(int(os.environ.pop("ORCALIKE_LAUNCHER")))
     _take_signals()
     report = int(os.environ.pop("ORCALIKE_REPORT_FD"))
@@ -80,7 +92,78 @@ def main() -> None:
     if as_module:
         _run_module(sys.argv[0], report)
     else:
-        _run_file(sys.argv[0])
+        _run_file(sys.argv[0], code)
+
+
+# The template
+
+
+def _be_template(line: int) -> CodeType | None:
+    """Load what the ranks have in common, then fork those that the launcher asks for.
+
+    Returns in each rank, as if that had been started by itself: the program's code, if it is a file that compiles.
+    """
+    import socket  # not at the top: a rank that is alone needs none
+
+    launcher = int(os.environ["ORCALIKE_LAUNCHER"])
+    die_with_parent(launcher)
+    requests = socket.socket(fileno=line)
+    requests.set_inheritable(False)
+    code = None
+    if sys.argv[1] == "-m":  # it is not looked for: that may run what is around it
+        _set_first_path(os.getcwd())
+        _load_orcalike()
+    else:
+        with contextlib.suppress(Exception):  # each rank says what it is
+            code = _compiled(_find_file(sys.argv[1]))
+            _load_if_named(code)
+    if len(os.listdir("/proc/self/task")) > 1:  # a thread would be in none of the ranks
+        os._exit(0)
+    requests.send(b"ready")
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(requests, REQUEST_MAX, DESCRIPTORS_MAX)
+        if not request:
+            os._exit(0)
+        if _fork_twice(requests):
+            break
+        for descriptor in descriptors:
+            os.close(descriptor)
+    _be_rank(launcher, json.loads(request), descriptors)
+    requests.send(json.dumps({"pid": os.getpid()}).encode())
+    requests.close()
+    return code
+
+
+def _fork_twice(requests: socket.socket) -> bool:
+    """Whether this is the new process: an orphan, so that it becomes a child of the launcher, as all others are."""
+    try:
+        between = os.fork()
+        if between == 0:
+            if os.fork() == 0:
+                return True
+            os._exit(0)
+        os.waitpid(between, 0)
+    except OSError as error:
+        requests.send(json.dumps({"errno": error.errno}).encode())
+    return False
+
+
+def _be_rank(launcher: int, request: dict[str, Any], descriptors: list[int]) -> None:
+    """Be what a new process of the launcher would be, in a session of its own."""
+    between = os.getppid()
+    if between != launcher:
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            pidfd = os.pidfd_open(between)
+            select.select([pidfd], [], [])
+            os.close(pidfd)
+    os.setsid()
+    for standard, descriptor in enumerate(descriptors[:3]):
+        os.dup2(descriptor, standard)
+        os.close(descriptor)
+    for name in request["removed"]:
+        os.environ.pop(name, None)
+    os.environ.update(request["changed"])
+    os.environ.update(zip(request["names"], map(str, descriptors[3:]), strict=True))
 
 
 def own_key() -> None:
@@ -181,12 +264,23 @@ def _is_own(frame: TracebackType) -> bool:
     return file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
 
 
-def _run_file(program: str) -> None:
-    path = os.path.abspath(program)
-    _set_first_path(os.path.dirname(os.path.realpath(path)))
+def _run_file(program: str, code: CodeType | None) -> None:
+    path = _find_file(program)
     loader = SourceFileLoader("__main__", path)
     main_module = _new_main(__file__=path, __loader__=loader, __spec__=None, __package__=None)
-    _run(loader.source_to_code(loader.get_data(path), path), main_module)
+    _run(_compiled(path) if code is None else code, main_module)
+
+
+def _find_file(program: str) -> str:
+    """The program's path; modules beside it come first."""
+    path = os.path.abspath(program)
+    _set_first_path(os.path.dirname(os.path.realpath(path)))
+    return path
+
+
+def _compiled(path: str) -> CodeType:
+    loader = SourceFileLoader("__main__", path)
+    return loader.source_to_code(loader.get_data(path), path)
 
 
 def _run_module(name: str, report: int) -> None:
@@ -217,9 +311,13 @@ def _run_module(name: str, report: int) -> None:
 
 
 def _run(code: CodeType, main_module: ModuleType) -> None:
+    _load_if_named(code)
+    exec(code, main_module.__dict__)  # noqa: S102 - to run the program is its purpose
+
+
+def _load_if_named(code: CodeType) -> None:
     if any(name.partition(".")[0] == "orcalike" for name in code.co_names):
         _load_orcalike()
-    exec(code, main_module.__dict__)  # noqa: S102 - to run the program is its purpose
 
 
 def _load_orcalike() -> None:
@@ -228,6 +326,8 @@ def _load_orcalike() -> None:
     All that exists by now lasts as long as the process. Collections that went through it, some
     of them as Python ends, took a fifth of what an empty member costs.
     """
+    if "orcalike.group" in sys.modules:
+        return
     gc.disable()
     with contextlib.suppress(Exception):  # the program's own import says why
         importlib.import_module("orcalike.group")

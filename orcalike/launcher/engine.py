@@ -43,6 +43,7 @@ from orcalike.launcher.run_keys import RunKey, key_of_run, new_key
 from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
 from orcalike.launcher.status import Status
+from orcalike.launcher.template import Template
 from orcalike.launcher.timers import Timers
 from orcalike.transport.wording import listed
 
@@ -122,6 +123,7 @@ class _Launcher:
         self.table = ProcessTable(job)
         self.hosts: Hosts | None = None
         """Of a run over several."""
+        self._loading: Template | None = None
         self.input = InputRelay(self.selector, self.timers)
         self.chaos = Chaos(self.table, self.timers, self.relay.notice)
         self.status = Status(self.table, self.timers)
@@ -203,8 +205,8 @@ class _Launcher:
 
     @property
     def _connecting(self) -> bool:
-        """Whether the hosts of the run are not there yet."""
-        return self.hosts is not None and self.hosts.connecting
+        """Whether the hosts of the run, or what its ranks are forked from, are not there yet."""
+        return self._loading is not None or (self.hosts is not None and self.hosts.connecting)
 
     def _begin(self) -> None:
         if not self.options.quiet:
@@ -218,9 +220,28 @@ class _Launcher:
             if self.hosts is not None:
                 self.hosts.connect()
             else:
-                self._start_all(self._all_here(local))
+                self._load(local, partial(self._start_all, self._all_here(local)))
         except OSError as error:
             self.cannot_start(error)
+
+    def _load(self, local: LocalHost, then: Callable[[], None]) -> None:
+        """Go on when what several ranks here have in common is loaded; signals count meanwhile."""
+        template = local.load_template(self.options.nprocs)
+        if template is None:
+            then()
+            return
+
+        def loaded() -> None:
+            self._stop_loading()
+            then()
+
+        self._loading = template
+        self.selector.register(template, selectors.EVENT_READ, loaded)
+
+    def _stop_loading(self) -> None:
+        if self._loading is not None:
+            self.selector.unregister(self._loading)
+            self._loading = None
 
     def _start_all(self, placement: Placement) -> None:
         """Start the witness and all ranks, each at its place."""
@@ -395,6 +416,7 @@ class _Launcher:
         for role in self.restarting:
             self.timers.cancel(f"start {role}")
         self.restarting.clear()
+        self._stop_loading()
         if self._connecting and self.hosts is not None:
             self.hosts.close()
         return True

@@ -225,6 +225,7 @@ class Hosts:
         for node, listed in enumerate(self.listed):
             if node not in self._remotes:
                 self._addresses[node] = tuple(self.local.reserve(range(listed.slots)))
+        self.local.load_template(sum(self.listed[node].slots for node in self._here))
         self._witness_address = self.local.reserve([None])[0]
         self._doors.append(Door(self._selector, self.local.own))
 

@@ -7,12 +7,12 @@ import os
 import selectors
 import signal
 import socket
-import subprocess
 from collections.abc import Callable
 from typing import BinaryIO
 
 from orcalike.launch_protocol.control_lines import LINE_MAX, ToProcess, encode
 from orcalike.launcher.child import REPORT_MAX, STREAMS, Exit, Observer, Stream, Usage
+from orcalike.launcher.template import Output, Process
 from orcalike.launcher.usage import usage_of
 
 READ_SIZE = 1 << 16
@@ -55,7 +55,8 @@ class LocalChild:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        process: Process,
+        output: Output,
         line: ControlLine,
         report: BinaryIO | None,
         *,
@@ -64,7 +65,7 @@ class LocalChild:
         kills_rest: bool,
         on_reaped: Callable[[LocalChild], None],
     ) -> None:
-        """`report` is where a rank's traceback comes.
+        """`output` is what it prints, and prints of errors; `report` is where a rank's traceback comes.
 
         With `kills_rest` what it has started is killed with it when it fails. `on_reaped` is called when its number may
         come to mean another process.
@@ -75,9 +76,7 @@ class LocalChild:
         self._kills_rest, self._on_reaped = kills_rest, on_reaped
         #: Readable when the process has ended. Epoll keeps the order in which several ended.
         self._pidfd = os.pidfd_open(process.pid)
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._pipes: dict[Stream, BinaryIO] = {1: process.stdout, 2: process.stderr}  # type: ignore[dict-item]
+        self._pipes: dict[Stream, BinaryIO] = dict(zip(STREAMS, output, strict=True))
         self._paused: set[Stream] = set()
         self._reaped = False
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from orcalike.launch_protocol.control_lines import Role
 from orcalike.launch_protocol.environment import OF_ONE_PROCESS, RankEnvironment, RunEnvironment
@@ -24,6 +24,7 @@ from orcalike.launcher.local_child import ControlLine, LocalChild
 from orcalike.launcher.orphans import kill_orphans
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.run_plan import RunPlan, key_memory
+from orcalike.launcher.template import Output, Process, Template
 
 
 class LocalHost:
@@ -48,6 +49,8 @@ class LocalHost:
         """Other children of this process, which are left alone by `kill_rest`."""
         self._reaper, self._selector = reaper, selector
         self._key_fd = key_memory(key) if key else -1
+        self._template: Template | None = None
+        self._to_fork = 0
         self._ports: list[socket.socket] = []
         """They keep TCP ports for the processes; no process can connect to them."""
 
@@ -90,12 +93,36 @@ class LocalHost:
 
     def kill_rest(self) -> None:
         """Kill what the ranks have left behind here."""
+        self.close_template()
         kill_orphans(self.spared | self.running.keys())
 
     def close(self) -> None:
         """Let the ports go; the reaper removes the folder."""
+        self.close_template()
         for port in self._ports:
             port.close()
+
+    # The template of ranks that start together
+
+    def load_template(self, ranks: int) -> Template | None:
+        """Begin to load what so many ranks, which start here soon, have in common; None if that is of no use.
+
+        Raises OSError if the system has no room for it.
+        """
+        if ranks > 1:
+            launcher = {"ORCALIKE_LAUNCHER": str(os.getpid())}
+            environment = self._inherited(ranks) | dict(self.plan.environment) | launcher
+            self._template = Template(self._command(), environment, self.plan.directory)
+            self._to_fork = ranks
+            self.spared.add(self._template.pid)
+        return self._template
+
+    def close_template(self) -> None:
+        """All have started."""
+        if self._template is not None:
+            self._template.close()
+            self.spared.discard(self._template.pid)
+            self._template = None
 
     def _reaped(self, child: LocalChild) -> None:
         del self.running[child.pid]
@@ -106,27 +133,32 @@ class LocalHost:
     def _start_rank(
         self, start: Start, rank: int, listener: socket.socket | None, stdin: int | None
     ) -> LocalChild:
-        plan = self.plan
-        environment = self.rank_environment(start, rank, listener)
         reader, writer = os.pipe()
-        environment["ORCALIKE_REPORT_FD"] = str(writer)
-        command = [sys.executable, bootstrap.__file__, *(["-m"] if plan.module else [])]
+        passed = {"ORCALIKE_REPORT_FD": writer}
+        if listener is not None:
+            passed["ORCALIKE_LISTEN_FD"] = listener.fileno()
         with os.fdopen(writer, "wb", buffering=0):
             return self._start(
-                [*command, plan.program, *plan.arguments],
+                self._command(),
                 start,
-                environment,
-                [writer, *([listener.fileno()] if listener else [])],
+                self.rank_environment(start, rank, listener),
+                passed,
                 stdin=stdin if rank == 0 and may_read_stdin() else subprocess.DEVNULL,
                 report=os.fdopen(reader, "rb", buffering=0),
-                directory=plan.directory,
+                directory=self.plan.directory,
             )
+
+    def _command(self) -> list[str]:
+        """Of a rank."""
+        plan = self.plan
+        command = [sys.executable, bootstrap.__file__, *(["-m"] if plan.module else [])]
+        return [*command, plan.program, *plan.arguments]
 
     def _start_witness(self, start: Start, listener: socket.socket) -> LocalChild:
         """Start the member without replicas that orders."""
         plan = self.plan
         environment = (
-            self._inherited(start) | RunEnvironment(**self._of_the_run(start)).to_environ()
+            self._inherited(start.slots) | RunEnvironment(**self._of_the_run(start)).to_environ()
         )
         command = [
             *(sys.executable, "-P", "-m", "orcalike.launcher.witness"),
@@ -135,7 +167,7 @@ class LocalHost:
         if plan.layers:
             command += ["--layers-from", str(plan.program_folder)]
         return self._start(
-            command, start, environment, [listener.fileno()], stdin=subprocess.DEVNULL
+            command, start, environment, {}, [listener.fileno()], stdin=subprocess.DEVNULL
         )
 
     def _start(
@@ -143,32 +175,43 @@ class LocalHost:
         command: list[str],
         start: Start,
         environment: dict[str, str],
-        passed: list[int],
+        named: dict[str, int],
+        passed: Sequence[int] = (),
         *,
         stdin: int | None,
         report: BinaryIO | None = None,
         directory: Path | None = None,
     ) -> LocalChild:
+        """`named` are descriptors for it, by the variables that name them; `passed` has others."""
         theirs, ours = socket.socketpair()
         theirs.setblocking(False)
         ours.setblocking(False)
         with theirs:
             if start.role is None:
                 command += ["--control-fd", str(theirs.fileno())]
-            environment["ORCALIKE_CONTROL_FD"] = str(theirs.fileno())
-            process = subprocess.Popen(
-                command,
-                env=environment,
-                cwd=directory,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                pass_fds=[*passed, theirs.fileno(), *([self._key_fd] if self._key_fd >= 0 else [])],
-                start_new_session=True,
-            )
+            named["ORCALIKE_CONTROL_FD"] = theirs.fileno()
+            if self._key_fd >= 0:
+                named["ORCALIKE_KEY_FD"] = self._key_fd
+            environment |= {name: str(descriptor) for name, descriptor in named.items()}
+            process: Process
+            if start.role is not None and not start.restarts and self._has_template():
+                process, output = self._fork(environment, named, stdin)
+            else:
+                process = started = subprocess.Popen(
+                    command,
+                    env=environment,
+                    cwd=directory,
+                    stdin=stdin,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    bufsize=0,
+                    pass_fds=[*named.values(), *passed],
+                    start_new_session=True,
+                )
+                output = cast(Output, (started.stdout, started.stderr))
         return LocalChild(
             process,
+            output,
             ControlLine(ours),
             report,
             host=self.name,
@@ -176,6 +219,29 @@ class LocalHost:
             kills_rest=self.plan.kills_rest,
             on_reaped=self._reaped,
         )
+
+    def _has_template(self) -> bool:
+        """Whether ranks can be forked from one; waits until it has loaded."""
+        if self._template is not None and not self._template.is_ready:
+            self.close_template()
+        return self._template is not None
+
+    def _fork(
+        self, environment: dict[str, str], named: dict[str, int], stdin: int | None
+    ) -> tuple[Process, Output]:
+        """One of the ranks that start together."""
+        assert self._template is not None
+        null = os.open(os.devnull, os.O_RDONLY) if stdin == subprocess.DEVNULL else -1
+        try:
+            given = null if null >= 0 else stdin or 0
+            process, output = self._template.fork(environment, named, given)
+        finally:
+            if null >= 0:
+                os.close(null)
+        self._to_fork -= 1
+        if self._to_fork == 0:
+            self.close_template()
+        return process, output
 
     # Variables
 
@@ -190,14 +256,14 @@ class LocalHost:
             listen_fd=listener.fileno() if listener else None,
             local_rank=start.slot,
         )
-        return self._inherited(start) | ours.to_environ() | dict(self.plan.environment)
+        return self._inherited(start.slots) | ours.to_environ() | dict(self.plan.environment)
 
-    def _inherited(self, start: Start) -> dict[str, str]:
+    def _inherited(self, slots: int) -> dict[str, str]:
         """What comes from this process's own environment, and what Python and libraries look for."""
         environment = {
             name: value for name, value in os.environ.items() if name not in OF_ONE_PROCESS
         } | dict(self.plan.variables)
-        environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(start.slots)))
+        environment.setdefault("OMP_NUM_THREADS", str(threads_per_rank(slots)))
         if environment.get("PYTHONHASHSEED", "random") == "random":
             environment["PYTHONHASHSEED"] = str(self.plan.seed % 2**32)
         return environment | {"PYTHONUNBUFFERED": "1"}

@@ -1,0 +1,163 @@
+"""A process that several ranks are forked from, with all loaded that they have in common.
+
+To import orcalike takes most of the time in which a member starts. The template does that once: it is started as
+a rank is (`bootstrap`), but waits for requests before it runs the program. Each rank that it forks gets its
+variables and descriptors with the request, and is a child of this process, as one that was started by itself.
+What the interpreter has read of its environment is the same for all: only the variables of one rank differ.
+
+It is of no use to one rank alone, and gone when all have begun: one that is started again finds the program's files as they
+are then.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeAlias
+
+from orcalike.launcher.bootstrap import REQUEST_MAX
+
+LOAD_SECONDS = 10.0
+"""A template that is not there by then is done without."""
+FORK_SECONDS = 60.0
+"""How long a rank may take to begin."""
+
+
+Output: TypeAlias = tuple[BinaryIO, BinaryIO]
+"""What a process prints, and prints of errors."""
+
+
+class Process(Protocol):
+    """A child of this process, as `subprocess.Popen` has it."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal, if it has not been waited for."""
+
+    def wait(self) -> int:
+        """Wait for its end; returns the exit code, negative for a signal."""
+
+
+class Forked:
+    """One that a template has forked."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._returncode: int | None = None
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal, if it has not been waited for."""
+        if self._returncode is None:
+            os.kill(self.pid, sig)
+
+    def wait(self) -> int:
+        """Wait for its end; returns the exit code, negative for a signal."""
+        if self._returncode is None:
+            _, status = os.waitpid(self.pid, 0)
+            self._returncode = os.waitstatus_to_exitcode(status)
+        return self._returncode
+
+
+class Template:
+    """One template, until `close`."""
+
+    def __init__(
+        self, command: list[str], environment: dict[str, str], directory: Path | None
+    ) -> None:
+        """Start it, with the command and the variables that all ranks have.
+
+        Raises OSError if the system has no room for it.
+        """
+        self.environment = environment
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(FORK_SECONDS)
+        self._is_ready: bool | None = None
+        with theirs:
+            self._process = subprocess.Popen(
+                command,
+                env=environment | {"ORCALIKE_TEMPLATE_FD": str(theirs.fileno())},
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # what Python itself prints as it starts
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Its process, a child of this one."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """Readable when it has loaded, or has ended."""
+        return self._socket.fileno()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether ranks can be forked from it; waits until it has loaded, or cannot be one."""
+        if self._is_ready is None:
+            ready, _, _ = select.select([self._socket], [], [], LOAD_SECONDS)
+            self._is_ready = bool(ready) and self._receive() == b"ready"
+        return self._is_ready
+
+    def fork(
+        self,
+        environment: Mapping[str, str],
+        descriptors: Mapping[str, int],
+        stdin: int,
+    ) -> tuple[Forked, Output]:
+        """A rank with these variables, and what it prints; `descriptors` are its own, by the variables that name them.
+
+        Raises OSError if the system has no room for it, or the template has ended.
+        """
+        changed = {
+            name: value
+            for name, value in environment.items()
+            if name not in descriptors and self.environment.get(name) != value
+        }
+        removed = [name for name in self.environment if name not in environment]
+        request = {"changed": changed, "removed": removed, "names": list(descriptors)}
+        data = json.dumps(request).encode()
+        if len(data) > REQUEST_MAX:
+            raise OSError(f"variables of {len(data)} bytes for one rank")
+        with ExitStack() as ends:
+            (out, its_out), (err, its_err) = _pipe(ends), _pipe(ends)
+            standard = stdin, its_out, its_err
+            socket.send_fds(self._socket, [data], [*standard, *descriptors.values()])
+            answer = json.loads(self._receive() or b"{}")
+        if "pid" not in answer:
+            out.close()
+            err.close()
+            number = answer.get("errno", errno.ECHILD)
+            raise OSError(number, os.strerror(number))
+        return Forked(answer["pid"]), (out, err)
+
+    def close(self) -> None:
+        """End it; its ranks go on."""
+        self._socket.close()
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _receive(self) -> bytes:
+        try:
+            return self._socket.recv(256)
+        except ConnectionError:
+            return b""
+
+
+def _pipe(ends: ExitStack) -> tuple[BinaryIO, int]:
+    """A pipe: an end to be read, and the other one, which `ends` closes."""
+    reader, writer = os.pipe()
+    ends.callback(os.close, writer)
+    return os.fdopen(reader, "rb", buffering=0), writer

@@ -1,0 +1,150 @@
+"""Several ranks that start together are forked from a template: what is theirs is as if each were started by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.lib.command import Cli
+
+LOOK = """\
+import json, os, resource, signal, sys, threading
+def kinds():
+    for descriptor in range(64):
+        try:
+            yield os.readlink(f"/proc/self/fd/{descriptor}").partition(":")[0]
+        except FileNotFoundError:
+            pass
+def status(*names):
+    lines = open("/proc/self/status").read().splitlines()
+    return [line for line in lines if line.startswith(names)]
+print(json.dumps({
+    "argv": sys.argv, "path": sys.path, "flags": list(sys.flags), "names": sorted(os.environ),
+    "main": sorted(vars()), "file": __file__, "spec": getattr(__spec__, "name", None), "package": __package__,
+    "command": open("/proc/self/cmdline").read(), "directory": os.getcwd(),
+    "signals": status("SigBlk", "SigIgn", "SigCgt", "NoNewPrivs", "Seccomp"),
+    "handlers": [repr(signal.getsignal(getattr(signal, s))).partition(" at ")[0] for s in ("SIGINT", "SIGUSR1", "SIGTERM")],
+    "descriptors": sorted(kinds()),
+    "limits": resource.getrlimit(resource.RLIMIT_NOFILE),
+    "session": os.getsid(0) == os.getpgrp() == os.getpid(),
+    "threads": threading.active_count(), "collects": __import__("gc").isenabled(),
+    "streams": [(s.encoding, s.errors, s.line_buffering, s.isatty()) for s in (sys.stdin, sys.stdout, sys.stderr)],
+    "hook": sys.excepthook.__module__,
+}))
+"""
+
+
+def ranks_of(cli: Cli, *arguments: str, **options: Any) -> dict[int, Any]:
+    """What the ranks have printed, one line of JSON each."""
+    result = cli.run(*arguments, **options)
+    assert (result.returncode, result.stderr) == (0, ""), result.stderr
+    lines = [line.partition("] ") for line in result.stdout.splitlines()]
+    return {int(number[1:]): json.loads(text) for number, _, text in lines}
+
+
+@pytest.mark.parametrize("names_orcalike", [True, False])
+@pytest.mark.parametrize("as_module", [True, False])
+def test_a_rank_is_as_one_that_was_started_by_itself(
+    cli: Cli, names_orcalike: bool, as_module: bool
+) -> None:
+    program = Path(cli.write(LOOK + "import orcalike" * names_orcalike))
+    named = ["-m", program.stem] if as_module else [str(program)]
+    where = {"cwd": program.parent}
+    alone = ranks_of(cli, "--quiet", "-n", "1", "-x", "A=b", "--seed", "1", *named, "x", **where)[0]
+    ranks = ranks_of(cli, "--quiet", "-n", "3", "-x", "A=b", "--seed", "1", *named, "x", **where)
+    assert sorted(ranks) == [0, 1, 2]
+    for number, rank in ranks.items():
+        if number > 0:  # the first one has the listener too
+            alone["names"] = [name for name in alone["names"] if name != "ORCALIKE_LISTEN_FD"]
+            alone["descriptors"] = ranks[1]["descriptors"]
+        assert rank == alone
+    listed = ranks[0]["descriptors"]
+    assert sorted(listed) == sorted([*ranks[1]["descriptors"], "socket"])
+
+
+# The template itself
+
+
+def with_site(cli: Cli, source: str) -> dict[str, str]:
+    """The environment, in which each interpreter runs this first; `is_template` says whether it is one."""
+    folder = cli.directory / "site"
+    folder.mkdir()
+    head = "import os\nis_template = 'ORCALIKE_TEMPLATE_FD' in os.environ\n"
+    (folder / "sitecustomize.py").write_text(head + source)
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[99], daemon=True).start()",
+        "if is_template: os._exit(3)",
+        "if is_template: os.kill(os.getpid(), 9)",
+    ],
+    ids=["a thread", "it ends", "it is killed"],
+)
+def test_ranks_start_where_there_can_be_no_template(cli: Cli, source: str) -> None:
+    program = cli.write("import orcalike as orca\nwith orca.join() as group: print(group.size)")
+    result = cli.run("-n", "3", program, env=with_site(cli, source))
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["[0] 3", "[1] 3", "[2] 3"]
+
+
+def test_ctrl_c_ends_a_run_whose_template_hangs(cli: Cli) -> None:
+    loads = cli.directory / "loads"
+    site = with_site(
+        cli, f"if is_template:\n open({str(loads)!r}, 'w')\n import time; time.sleep(99)"
+    )
+    command = [*cli.command, "-n", "3", cli.write("")]
+    with subprocess.Popen(command, env=site, stderr=subprocess.PIPE) as process:
+        while not loads.exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=cli.deadline) == 128 + signal.SIGINT
+
+
+def test_it_is_gone_when_all_have_started(cli: Cli) -> None:
+    program = cli.write(
+        """
+        import orcalike as orca
+        def others():
+            parent = os.getppid()
+            children = open(f"/proc/{parent}/task/{parent}/children").read().split()
+            assert str(os.getpid()) in children
+            names = [open(f"/proc/{child}/comm").read().strip() for child in children]
+            return len(children) - names.count("orcalike-reaper")
+        with orca.join() as group:
+            group.barrier()
+            while others() > 3:
+                time.sleep(0.01)
+            group.barrier()
+            print(others())
+            group.barrier()
+        """
+    )
+    result = cli.run("-n", "3", program)
+    assert sorted(result.stdout.splitlines()) == [f"[{rank}] 3" for rank in range(3)], result.stderr
+
+
+def test_a_rank_that_is_started_again_finds_the_program_as_it_is_then(cli: Cli) -> None:
+    program = cli.write(
+        """
+        version = 1
+        print("version", version)
+        if rank == 1 and version == 1:
+            text = open(__file__).read()
+            open(__file__, "w").write(text.replace("version = 1", "version = 2", 1))
+            sys.exit(1)
+        """
+    )
+    result = cli.run("-n", "2", "--restart", "1", program)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["[0] version 1", "[1] version 1", "[1] version 2"]
