@@ -71,6 +71,7 @@ cdef class Stack(Core):
     cdef int enter(self, int64_t now) except -1:
         self.now = now
         self.wall = now + self.epoch
+        self.inputs += 1
         return 0
 
     cdef int settle(self) except -1:
@@ -235,7 +236,7 @@ cdef class Stack(Core):
         """Deliver what is in the order in shared memory, if this stack has one."""
         self.enter(now)
         if self.ear is not None:
-            self.again(self.ear)
+            self.ear.catch_up()
         self.settle()
 
     def resume(self, int64_t now):

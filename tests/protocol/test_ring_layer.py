@@ -183,6 +183,56 @@ def test_a_member_that_was_put_out_appends_nothing() -> None:
     assert b"after" not in bodies(network, "c")
 
 
+def behind(size: int) -> ManualNetwork:
+    """A group in which a and b have written much of what c has not applied."""
+    network = group(stack="XFER:RING(slots=1024,lane=8388608):MBRSHIP:COM:sim")
+    network.asleep = {"c"}
+    for _ in range(100):
+        network.cast("a", bytes(size))
+        network.cast("b", bytes(size))
+    assert bodies(network, "c") == []
+    return network
+
+
+def test_one_that_writes_much_applies_in_an_input_as_much_of_each_other_one() -> None:
+    """Else those that are ahead write on meanwhile, and stay ahead for good."""
+    network = behind(1000)
+    for number in range(1, 11):
+        network.cast("c", bytes(1000))
+        assert len(bodies(network, "c")) == 2 * number
+    network.now += 1_000_000  # if it writes no more, it goes on when it would look again
+    network.call("c", network.endpoints["c"].stack.expire)
+    network.cast("a", b"last")
+    assert len(bodies(network, "c")) == len(bodies(network, "a")) - 1 == 210
+
+
+def test_one_that_writes_little_applies_all_before_it_goes_on() -> None:
+    network = behind(1000)
+    network.cast("c", b"little")
+    assert len(bodies(network, "c")) == 201
+
+
+def test_a_read_finds_all_that_was_written_before_it() -> None:
+    network = behind(10_000)
+    network.cast("c", bytes(10_000))
+    assert len(bodies(network, "c")) == 2
+    network.call("c", network.endpoints["c"].stack.catch_up)
+    assert len(bodies(network, "c")) == 201
+
+
+def test_an_input_has_a_bound_and_the_next_one_comes_at_once() -> None:
+    network = behind(10_000)
+    stack = network.endpoints["c"].stack
+    seen: list[int] = []
+    network.call("c", stack.rung)
+    while not seen or len(bodies(network, "c")) > seen[-1]:
+        seen.append(len(bodies(network, "c")))
+        assert seen[-1] == 200 or stack.deadline == network.now
+        network.call("c", stack.expire)
+    assert seen[-1] == 200
+    assert len(seen) > 5
+
+
 def test_rows_are_used_again() -> None:
     network = group("a b")
     for number in range(70):  # more than there are rows

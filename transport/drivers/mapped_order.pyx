@@ -44,6 +44,13 @@ cdef extern from *:
     void ring_expect_fence(ring_member* m, uint32_t view, uint32_t reserve) nogil
 
 
+cdef enum:
+    SLOTS_LEAST = 16
+    SLOTS_MOST = 4194304
+    LANE_LEAST = 4096
+    LANE_MOST = 134217728
+
+
 def group_id(str group, lineage):
     """What the header of an order says of its group."""
     return blake2b(f"{lineage} {group}".encode(), digest_size=16).digest()
@@ -65,8 +72,12 @@ cdef class MappedOrder(Layer):
     def __dealloc__(self):
         self.drop_alarms()
 
-    def __init__(self, Core core, config, me, uint64_t slots, uint64_t lane):
+    def __init__(self, Core core, config, me, slots, lane):
         super().__init__(core)
+        for value, least, most in (slots, SLOTS_LEAST, SLOTS_MOST), (lane, LANE_LEAST, LANE_MOST):
+            if not least <= value <= most or value & (value - 1):
+                raise ValueError(f"RING takes {SLOTS_LEAST} to {SLOTS_MOST} slots and a lane of {LANE_LEAST} to "
+                                 f"{LANE_MOST} bytes, powers of two")
         self.slots, self.lane = slots, lane
         self.me = me
         self.group = config.group

@@ -42,6 +42,7 @@ cdef class Core:
     cdef public object on_mark      # called with the name of each failpoint passed, or None
     cdef public object descriptors  # opens what other members of this host give, Descriptors; or None
     cdef public object alarm         # a pipe by which these wake this member, an Alarm; or None
+    cdef uint64_t inputs            # how many there were
     cdef public Layer ear           # the layer that goes on when it was written to, and at each cast; or None
     cdef const void* order          # of an order in shared memory: what `ring_has_news` looks at; or NULL
     cdef public int waiting         # how many threads wait for something: others' writes are looked for at once
@@ -117,6 +118,7 @@ cdef class Layer:
     cpdef expire(self)
     cpdef proceed(self)
     cpdef woken(self)
+    cpdef catch_up(self)
     cdef int hand_up(self) except -1
 
 

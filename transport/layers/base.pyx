@@ -365,6 +365,9 @@ cdef class Layer:
     cpdef woken(self):
         """The `alarm` was written to, where this layer is the core's `ear`."""
 
+    cpdef catch_up(self):
+        """Deliver all that is in the order in this input, where this layer is the core's `ear`."""
+
     cdef int hand_up(self) except -1:
         """Hand up what was kept for the end of the upcalls: `core.handing` is this layer."""
         return 0

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.ring_segment cimport ring_entry
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
-from orcalike.transport.ring.parts cimport Parts
+from orcalike.transport.ring.incoming cimport Incoming
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
@@ -26,8 +26,7 @@ cdef class SharedOrder(MappedOrder):
     cdef readonly int replicas      # members with replicas whose word counts for resilience
     cdef Ring unordered
     cdef Message own                # one in place, in the own lane: the last that was handed up
-    cdef list others                # copies of others', in turn; each is filled again if nothing holds it
-    cdef Parts parts                # of packets that are not whole here
+    cdef Incoming incoming          # copies of others' packets, and what is not whole here
     cdef bint draining
     cdef bint at_fence              # all of the view is delivered, and it has ended
     cdef bint report_is_due           # it was asked to flush, and has not come to the fence
@@ -36,6 +35,9 @@ cdef class SharedOrder(MappedOrder):
     cdef bint appended              # others are to be woken
     cdef bint delivered             # something was, since this member listened last
     cdef bint has_credit
+    cdef uint64_t input             # the core's, for which the next two are
+    cdef bint shares                # this member has written much in this input
+    cdef Py_ssize_t allowed         # bytes of others that may still be delivered in it
     cdef frozenset lacking
     cdef bint was_reset
     cdef int mode, least            # as TOTAL's
@@ -43,9 +45,11 @@ cdef class SharedOrder(MappedOrder):
     cdef int64_t linger_at          # deadlines: to look for news, ...
     cdef int64_t full_at            # ... to try again to append,
     cdef int64_t full_since
+    cdef int64_t busy_until         # no deadline: until then this member is taken to write much
     cdef int64_t stuck_at           # and to ask for a view, where the memory says that this one is over
 
     cdef bint may_cast(self) noexcept
+    cdef int allow(self, Py_ssize_t written) noexcept
     cdef bint append(self, Unordered packet) except -1
     cdef int put(self, Unordered packet) except NO_CODE
     cdef Message copied(self, ring_entry* entry, int kind)
@@ -54,7 +58,7 @@ cdef class SharedOrder(MappedOrder):
     cdef int drain(self, int most=*) except -1
     cdef int deliver(self, ring_entry* entry) except NO_CODE
     cdef int stopped_at(self, int found) except -1
-    cdef int report_out(self) except -1
+    cdef int report(self) except -1
     cdef int meet_fence(self) except -1
     cdef int end_view(self) except -1
     cdef int advance(self) except -1

@@ -6,17 +6,17 @@ into the next slot of the order (transport/ring): from then on it is ordered, an
 hands out numbers. Only data go through memory; views are agreed on by MBRSHIP, over sockets.
 
 *Views*: a member that is asked to flush puts a fence with the view's number into the order. The first one ends the
-view for all: each member delivers all below it, and nothing above until VIEW; a member that scans it, as
-each does before it appends, appends no more. So all reports are equal, and nothing is missing anywhere.
-A member that meets the fence before it is asked waits there.
+view for all: each member delivers all below it, and nothing above until VIEW; one that scans it, as each does
+before it appends, appends no more. So all reports are equal, and nothing is missing anywhere.
 
 *Beginning a view*: the cut says where the view has ended, and the rows; from it follows which row each member has next.
-In each view a member offers its memory to all others (OFFER), and appends only when they have said that they have mapped
-it (MAPPED): else they could not read what it has appended, if it dies, and the reads of one that has not begun the
-view would not see it. Only processes of one user on one host can map it; a member that cannot leaves, and says why.
+A member appends only when all others have mapped its memory (transport/drivers/mapped_order.pyx); one that cannot leaves.
 
-*Large packets*, over a quarter of a lane, go in parts (transport/ring/parts.pyx): others' packets come in between, and
+*Large packets*, over a quarter of a lane, go in parts (transport/ring/incoming.pyx): others' packets come in between, and
 a full lane waits for room in the middle of one.
+
+*Fairness*: a member that writes much applies in each input as much of each other one as it writes. If it applied
+all, those that are ahead would write on meanwhile, and stay ahead for good.
 
 *Resilience*: what is in memory survives the death of any members but the last; so each degree that the view
 has members for is met at once. A packet whose degree it has too few members for waits, as on TOTAL.
@@ -32,7 +32,7 @@ may have overwritten: packets of others are copied first.
 from orcalike.transport.degree import number_of
 from orcalike.transport.drivers.descriptors import Alarm, Descriptors
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.ring.fence import Fence
+from orcalike.transport.ring.fence import Fence, slot_of
 from orcalike.transport.total.flush import SEQNO_MAX, Cut
 from orcalike.transport.view import resets_of
 
@@ -50,7 +50,7 @@ from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.drivers.mapped_order cimport (
     MAPPED, OFFER, RING_FENCED, MappedOrder, ring_append_fence, ring_applied_of, ring_wake_all,
 )
-from orcalike.transport.ring.parts cimport LAST, MORE, PACKET_MAX, WHOLE, Parts
+from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message, Py_REFCNT
 from orcalike.transport.wire.ring cimport Ring
@@ -60,12 +60,10 @@ cdef enum:
     # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
     HEADER = 16
     AGAIN = 1000000                 # ns before another try to append
-    AT_ONCE = 64                    # packets that are delivered before what came of them is applied
     ALL_OF_IT = -1
-    SLOTS_LEAST = 16
-    SLOTS_MOST = 4194304
-    LANE_LEAST = 4096
-    LANE_MOST = 134217728
+    INPUT_MOST = 262144             # bytes of others that one input delivers; the rest comes in the next one
+    CATCH_UP = 1073741824
+    MUCH = 512                      # bytes of a packet of a member that writes much
 
 
 @cython.no_gc                           # a message refers to nothing
@@ -74,31 +72,19 @@ cdef class Unordered:
     """A packet of this member that is not in the order yet."""
 
 
-def slot_of(bytes report):
-    """Where a view ends in the order, by a report; -1 by one of a member that is not attached."""
-    return Fence.unpack(Cut.unpack(report).order).slot
-
-
 cdef class SharedOrder(MappedOrder):
-    """One order in shared memory.
-
-    `RING(slots=N, lane=N)`: packets that may be under way, and bytes of one member's; powers of two.
-    """
+    """One order in shared memory; `RING(slots=N, lane=N)`: packets under way, bytes of each member's. Powers of two."""
 
     name = "RING"
     needs = frozenset({"VIEWS", "FIFO", "ANY_SIZE", "ONE_HOST"})
     gives = frozenset({"TOTAL_ORDER"})
 
     def __init__(self, Core core, config, me, slots=65536, lane=1048576):
-        for value, least, most in (slots, SLOTS_LEAST, SLOTS_MOST), (lane, LANE_LEAST, LANE_MOST):
-            if not least <= value <= most or value & (value - 1):
-                raise ValueError(f"RING takes {SLOTS_LEAST} to {SLOTS_MOST} slots and a lane of {LANE_LEAST} to "
-                                 f"{LANE_MOST} bytes, powers of two")
         super().__init__(core, config, me, slots, lane)
         self.slow, self.linger = config.slow, config.freshness
         self.unordered = Ring()
-        self.own, self.others = Message.view(NULL, 0), [Message() for _ in range(AT_ONCE)]
-        self.parts = Parts()
+        self.own = Message.view(NULL, 0)
+        self.incoming = Incoming()
         self.lacking = frozenset()
         self.has_credit = True
         self.linger_at = self.full_at = self.stuck_at = NEVER
@@ -122,11 +108,24 @@ cdef class SharedOrder(MappedOrder):
         if message.size() > PACKET_MAX:
             raise ValueError(f"a packet of {message.size()} bytes: {PACKET_MAX} are allowed")
         packet.message, packet.size = message, message.size()
+        self.allow(packet.size)
         if self.unordered.count:
             self.unordered.put(packet)
         elif (not self.may_cast() or message.degree and not self.is_met(message.degree | self.mode)
                 or not self.append(packet)):
             self.unordered.put_first(packet)
+
+    cdef int allow(self, Py_ssize_t written) noexcept:
+        """Set what may be delivered of others in this input: of each as much as this member writes, if that is much."""
+        if self.input != self.core.inputs:
+            self.input = self.core.inputs
+            self.shares = self.core.now < self.busy_until and not self.core.waiting
+            self.allowed = 0 if self.shares else INPUT_MOST
+        if written >= MUCH:
+            self.allowed = written * <Py_ssize_t>(len(self.rows) - 1) + (self.allowed if self.shares else 0)
+            self.shares = True
+            self.busy_until = self.core.now + self.linger
+        return 0
 
     cdef bint may_cast(self) noexcept:
         """Whether there is an order to append to."""
@@ -293,8 +292,9 @@ cdef class SharedOrder(MappedOrder):
         if self.segment is None:
             return
         m = &self.segment.member
+        self.allow(0)
         self.advance()
-        if not self.at_fence and ring_has_news(m):
+        if not self.at_fence and self.allowed > 0 and ring_has_news(m):
             self.drain()
             if self.core.handing is not None:
                 return                  # it is applied first
@@ -322,6 +322,8 @@ cdef class SharedOrder(MappedOrder):
         """Be woken by the next news, or look again soon where there was some."""
         if self.is_out or self.at_fence:
             self.linger_at = NEVER      # nothing is to come that is for this view
+        elif self.allowed <= 0:         # one that writes goes on itself, as a rule
+            self.linger_at = self.core.now + (self.linger if self.shares and not self.core.waiting else 0)
         elif self.armed:
             pass
         elif self.linger and not self.core.waiting and (self.delivered or self.linger_at != NEVER):
@@ -343,6 +345,10 @@ cdef class SharedOrder(MappedOrder):
     cdef int set_deadline(self) except -1:
         self.deadline = min(min(self.linger_at, self.full_at), min(self.lanes_at, self.stuck_at))
         return 0
+
+    cpdef catch_up(self):
+        self.input, self.shares, self.allowed = self.core.inputs, False, CATCH_UP
+        self.core.again(self)
 
     cpdef expire(self):
         cdef int64_t now = self.core.now
@@ -374,7 +380,7 @@ cdef class SharedOrder(MappedOrder):
             return 0
         self.draining = True
         try:
-            while most != 0:
+            while most < 0 or most > 0 and self.allowed > 0:
                 most -= 1
                 found = ring_next(&self.segment.member, &entry)
                 if found <= 0:
@@ -405,6 +411,8 @@ cdef class SharedOrder(MappedOrder):
         if wall > self.stamp and <int64_t>wall > 0:
             self.stamp = wall
         ring_applied(m, entry)
+        if entry.row != m.row:
+            self.allowed -= entry.size
         self.delivered = True
         if not self.scheduled:
             self.core.again(self)
@@ -424,21 +432,15 @@ cdef class SharedOrder(MappedOrder):
         """A packet, as far as it has come; one of the own lane in place. None for a part that cannot be."""
         cdef const unsigned char* packet = entry.bytes
         cdef Py_ssize_t size = <Py_ssize_t>entry.size - HEADER
-        cdef Message message
         if kind != WHOLE:
-            return self.parts.add(entry.row, kind, load32(packet + 4), packet + HEADER, size)
+            return self.incoming.add(entry.row, kind, load32(packet + 4), packet + HEADER, size)
         if entry.row == self.segment.member.row:
             if Py_REFCNT(<PyObject*>self.own) > 1:     # the last one is still held
                 self.own = Message.view(<unsigned char*>packet + HEADER, size)
             else:
                 self.own.view_again(<unsigned char*>packet + HEADER, size)
             return self.own
-        message = <Message>self.others[<Py_ssize_t>(self.next & (AT_ONCE - 1))]
-        if Py_REFCNT(<PyObject*>message) > 2 or not message.fill_again(size):
-            message = Message.new(size)
-        memcpy(message.room(size), packet + HEADER, size)
-        message.stop += size
-        return message
+        return self.incoming.copy(self.next, packet + HEADER, size)
 
     cdef int stopped_at(self, int found) except -1:
         """There is an entry that is not to be delivered."""
@@ -448,7 +450,7 @@ cdef class SharedOrder(MappedOrder):
             self.is_out = True
             self.stuck_at = self.core.now + self.detection
             if self.report_is_due:
-                self.report_out()
+                self.report()
             if self.awaits_cut:
                 self.awaits_cut = False
                 self.below.holds()
@@ -457,8 +459,8 @@ cdef class SharedOrder(MappedOrder):
         self.set_deadline()
         return 0
 
-    cdef int report_out(self) except -1:
-        """Others have gone on without this member: what it reports, or asks as a leader, is refused, which tells it so."""
+    cdef int report(self) except -1:
+        """Say what is held here. If others have gone on without this member, that is refused, which tells it so."""
         self.report_is_due = False
         self.below.flush_ok(self.up_held())
         return 0
@@ -467,8 +469,7 @@ cdef class SharedOrder(MappedOrder):
         """All of this view is delivered."""
         self.at_fence = True
         if self.report_is_due:
-            self.report_is_due = False
-            self.below.flush_ok(self.up_held())
+            self.report()
         if self.awaits_cut:
             self.awaits_cut = False
             self.below.holds()
@@ -493,7 +494,7 @@ cdef class SharedOrder(MappedOrder):
         """Put the fence, if it is not there, and go up to it."""
         cdef int found = 0
         if self.is_out:
-            return self.report_out()
+            return self.report()
         if not self.at_fence:
             found = ring_append_fence(&self.segment.member)
             if found == 0:
@@ -553,7 +554,7 @@ cdef class SharedOrder(MappedOrder):
         self.report_is_due = self.awaits_cut = False
         self.full_at = self.stuck_at = NEVER
         self.full_since = 0
-        self.parts.clear()
+        self.incoming.clear()
         if self.unordered.count:
             (<Unordered>self.unordered.at(0)).sent = 0
         if self.position < 0:
@@ -589,12 +590,11 @@ cdef class SharedOrder(MappedOrder):
     cpdef up_exit(self, str why):
         self.position = -1
         self.close()
-        self.parts.clear()
-        self.linger_at = self.full_at = self.stuck_at = NEVER
-        self.set_deadline()
+        self.incoming.clear()
+        self.linger_at = self.full_at = self.stuck_at = self.deadline = NEVER
         self.above.up_exit(why)
 
     cpdef dict dump(self):
         status = {} if self.segment is None else self.segment.status()
         return {**status, "slot": status.get("next", -1), "next": self.next, "unordered": self.unordered.count,
-                "parts": self.parts.size(), "attached": self.segment is not None, "at fence": self.at_fence, "is out": self.is_out}
+                "parts": self.incoming.size(), "attached": self.segment is not None, "at fence": self.at_fence, "is out": self.is_out}

@@ -11,6 +11,7 @@ from typing import Self
 import msgpack
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.record import Record
+from orcalike.transport.total.flush import Cut
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.control import unpack
 
@@ -22,6 +23,11 @@ INCARNATION_MASK = 0x3FFFFF
 
 Row = tuple[int, int]
 """A row, and its incarnation there."""
+
+
+def slot_of(report: bytes) -> int:
+    """Where a view ends in the order, by a report; -1 by one of a member that is not attached."""
+    return Fence.unpack(Cut.unpack(report).order).slot
 
 
 class Fence(Record):

@@ -1,5 +1,5 @@
 from typing import final
 
 @final
-class Parts:
+class Incoming:
     def size(self) -> int: ...

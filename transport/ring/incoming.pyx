@@ -1,5 +1,8 @@
 # cython: allow_none_for_extension_args=False
-"""Packets in parts: what has come of those that are too large for their senders' lanes.
+"""What comes of other members' lanes, in memory of this member's own.
+
+A packet of another member is copied, since its lane is written anew. A few copies are used one after the
+other, which find their place in the processor's cache: one that nothing holds any more is filled again.
 
 A packet over a quarter of a lane is put into the order in parts, between which others' packets come. It counts
 at the place of its last part. Each part says where it begins.
@@ -8,17 +11,28 @@ What is not whole when its view ends is dropped by all members, which have the s
 in the next view. So a joiner needs nothing of what came before it, and of a sender that is out nothing stays.
 """
 
-from libc.stdint cimport uint32_t
+from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from orcalike.transport.wire.message cimport Message
+from orcalike.transport.wire.message cimport Message, Py_REFCNT
 
 
-cdef class Parts:
-    """What a member keeps of others' packets, and of its own, until they are whole."""
+cdef class Incoming:
+    """Copies of others' packets; of these, and of own ones, what is not whole yet."""
 
     def __cinit__(self):
+        self.copies = [Message() for _ in range(AT_ONCE)]
         self.packets = {}
+
+    cdef Message copy(self, uint64_t number, const unsigned char* packet, Py_ssize_t size):
+        """A packet that is whole; `number` is its place in the order."""
+        cdef Message message = <Message>self.copies[<Py_ssize_t>(number & (AT_ONCE - 1))]
+        if Py_REFCNT(<PyObject*>message) > 2 or not message.fill_again(size):
+            message = Message.new(size)
+        memcpy(message.room(size), packet, size)
+        message.stop += size
+        return message
 
     cdef Message add(self, unsigned row, int kind, uint32_t start, const unsigned char* part, Py_ssize_t size):
         """The packet with one part more; None if it is no part that can come next."""

@@ -1,10 +1,11 @@
-"""Packets in parts: what has come of those that are too large for their senders' lanes."""
+"""What comes of other members' lanes, in memory of this member's own."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from orcalike.transport.wire.message cimport MESSAGE_MAX, Message
 
 cdef enum:
+    AT_ONCE = 64                        # packets that are delivered before what came of them is applied
     PACKET_MAX = MESSAGE_MAX + 2048     # with what the layers above put around a message
     # What a packet in a lane is.
     WHOLE = 0
@@ -12,7 +13,9 @@ cdef enum:
     LAST = 2
 
 
-cdef class Parts:
+cdef class Incoming:
+    cdef list copies
     cdef dict packets                   # by row: a Message, as far as it has come
+    cdef Message copy(self, uint64_t number, const unsigned char* packet, Py_ssize_t size)
     cdef Message add(self, unsigned row, int kind, uint32_t start, const unsigned char* part, Py_ssize_t size)
     cdef int clear(self) except -1
