@@ -68,8 +68,15 @@ def test_messages_wait_for_room(tmp_path: Path) -> None:
         assert isinstance(pack, Pack)
         most = 0
 
+        received: dict[MessageGroup, list[int]] = {}
+
         def send() -> None:
             send_to_group(group, bytes(5 * MIB), timeout=60)
+
+        def receive(
+            member: MessageGroup,
+        ) -> None:  # else some wait for the room of what was not received
+            received[member] = [len(event.data) for event in data_of(member, 6)]
 
         threads = [threading.Thread(target=send) for _ in range(6)]
 
@@ -82,11 +89,16 @@ def test_messages_wait_for_room(tmp_path: Path) -> None:
             most = max(most, pack.gathered + pack.under_way)
 
         group._session.pump.call(start)
+        receiving = [threading.Thread(target=receive, args=(each,)) for each in (maker, group)]
+        for thread in receiving:
+            thread.start()
         while any(thread.is_alive() for thread in threads):
             group._session.pump.call(look)
             threads[-1].join(0.001)
         assert most <= 8 * MIB
-        assert [len(event.data) for event in data_of(maker, 6)] == [5 * MIB] * 6
+        for thread in receiving:
+            thread.join()
+        assert received == {maker: [5 * MIB] * 6, group: [5 * MIB] * 6}
     finally:
         leave_group(group)
         leave_group(maker)

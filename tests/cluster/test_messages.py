@@ -169,16 +169,16 @@ def test_a_member_that_does_not_receive_holds_up_the_senders(
         for number in range(count):
             try:
                 send_to_group(first, b"x" * 1000, timeout=timeout)
-            except InvocationTimeout:
-                return number + 1
+            except InvocationTimeout as error:
+                return number + (error.outcome != "withdrawn")
         return count
 
     receiving = threading.Thread(target=receive)
     receiving.start()
     sent = send(total, timeout=2.0)  # one that is ordered is, in that time
     assert sent < total
-    assert get_info_group(second).waiting == sent - 1
-    # It receives again, and all goes on; what was not ordered in time is ordered later.
+    assert get_info_group(second).waiting in (sent - 1, sent)
+    # It receives again, and all goes on; what was not ordered in time, and has left, is ordered later.
     sending = threading.Thread(target=send, args=(total - sent, DEADLINE))
     sending.start()
     for _ in range(total):
