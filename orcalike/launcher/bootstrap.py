@@ -136,15 +136,17 @@ def _be_template(line: int) -> CodeType | None:
 
 def _fork_twice(requests: socket.socket) -> bool:
     """Whether this is the new process: an orphan, so that it becomes a child of the launcher, as all others are."""
+    between = -1
     try:
         between = os.fork()
-        if between == 0:
-            if os.fork() == 0:
-                return True
-            os._exit(0)
-        os.waitpid(between, 0)
+        if between == 0 and os.fork() == 0:
+            return True
     except OSError as error:
         requests.send(json.dumps({"errno": error.errno}).encode())
+    if between == 0:
+        os._exit(0)
+    if between > 0:
+        os.waitpid(between, 0)
     return False
 
 

@@ -17,7 +17,7 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from orcalike.launcher.run_keys import RunKey, key_of_run, new_key
 from orcalike.launcher.runtime_folders import make_run_folder
 from orcalike.launcher.signals import accept_sigusr1, watch_signals
 from orcalike.launcher.status import Status
-from orcalike.launcher.template import Template
+from orcalike.launcher.template import LOAD_SECONDS, Template
 from orcalike.launcher.timers import Timers
 from orcalike.transport.wording import listed
 
@@ -220,38 +220,50 @@ class _Launcher:
             if self.hosts is not None:
                 self.hosts.connect()
             else:
-                self._load(local, partial(self._start_all, self._all_here(local)))
+                self._start_here(local)
         except OSError as error:
             self.cannot_start(error)
 
-    def _load(self, local: LocalHost, then: Callable[[], None]) -> None:
-        """Go on when what several ranks here have in common is loaded; signals count meanwhile."""
-        template = local.load_template(self.options.nprocs)
-        if template is None:
-            then()
-            return
+    def _start_here(self, local: LocalHost) -> None:
+        """Start all processes on this host: the ranks when what several have in common is loaded."""
+        self.table.placement = self._all_here(local)
+        self._loading = local.load_template(self.options.nprocs)
+        if self._loading is not None:
+            self.selector.register(self._loading, selectors.EVENT_READ, self._loaded)
+            self.timers.at("load", LOAD_SECONDS, self._loaded)
+        self._start_witness()
+        if self._loading is None:
+            self._start_ranks()
 
-        def loaded() -> None:
-            self._stop_loading()
-            then()
-
-        self._loading = template
-        self.selector.register(template, selectors.EVENT_READ, loaded)
+    def _loaded(self) -> None:
+        self._stop_loading()
+        self._start_ranks()
 
     def _stop_loading(self) -> None:
         if self._loading is not None:
+            self.timers.cancel("load")
             self.selector.unregister(self._loading)
             self._loading = None
 
     def _start_all(self, placement: Placement) -> None:
         """Start the witness and all ranks, each at its place."""
         self.table.placement = placement
+        self._start_witness()
+        self._start_ranks()
+
+    def _start_witness(self) -> None:
+        if self.options.sequencer == "witness":
+            self._start_each([None])
+
+    def _start_ranks(self) -> None:
+        if self.outcome is None:
+            self._start_each(range(self.options.nprocs))
+
+    def _start_each(self, roles: Iterable[Role]) -> None:
         accept_sigusr1(False)
         try:
-            if self.options.sequencer == "witness":
-                self._attend(None, self.table.start(None))
-            for rank in range(self.options.nprocs):
-                self._attend(rank, self.table.start(rank))
+            for role in roles:
+                self._attend(role, self.table.start(role))
         except OSError as error:
             self.cannot_start(error)
         accept_sigusr1(True)
@@ -396,7 +408,7 @@ class _Launcher:
         """The witness has ended: it was asked to, the ranks go on without it, or the run ends."""
         witness = self.table.remove(None, seen=not end.lost)
         self.table.exits[None] = witness, end
-        if self.outcome is not None or not (self.table.ranks or self.restarting):
+        if self.outcome is not None or not (self.table.ranks or self.restarting or self._loading):
             return
         what = outcome.describe_witness(witness.pid, end)
         if witness.restarts < self.options.restart and not end.lost:

@@ -193,11 +193,10 @@ class LocalHost:
             if self._key_fd >= 0:
                 named["ORCALIKE_KEY_FD"] = self._key_fd
             environment |= {name: str(descriptor) for name, descriptor in named.items()}
-            process: Process
-            if start.role is not None and not start.restarts and self._has_template():
-                process, output = self._fork(environment, named, stdin)
-            else:
-                process = started = subprocess.Popen(
+            is_first = start.role is not None and not start.restarts
+            process = self._fork(environment, named, stdin) if is_first else None
+            if process is None:
+                started = subprocess.Popen(
                     command,
                     env=environment,
                     cwd=directory,
@@ -208,10 +207,9 @@ class LocalHost:
                     pass_fds=[*named.values(), *passed],
                     start_new_session=True,
                 )
-                output = cast(Output, (started.stdout, started.stderr))
+                process = started, cast(Output, (started.stdout, started.stderr))
         return LocalChild(
-            process,
-            output,
+            *process,
             ControlLine(ours),
             report,
             host=self.name,
@@ -220,28 +218,25 @@ class LocalHost:
             on_reaped=self._reaped,
         )
 
-    def _has_template(self) -> bool:
-        """Whether ranks can be forked from one; waits until it has loaded."""
-        if self._template is not None and not self._template.is_ready:
-            self.close_template()
-        return self._template is not None
-
     def _fork(
         self, environment: dict[str, str], named: dict[str, int], stdin: int | None
-    ) -> tuple[Process, Output]:
-        """One of the ranks that start together."""
-        assert self._template is not None
-        null = os.open(os.devnull, os.O_RDONLY) if stdin == subprocess.DEVNULL else -1
-        try:
-            given = null if null >= 0 else stdin or 0
-            process, output = self._template.fork(environment, named, given)
-        finally:
-            if null >= 0:
-                os.close(null)
+    ) -> tuple[Process, Output] | None:
+        """One of the ranks that start together; None if they have no template."""
+        if self._template is None:
+            return None
+        forked = None
+        if self._template.is_ready:
+            null = os.open(os.devnull, os.O_RDONLY) if stdin == subprocess.DEVNULL else -1
+            try:
+                given = null if null >= 0 else stdin or 0
+                forked = self._template.fork(environment, named, given)
+            finally:
+                if null >= 0:
+                    os.close(null)
         self._to_fork -= 1
-        if self._to_fork == 0:
+        if self._to_fork == 0 or forked is None:
             self.close_template()
-        return process, output
+        return forked
 
     # Variables
 

@@ -11,15 +11,15 @@ are then.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import select
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias
 
@@ -83,6 +83,7 @@ class Template:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(FORK_SECONDS)
         self._is_ready: bool | None = None
+        self._ready_by = time.monotonic() + LOAD_SECONDS
         with theirs:
             self._process = subprocess.Popen(
                 command,
@@ -107,7 +108,8 @@ class Template:
     def is_ready(self) -> bool:
         """Whether ranks can be forked from it; waits until it has loaded, or cannot be one."""
         if self._is_ready is None:
-            ready, _, _ = select.select([self._socket], [], [], LOAD_SECONDS)
+            within = max(0.0, self._ready_by - time.monotonic())
+            ready, _, _ = select.select([self._socket], [], [], within)
             self._is_ready = bool(ready) and self._receive() == b"ready"
         return self._is_ready
 
@@ -116,10 +118,10 @@ class Template:
         environment: Mapping[str, str],
         descriptors: Mapping[str, int],
         stdin: int,
-    ) -> tuple[Forked, Output]:
+    ) -> tuple[Forked, Output] | None:
         """A rank with these variables, and what it prints; `descriptors` are its own, by the variables that name them.
 
-        Raises OSError if the system has no room for it, or the template has ended.
+        None if the template has ended. Raises OSError if the system has no room for the rank.
         """
         changed = {
             name: value
@@ -134,14 +136,16 @@ class Template:
         with ExitStack() as ends:
             (out, its_out), (err, its_err) = _pipe(ends), _pipe(ends)
             standard = stdin, its_out, its_err
-            socket.send_fds(self._socket, [data], [*standard, *descriptors.values()])
+            with suppress(ConnectionError):
+                socket.send_fds(self._socket, [data], [*standard, *descriptors.values()])
             answer = json.loads(self._receive() or b"{}")
-        if "pid" not in answer:
-            out.close()
-            err.close()
-            number = answer.get("errno", errno.ECHILD)
-            raise OSError(number, os.strerror(number))
-        return Forked(answer["pid"]), (out, err)
+        if "pid" in answer:
+            return Forked(answer["pid"]), (out, err)
+        out.close()
+        err.close()
+        if "errno" in answer:
+            raise OSError(answer["errno"], os.strerror(answer["errno"]))
+        return None
 
     def close(self) -> None:
         """End it; its ranks go on."""

@@ -110,6 +110,52 @@ def test_ctrl_c_ends_a_run_whose_template_hangs(cli: Cli) -> None:
         assert process.wait(timeout=cli.deadline) == 128 + signal.SIGINT
 
 
+def test_one_that_ends_in_between_leaves_the_other_ranks_to_the_launcher(cli: Cli) -> None:
+    """It forks once, and then no more."""
+    site = with_site(
+        cli,
+        """
+if is_template:
+    fork, parent, forks = os.fork, os.getpid(), []
+    def once():
+        if os.getpid() == parent:
+            forks.append(1)
+            if len(forks) > 1:
+                os._exit(0)
+        return fork()
+    os.fork = once
+""",
+    )
+    program = cli.write("import orcalike as orca\nwith orca.join() as group: print(group.size)")
+    result = cli.run("-n", "3", program, env=site)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["[0] 3", "[1] 3", "[2] 3"]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_where_there_is_no_room_for_a_process_the_run_says_so_and_ends(
+    cli: Cli, number: int
+) -> None:
+    """Both of a rank's forks can fail."""
+    site = with_site(
+        cli,
+        f"""
+if is_template:
+    fork, forks = os.fork, []
+    def fails():
+        forks.append(1)
+        if len(forks) == {number}:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return fork()
+    os.fork = fails
+""",
+    )
+    result = cli.run("-n", "3", cli.write("time.sleep(99)"), env=site)
+    assert result.returncode == 70
+    assert "Resource temporarily unavailable" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_it_is_gone_when_all_have_started(cli: Cli) -> None:
     program = cli.write(
         """
