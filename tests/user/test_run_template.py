@@ -91,10 +91,12 @@ def with_site(cli: Cli, source: str) -> dict[str, str]:
     ids=["a thread", "it ends", "it is killed"],
 )
 def test_ranks_start_where_there_can_be_no_template(cli: Cli, source: str) -> None:
-    program = cli.write("import orcalike as orca\nwith orca.join() as group: print(group.size)")
+    program = cli.write(
+        "import orcalike as orca\nwith orca.join() as group: group.barrier(), print(group.rank)"
+    )
     result = cli.run("-n", "3", program, env=with_site(cli, source))
     assert result.returncode == 0, result.stderr
-    assert sorted(result.stdout.splitlines()) == ["[0] 3", "[1] 3", "[2] 3"]
+    assert sorted(result.stdout.splitlines()) == ["[0] 0", "[1] 1", "[2] 2"]
 
 
 def test_ctrl_c_ends_a_run_whose_template_hangs(cli: Cli) -> None:
@@ -126,10 +128,12 @@ if is_template:
     os.fork = once
 """,
     )
-    program = cli.write("import orcalike as orca\nwith orca.join() as group: print(group.size)")
+    program = cli.write(
+        "import orcalike as orca\nwith orca.join() as group: group.barrier(), print(group.rank)"
+    )
     result = cli.run("-n", "3", program, env=site)
     assert result.returncode == 0, result.stderr
-    assert sorted(result.stdout.splitlines()) == ["[0] 3", "[1] 3", "[2] 3"]
+    assert sorted(result.stdout.splitlines()) == ["[0] 0", "[1] 1", "[2] 2"]
 
 
 @pytest.mark.parametrize("number", [1, 2])
