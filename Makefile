@@ -47,9 +47,10 @@ check: $(VENV)/ready  ## lint, formatting, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Three for each core: many tests wait, for processes and for time to pass.
-JOBS ?= $(shell jobs=$$((3 * $$(nproc))); echo $$((jobs < 16 ? jobs : 16)))
-unit: build      ## the unit tests alone, JOBS=6 at once; without it three for each core
+# Three for each core, since many tests wait, for processes and for time to pass; fewer beside what runs already.
+JOBS ?= $(shell awk -v cores=$$(nproc) '{ split($$4, running, "/"); jobs = 3 * cores - (running[1] - 1); \
+	print jobs < cores + 1 ? cores + 1 : jobs < 16 ? jobs : 16 }' /proc/loadavg)
+unit: build      ## the unit tests alone, JOBS=6 at once; without it up to three for each core
 	$(BIN)/python -m pytest -q -n $(JOBS) -m unit
 
 test: check build  ## everything that must pass: `make check`, then all tests, several at once
