@@ -22,7 +22,7 @@ def ranks(program: Program) -> dict[int, int]:
     for answer in answers(None, {"do": "status"}).values():
         running = [each for each in answer["processes"] if each["state"] == "running"]
         found = {number_of(each["role"]): int(each["pid"]) for each in running}
-        if own.issuperset(found.values()):
+        if found and own.issuperset(found.values()):
             return found
     raise BenchError(f"{program.name} does not say which its processes are")
 

@@ -1,4 +1,4 @@
-"""A process that several ranks are forked from, with all loaded that they have in common.
+"""A process that several ranks are forked from, with all loaded that they have in common (ADR-22).
 
 To import orcalike takes most of the time in which a member starts. The template does that once: it is started as
 a rank is (`bootstrap`), but waits for requests before it runs the program. Each rank that it forks gets its
@@ -11,6 +11,7 @@ are then.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -132,13 +133,16 @@ class Template:
         request = {"changed": changed, "removed": removed, "names": list(descriptors)}
         data = json.dumps(request).encode()
         if len(data) > REQUEST_MAX:
-            raise OSError(f"variables of {len(data)} bytes for one rank")
+            raise OSError(errno.E2BIG, f"variables of {len(data)} bytes for one rank")
         with ExitStack() as ends:
             (out, its_out), (err, its_err) = _pipe(ends), _pipe(ends)
             standard = stdin, its_out, its_err
             with suppress(ConnectionError):
                 socket.send_fds(self._socket, [data], [*standard, *descriptors.values()])
-            answer = json.loads(self._receive() or b"{}")
+            try:
+                answer = json.loads(self._receive() or b"{}")
+            except TimeoutError:
+                answer = {"errno": errno.ETIMEDOUT}
         if "pid" in answer:
             return Forked(answer["pid"]), (out, err)
         out.close()

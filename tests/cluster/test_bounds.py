@@ -73,9 +73,7 @@ def test_messages_wait_for_room(tmp_path: Path) -> None:
         def send() -> None:
             send_to_group(group, bytes(5 * MIB), timeout=60)
 
-        def receive(
-            member: MessageGroup,
-        ) -> None:  # else some wait for the room of what was not received
+        def receive(member: MessageGroup) -> None:
             received[member] = [len(event.data) for event in data_of(member, 6)]
 
         threads = [threading.Thread(target=send) for _ in range(6)]
@@ -89,6 +87,7 @@ def test_messages_wait_for_room(tmp_path: Path) -> None:
             most = max(most, pack.gathered + pack.under_way)
 
         group._session.pump.call(start)
+        # Else some may wait for the room of what was not received.
         receiving = [threading.Thread(target=receive, args=(each,)) for each in (maker, group)]
         for thread in receiving:
             thread.start()

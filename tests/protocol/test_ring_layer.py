@@ -16,8 +16,8 @@ from orcalike.transport.stacks import parse_stack
 from tests.lib.manual_network import ManualNetwork
 from tests.lib.ring_scenarios import STACK, draw_over_ring
 
-CHUNK = 10
-SEEDS = 30
+CHUNK = 20
+SEEDS = 60
 
 EARLIER = {
     404: "a cast whose degree is a majority was delivered before so many had their state",
@@ -204,6 +204,16 @@ def test_one_that_writes_much_applies_in_an_input_as_much_of_each_other_one() ->
     network.call("c", network.endpoints["c"].stack.expire)
     network.cast("a", b"last")
     assert len(bodies(network, "c")) == len(bodies(network, "a")) - 1 == 210
+
+
+@pytest.mark.parametrize("names", ["a", "a b"])
+def test_what_nothing_is_in_the_way_of_is_applied_in_the_input_that_wrote_it(names: str) -> None:
+    """Much or little, also by a member that was just found to write much."""
+    network = group(names)
+    network.endpoints["a"].stack.waiting = 0  # nothing waits
+    for size in (1000, 10, 1000):
+        network.cast("a", bytes(size))
+        assert bodies(network, "a")[-1] == bytes(size)
 
 
 def test_one_that_writes_little_applies_all_before_it_goes_on() -> None:

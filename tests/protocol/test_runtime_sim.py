@@ -27,8 +27,8 @@ from tests.protocol.sim_programs import Late
 from tests.protocol.sim_runtime import LIMIT, Participant, Simulation, run
 from tests.protocol.sim_scene import Scene
 
-CHUNK = 30
-SEEDS = 90
+CHUNK = 50
+SEEDS = 150
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))

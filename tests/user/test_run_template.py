@@ -72,6 +72,15 @@ def test_a_rank_is_as_one_that_was_started_by_itself(
 # The template itself
 
 
+def test_several_are_forked_from_it_and_one_alone_is_not(cli: Cli) -> None:
+    site = with_site(cli, "import sys\nsys.was_template = is_template")
+    program = cli.write("print(sys.was_template)")
+    for count, found in ((3, "True"), (1, "False")):
+        result = cli.run("-n", str(count), program, env=site)
+        printed = sorted(result.stdout.splitlines())
+        assert printed == [f"[{rank}] {found}" for rank in range(count)], result.stderr
+
+
 def with_site(cli: Cli, source: str) -> dict[str, str]:
     """The environment, in which each interpreter runs this first; `is_template` says whether it is one."""
     folder = cli.directory / "site"

@@ -38,6 +38,7 @@ cdef class SharedOrder(MappedOrder):
     cdef uint64_t input             # the core's, for which the next two are
     cdef bint shares                # this member has written much in this input
     cdef Py_ssize_t allowed         # bytes of others that may still be delivered in it
+    cdef int64_t busy_until         # until then this member is taken to write much, and other threads deliver nothing
     cdef frozenset lacking
     cdef bint was_reset
     cdef int mode, least            # as TOTAL's
@@ -45,7 +46,6 @@ cdef class SharedOrder(MappedOrder):
     cdef int64_t linger_at          # deadlines: to look for news, ...
     cdef int64_t full_at            # ... to try again to append,
     cdef int64_t full_since
-    cdef int64_t busy_until         # no deadline: until then this member is taken to write much
     cdef int64_t stuck_at           # and to ask for a view, where the memory says that this one is over
 
     cdef bint may_cast(self) noexcept

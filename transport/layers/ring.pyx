@@ -62,7 +62,6 @@ cdef enum:
     AGAIN = 1000000                 # ns before another try to append
     ALL_OF_IT = -1
     INPUT_MOST = 262144             # bytes of others that one input delivers; the rest comes in the next one
-    CATCH_UP = 1073741824
     MUCH = 512                      # bytes of a packet of a member that writes much
 
 
@@ -116,15 +115,16 @@ cdef class SharedOrder(MappedOrder):
             self.unordered.put_first(packet)
 
     cdef int allow(self, Py_ssize_t written) noexcept:
-        """Set what may be delivered of others in this input: of each as much as this member writes, if that is much."""
+        """Set what may be delivered in this input: of each other member as much as this one writes, if that is much."""
         if self.input != self.core.inputs:
             self.input = self.core.inputs
             self.shares = self.core.now < self.busy_until and not self.core.waiting
             self.allowed = 0 if self.shares else INPUT_MOST
         if written >= MUCH:
-            self.allowed = written * <Py_ssize_t>(len(self.rows) - 1) + (self.allowed if self.shares else 0)
-            self.shares = True
-            self.busy_until = self.core.now + self.linger
+            self.allowed = self.allowed if self.shares else 0
+            self.shares, self.busy_until = True, self.core.now + self.linger
+        if self.shares:
+            self.allowed += written * max(<Py_ssize_t>len(self.rows) - 1, 1)
         return 0
 
     cdef bint may_cast(self) noexcept:
@@ -347,7 +347,7 @@ cdef class SharedOrder(MappedOrder):
         return 0
 
     cpdef catch_up(self):
-        self.input, self.shares, self.allowed = self.core.inputs, False, CATCH_UP
+        self.input, self.shares, self.allowed = self.core.inputs, False, <Py_ssize_t>1 << 62
         self.core.again(self)
 
     cpdef expire(self):

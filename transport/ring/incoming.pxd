@@ -14,7 +14,7 @@ cdef enum:
 
 
 cdef class Incoming:
-    cdef list copies
+    cdef list copies                    # AT_ONCE messages, used one after the other
     cdef dict packets                   # by row: a Message, as far as it has come
     cdef Message copy(self, uint64_t number, const unsigned char* packet, Py_ssize_t size)
     cdef Message add(self, unsigned row, int kind, uint32_t start, const unsigned char* part, Py_ssize_t size)
