@@ -13,7 +13,6 @@ from orcalike.errors import OrcalikeError
 from orcalike.launch_protocol.quoting import quoted, unquoted
 from orcalike.runtime.durations import parse_duration
 from orcalike.transport.config import StackConfig
-from orcalike.transport.drivers.addresses import is_local
 from orcalike.transport.record import Record
 from orcalike.transport.wire.digest import blake2b
 
@@ -21,8 +20,9 @@ CHECKS = frozenset({"hash", "none", "order", "shadow", "strict"})
 """What `ORCALIKE_CHECK` and `join(check=...)` can ask for."""
 
 DETECTION, SLOW = StackConfig().detection, StackConfig().slow
-DETECTION_OVER_HOSTS = 2_000_000_000
-"""D, ns, where nothing is set: on one host, and where members are reached over a network."""
+DETECTION_OVER_TCP = 2_000_000_000
+"""D, ns, if nothing is set: over Unix sockets, where the kernel says if a silent process runs, and over TCP, where
+none says it."""
 
 SECONDS_LEAST, SECONDS_MOST = 0.01, 86400.0
 """What can be set as a detection time, or as `slow_timeout`."""
@@ -291,7 +291,7 @@ def find_detection(environ: Mapping[str, str] = os.environ) -> tuple[int | None,
 
 def detection_at(address: str) -> int:
     """D, ns, of groups whose members are at addresses such as this, if nothing is set."""
-    return DETECTION if not address or is_local(address) else DETECTION_OVER_HOSTS
+    return DETECTION_OVER_TCP if address.startswith("tcp:") else DETECTION
 
 
 def _nanoseconds(name: str, environ: Mapping[str, str]) -> int | None:

@@ -113,12 +113,6 @@ def is_loopback(host: str) -> bool:
     return ipaddress.ip_address(host).is_loopback
 
 
-def is_local(address: str) -> bool:
-    """Whether an address is on this host for certain: a Unix socket, or on the loopback interface."""
-    scheme, host, _ = split(address)
-    return scheme == "unix" or host == "localhost" or (not is_name(host) and is_loopback(host))
-
-
 def share_host(one: str, other: str) -> bool:
     """Whether processes that listen at these addresses run on one host, as far as the addresses say."""
     return _host(one) == _host(other)

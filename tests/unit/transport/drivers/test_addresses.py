@@ -10,7 +10,6 @@ import pytest
 from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.addresses import (
     datagram_address,
-    is_local,
     is_name,
     normal,
     number,
@@ -129,11 +128,6 @@ def test_a_name_stands_only_where_names_may() -> None:
         assert is_name(name)
     for other in ("", "10.0.0.5", "node.7", "-a", "a..b", "a" * 64, "a b", "a" * 300, "[::1]", "é"):
         assert not is_name(other)
-
-
-def test_what_is_on_this_host_for_certain() -> None:
-    assert all(map(is_local, ("unix:/a", "tcp:localhost:7", "tcp:127.0.0.1:7", "tcp:[::1]:7")))
-    assert not any(map(is_local, ("tcp:node7:7", "tcp:10.0.0.5:7", "tcp:[fd00::5]:7")))
 
 
 def test_the_kernel_gets_a_host_as_it_is() -> None:
