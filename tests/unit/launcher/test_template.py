@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from orcalike.launcher import template
+from orcalike.launcher.bootstrap import REQUEST_MAX
 from orcalike.launcher.template import Template
 
 LOADS_FOR_EVER = "import time; time.sleep(3600)"
@@ -59,7 +60,7 @@ def test_a_rank_that_does_not_begin_in_time_is_an_error(monkeypatch: pytest.Monk
 
 def test_variables_without_a_bound_are_an_error() -> None:
     with started(ANSWERS_NOTHING) as made, pytest.raises(OSError, match="variables of ") as raised:
-        made.fork({**os.environ, "LONG": "x" * template.REQUEST_MAX}, {}, 0)
+        made.fork({**os.environ, "LONG": "x" * REQUEST_MAX}, {}, 0)
     assert raised.value.errno == errno.E2BIG
 
 
