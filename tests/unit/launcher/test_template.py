@@ -6,7 +6,8 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO
 
 import pytest
 
@@ -49,13 +50,20 @@ def test_one_that_ends_or_says_something_else_is_none(source: str) -> None:
 def test_a_rank_that_does_not_begin_in_time_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template, "LOAD_SECONDS", 3600.0)
     monkeypatch.setattr(template, "FORK_SECONDS", 0.05)
+    make_pipe, readers = template._pipe, list[BinaryIO]()
+
+    def recorded(ends: ExitStack) -> tuple[BinaryIO, int]:
+        reader, writer = make_pipe(ends)
+        readers.append(reader)
+        return reader, writer
+
+    monkeypatch.setattr(template, "_pipe", recorded)
     with started(ANSWERS_NOTHING) as made:
         assert made.is_ready
-        before = sorted(os.listdir("/proc/self/fd"))
         with pytest.raises(TimeoutError) as raised:
             made.fork(os.environ, {}, 0)
-        assert raised.value.errno == errno.ETIMEDOUT
-        assert sorted(os.listdir("/proc/self/fd")) == before
+    assert raised.value.errno == errno.ETIMEDOUT
+    assert [reader.closed for reader in readers] == [True, True]
 
 
 def test_variables_without_a_bound_are_an_error() -> None:
