@@ -53,8 +53,8 @@ JOBS ?= $(shell awk -v cores=$$(nproc) '{ split($$4, running, "/"); jobs = 3 * c
 unit: build      ## the unit tests alone, JOBS=6 at once; without it up to three for each core
 	$(BIN)/python -m pytest -q -n $(JOBS) -m unit
 
-# One process turns the tests into bytecode, and not each of those that run them, all at once.
-$(VENV)/collected: $(VENV)/ready $(VENV)/built
+# The first time one process turns the tests into bytecode, and not each of those that run them, all at once.
+$(VENV)/collected: | $(VENV)/ready $(VENV)/built
 	$(BIN)/python -m pytest -q --collect-only >$@ || { cat $@; rm $@; false; }
 
 test: check build $(VENV)/collected  ## everything that must pass: `make check`, then all tests, several at once
