@@ -22,7 +22,7 @@ CHECKS = frozenset({"hash", "none", "order", "shadow", "strict"})
 DETECTION, SLOW = StackConfig().detection, StackConfig().slow
 DETECTION_OVER_TCP = 2_000_000_000
 """D, ns, if nothing is set: over Unix sockets, where the kernel says if a silent process runs, and over TCP, where
-none says it."""
+it does not."""
 
 SECONDS_LEAST, SECONDS_MOST = 0.01, 86400.0
 """What can be set as a detection time, or as `slow_timeout`."""
