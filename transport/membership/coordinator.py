@@ -92,8 +92,6 @@ class Coordinator:
         for name, value in asked.items():
             if known.get(name, value) != value:
                 return f"config: the group has {name}={known[name]!r}, not {value!r}"
-        # A witness has no options of its own: the first joiner's are the group's.
-        self.options |= asked | known
         coming = self.coming()
         if len(coming.members) + len(self.joining) >= MEMBERS_MAX:
             return f"the group is full: {MEMBERS_MAX} members"
@@ -108,6 +106,8 @@ class Coordinator:
                 return f"rank {member.rank} is in the group already"
             self.joining.pop(other.incarnation, None)
         self.joining[member.incarnation] = member
+        # A witness has no options of its own: those of the first joiner that is let in are the group's.
+        self.options |= asked | known
         return None
 
     def ask_leave(self, incarnation: int) -> None:

@@ -81,6 +81,12 @@ def test_another_configuration_is_refused() -> None:
     assert here.ask_join(B, {"size": 3}) is None
 
 
+def test_a_process_that_is_not_let_in_sets_no_option_of_the_group() -> None:
+    here = Group(A, B)["a"]
+    assert here.ask_join(Member("sim:x", 7, B.rank), {"detection": "9s"}), "its rank is taken"
+    assert here.ask_join(C, {"detection": "2s"}) is None
+
+
 def test_a_joiner_without_a_rank_gets_one_that_is_free() -> None:
     group = Group(A, C)
     here = group["a"]
