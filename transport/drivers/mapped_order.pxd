@@ -44,7 +44,8 @@ cdef class MappedOrder(Layer):
     cdef bint armed                 # the alarm will be written to
     cdef uint64_t slots, lane
     cdef int64_t lanes_at           # to offer the lane again,
-    cdef int64_t detection
+    cdef int64_t offers             # of it in this view, while some do not begin it
+    cdef int64_t detection, slow    # ns: D, `slow_timeout`
 
     cdef int set_deadline(self) except -1
     cdef str attach(self, object handle)
@@ -56,6 +57,8 @@ cdef class MappedOrder(Layer):
     cdef int use(self, Segment segment) except -1
     cdef str map_lane(self, object member, object lane, object alarm)
     cdef int offer_lane(self) except -1
+    cdef int offer_again(self, bint packets_wait) except -1
+    cdef tuple not_begun(self)
     cdef int give_up(self, str why) except -1
     cdef int close(self) except -1
     cdef int drop_alarms(self) noexcept

@@ -81,7 +81,7 @@ cdef class MappedOrder(Layer):
         self.slots, self.lane = slots, lane
         self.me = me
         self.group = config.group
-        self.detection = config.detection
+        self.detection, self.slow = config.detection, config.slow
         self.rows, self.counters = {}, {}
         self.mapped, self.mapped_by = set(), set()
         self.position = -1
@@ -165,9 +165,7 @@ cdef class MappedOrder(Layer):
         self.lanes_at = NEVER
         if self.segment is None or self.installed is None or self.position < 0:
             return self.set_deadline()
-        missing = tuple([position for position, member in enumerate(self.installed.members)
-                         if member.incarnation != self.me.incarnation
-                         and member.incarnation not in self.mapped_by])
+        missing = self.not_begun()
         if missing:
             offer = self.core.descriptors.offer
             me = self.me.incarnation
@@ -178,6 +176,23 @@ cdef class MappedOrder(Layer):
             self.below.send(message, missing)
             self.lanes_at = self.core.now + self.detection
         return self.set_deadline()
+
+    cdef tuple not_begun(self):
+        """The positions of those that have not said that they have begun this view."""
+        return tuple([position for position, member in enumerate(self.installed.members)
+                      if member.incarnation != self.me.incarnation
+                      and member.incarnation not in self.mapped_by])
+
+    cdef int offer_again(self, bint packets_wait) except -1:
+        """Offer the memory once more; go on without those that do not begin the view while packets wait for it (F17).
+
+        Offers are counted, not the time, so that a standstill of this member is not theirs.
+        """
+        self.offers += 1
+        if packets_wait and not self.may_append and self.offers * self.detection >= self.slow:
+            self.offers = 0
+            self.below.flush(self.not_begun())
+        return self.offer_lane()
 
     cdef int take_lane(self, int source, bytes body) except -1:
         """Another member offers its memory: map it, all of the order if this member has not."""
@@ -200,7 +215,7 @@ cdef class MappedOrder(Layer):
             why = str(error)
         if why is not None:
             return self.give_up(f"{why}: {member} is on another host or of another user, or in another container; "
-                                "use TOTAL in the place of RING")
+                                "use TOTAL in the place of RING (orcalike run --sequencer witness)")
         answer = Message(b"")
         answer.push(1)[0] = MAPPED
         self.below.send(answer, (source,))

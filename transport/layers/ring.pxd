@@ -42,7 +42,7 @@ cdef class SharedOrder(MappedOrder):
     cdef frozenset lacking
     cdef bint was_reset
     cdef int mode, least            # as TOTAL's
-    cdef int64_t slow, linger       # ns: `slow_timeout`, `freshness`
+    cdef int64_t linger             # ns: `freshness`
     cdef int64_t linger_at          # deadlines: to look for news, ...
     cdef int64_t full_at            # ... to try again to append,
     cdef int64_t full_since

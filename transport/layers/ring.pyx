@@ -80,7 +80,7 @@ cdef class SharedOrder(MappedOrder):
 
     def __init__(self, Core core, config, me, slots=65536, lane=1048576):
         super().__init__(core, config, me, slots, lane)
-        self.slow, self.linger = config.slow, config.freshness
+        self.linger = config.freshness
         self.unordered = Ring()
         self.own = Message.view(NULL, 0)
         self.incoming = Incoming()
@@ -361,7 +361,7 @@ cdef class SharedOrder(MappedOrder):
             if self.report_is_due:
                 self.end_view()
         if self.lanes_at <= now:
-            self.offer_lane()
+            self.offer_again(self.unordered.count and not self.frozen)
         if self.stuck_at <= now:
             self.stuck_at = now + self.detection
             self.below.flush(())
@@ -553,7 +553,7 @@ cdef class SharedOrder(MappedOrder):
         self.position = view.position(self.me.incarnation)
         self.report_is_due = self.awaits_cut = False
         self.full_at = self.stuck_at = NEVER
-        self.full_since = 0
+        self.full_since = self.offers = 0
         self.incoming.clear()
         if self.unordered.count:
             (<Unordered>self.unordered.at(0)).sent = 0
