@@ -33,8 +33,8 @@ SLOW = 20 * D
 TWIN = "0b"
 """A second process of rank 0."""
 RETRY_STEP, RETRY_MAX = D // 25, D
-ROUNDS = 150
-"""In so many times D the group must be there."""
+ROUNDS = 50
+"""In so many times D the group must be there: it takes about ten, unless it is blocked for good."""
 
 
 class Process(RecordingApplication):

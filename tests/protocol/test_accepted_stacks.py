@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from itertools import combinations, permutations, product
 
 import pytest
@@ -12,6 +13,7 @@ from orcalike.transport import stacks
 from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.errors import StackError
 from orcalike.transport.stacks import parse_stack, register
+from tests.protocol import sim_runtime
 from tests.protocol.every_call import Plain
 from tests.protocol.model import Cast
 from tests.protocol.sim_runtime import Simulation
@@ -30,10 +32,15 @@ PARTS = 8
 """The stacks are run in so many tests."""
 
 
+LIMIT = 10_000 * MS
+"""All that a scene begins is over within a second or so; what comes then is heartbeats."""
+
+
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A layer of a user's, which changes nothing, is known."""
     monkeypatch.setattr(stacks, "_LAYERS", dict(stacks._LAYERS))
+    monkeypatch.setattr(sim_runtime, "LIMIT", LIMIT)
     register(Plain)
 
 
@@ -45,6 +52,7 @@ def is_accepted(layers: tuple[str, ...]) -> bool:
     return True
 
 
+@cache
 def accepted() -> list[str]:
     """All orders of all choices of layers, with others in between, that objects can stand on."""
     found = []

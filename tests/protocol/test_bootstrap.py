@@ -10,8 +10,9 @@ from orcalike.transport.view import Member
 from tests.lib.manual_network import ManualNetwork
 from tests.protocol.sim_bootstrap import run
 
-CHUNK = 50
-ORDERS = 200
+CHUNK = 25
+ORDERS = 100
+"""Among them are some that find each mutant of the bootstrap that a whole job can show."""
 
 
 @pytest.mark.parametrize("first", range(0, ORDERS, CHUNK))

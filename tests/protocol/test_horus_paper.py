@@ -199,6 +199,9 @@ def test_focus_and_dump() -> None:
     assert stack.dump()["COM"] == {"peers": {"sim:a": 0}, "refused": {}}
 
 
+SMALL_GROUPS = [seed for seed in range(14) if draw(seed).size < 9]
+"""What more members deliver is no other order, but takes longer."""
+
 STOPPED = ("I28", "E1")
 """What is found if a group stands still, or says that something is wrong."""
 
@@ -214,7 +217,7 @@ def test_safety_needs_no_luck(faults: str, where: str) -> None:
     so; none of them delivers another order than the others.
     """
     complaints = 0
-    for seed in range(12):
+    for seed in SMALL_GROUPS:
         stack = "PACK:XFER:TOTAL:" + where.format(faults)
         try:
             Run(replace(calm(seed), stack=stack)).run()
@@ -227,7 +230,8 @@ def test_safety_needs_no_luck(faults: str, where: str) -> None:
 
 def test_one_seed_is_one_schedule() -> None:
     """The core is a function of its inputs: the same seed, the same trace (I33)."""
-    seeds = [seed for seed in range(8) if draw(seed).size > 1]
+    seeds = [seed for seed in range(12) if 1 < draw(seed).size < 7]
+    assert len(seeds) == 8
     traces = [Run(draw(seed)).run().trace for seed in seeds]
     assert traces == [Run(draw(seed)).run().trace for seed in seeds]
     assert len(set(traces)) == len(seeds)

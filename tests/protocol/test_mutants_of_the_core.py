@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.mutants import Mutant, load
-from tests.campaign.mutants.campaign import try_in_place
+from tests.campaign.mutants.campaign import Verdict, try_in_place
 from tests.campaign.mutants.planted import is_plantable
 from tests.protocol.test_schedules import SCHEDULES
 
@@ -19,9 +19,15 @@ PLANTABLE = [mutant for mutant in OF_THE_CORE if is_plantable(mutant)]
 FILES = Path(__file__).parent.glob("testdata/mutations/*.json")
 
 
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, Verdict]:
+    """Of all of them, by name: one process imports what their tests have in common."""
+    return try_in_place(PLANTABLE)
+
+
 @pytest.mark.parametrize("mutant", PLANTABLE, ids=lambda mutant: mutant.name)
-def test_a_detail_that_is_left_out_is_noticed(mutant: Mutant) -> None:
-    verdict = try_in_place(mutant)
+def test_a_detail_that_is_left_out_is_noticed(mutant: Mutant, verdicts: dict[str, Verdict]) -> None:
+    verdict = verdicts[mutant.name]
     assert verdict.word == "caught", verdict.detail
 
 

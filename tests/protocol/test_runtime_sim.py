@@ -22,13 +22,21 @@ from orcalike.transport.drivers.sim import Delays
 from orcalike.transport.record import replaced
 from orcalike.transport.view import View
 from tests.lib.shared_classes import Counter, Journal, transfer_when
+from tests.protocol import sim_runtime
 from tests.protocol.model import Cast, Model
 from tests.protocol.sim_programs import Late
-from tests.protocol.sim_runtime import LIMIT, Participant, Simulation, run
-from tests.protocol.sim_scene import Scene
+from tests.protocol.sim_runtime import Participant, Simulation, run
+from tests.protocol.sim_scene import MS, Scene
 
 CHUNK = 50
 SEEDS = 150
+LIMIT = 15_000 * MS
+"""All that a seed begins is over within a few seconds; what comes then is heartbeats."""
+
+
+@pytest.fixture(autouse=True)
+def limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sim_runtime, "LIMIT", LIMIT)
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))

@@ -40,34 +40,24 @@ def test_seeds_with_faults_keep_the_promises(first: int, request: pytest.Fixture
     assert all(result.views for result in results)
 
 
-@pytest.mark.parametrize("seed", [3, 8, 21, 34])
-def test_a_seed_is_one_course(seed: int) -> None:
-    traces = set()
-    for _ in range(2):
-        run = Run(draw(seed))
-        try:
-            run.run()
-        finally:
-            traces.add(run.world.trace)
-    assert len(traces) == 1
-
-
 def test_a_seed_is_one_course_whatever_hashes_are() -> None:
-    """I33, G4: no order of a set or of hashes gets into a run."""
+    """I33, G4: no order of a set or of hashes gets into a run, nor does what ran before it."""
+    seeds = (2, 8, 12, 14, 21)
     program = (
         "from orcalike.simulator.generator import draw; from orcalike.simulator.simulation import Run\n"
-        "for seed in (2, 3, 8, 12):\n"
-        "    run = Run(draw(seed)); run.run(); print(run.world.trace)\n"
+        f"for seed in {seeds}: print(Run(draw(seed)).run().trace)\n"
     )
-    traces = set()
-    for hash_seed in ("0", "1"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        done = subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, check=True
-        )
-        traces.add(done.stdout)
-    assert len(traces) == 1
-    assert len(traces.pop().split()) == 4
+    hash_seed = "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second = ([Run(draw(seed)).run().trace for seed in seeds] for _ in range(2))
+    assert first == second == done.stdout.split()
+    assert len(set(first)) == len(seeds)
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 7))
@@ -227,7 +217,7 @@ def test_all_orders_of_one_write_without_a_crash() -> None:
 
 
 def test_orders_of_one_write_and_a_crash() -> None:
-    explored = explore(3, (Event("cast", 0, "1", degree=1),), crashes=1, runs_max=300)
+    explored = explore(3, (Event("cast", 0, "1", degree=1),), crashes=1, runs_max=170)
     assert explored.states > 300
 
 

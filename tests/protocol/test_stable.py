@@ -18,9 +18,6 @@ from tests.lib import manual_network
 from tests.lib.manual_network import ManualNetwork
 from tests.protocol import sim_stability
 
-MS = 1_000_000
-MINUTE = 60_000 * MS
-
 
 @pytest.mark.parametrize("block", range(2))
 def test_the_matrix_is_right_at_each_step(block: int) -> None:

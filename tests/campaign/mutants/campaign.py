@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
 from tests.campaign.bars import Bar, Figure, Scale
 from tests.campaign.mutants import ROOT, Mutant, load
-from tests.campaign.mutants.tree import NoVerdict, Tree, fails
+from tests.campaign.mutants.tree import NoVerdict, Tree, run, what_failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +38,28 @@ def try_one(tree: Tree, mutant: Mutant, tests: Sequence[str]) -> Verdict:
     """Plant a mutant and run its tests."""
     asked = replace(mutant, tests=tuple(tests), violates=()) if tests else mutant
 
-    def run() -> str:
+    def look() -> str:
         with tree.planted(asked):
             return tree.fails(asked.tests, stop=not asked.violates)
 
-    return _checked(asked, run)
+    return _checked(asked, look)
 
 
-def try_in_place(mutant: Mutant) -> Verdict:
-    """Run the tests of a mutant of a Python module here; only their own process has it."""
-    # Else pytest reads the modules of its plugins, and so of orcalike, itself.
-    program = ("tests.campaign.mutants.planted", mutant.name, "pytest", "--assert=plain")
-    return _checked(mutant, lambda: fails(ROOT, *program, tests=mutant.tests, stop=False))
+def try_in_place(mutants: Sequence[Mutant]) -> dict[str, Verdict]:
+    """Run the tests of mutants of Python modules here, in forks that have them alone; by name of the mutant."""
+    names = [mutant.name for mutant in mutants]
+    done = run(ROOT, sys.executable, "-m", "tests.campaign.mutants.forks", *names)
+    said = {name: (code, text) for name, code, text in map(json.loads, done.stdout.splitlines())}
+    if said.keys() != set(names):
+        raise NoVerdict(f"the forks ended too soon:\n{done.stderr[-2000:]}")
+    return {each.name: _checked(each, partial(what_failed, *said[each.name])) for each in mutants}
 
 
-def _checked(mutant: Mutant, run: Callable[[], str]) -> Verdict:
-    """What came of a mutant, if `run` says what failed."""
+def _checked(mutant: Mutant, look: Callable[[], str]) -> Verdict:
+    """What came of a mutant, if `look` says what failed."""
     start = time.monotonic()
     try:
-        failed = run()
+        failed = look()
     except NoVerdict as error:
         word, failed = "error", str(error)
     else:

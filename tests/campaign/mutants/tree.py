@@ -27,7 +27,7 @@ class Tree:
     def __init__(self, folder: Path, source: Path = ROOT) -> None:
         """Copy and build the tree at `source`; raises NoVerdict if it does not build."""
         self.folder = folder
-        files = _run(source, "git", "ls-files", "--cached", "--others", "--exclude-standard")
+        files = run(source, "git", "ls-files", "--cached", "--others", "--exclude-standard")
         built = [*source.glob("runtime/**/*.so"), *source.glob("transport/**/*.so")]
         names = [*files.stdout.splitlines(), *(str(each.relative_to(source)) for each in built)]
         for name in names:
@@ -43,13 +43,13 @@ class Tree:
 
     def build(self) -> None:
         """Compile what has changed; raises NoVerdict if that fails."""
-        done = _run(self.folder, *BUILD)
+        done = run(self.folder, *BUILD)
         if done.returncode:
             raise NoVerdict("it does not build:\n" + (done.stdout + done.stderr)[-2000:])
 
     def fails(self, tests: Sequence[str], *, stop: bool = True) -> str:
         """As the function `fails`, in this tree."""
-        return fails(self.folder, "pytest", tests=tests, stop=stop)
+        return fails(self.folder, tests, stop=stop)
 
     @contextmanager
     def planted(self, mutant: Mutant) -> Iterator[None]:
@@ -87,27 +87,31 @@ class Tree:
         return [source, made, *source.parent.glob(name), *library]
 
 
-def fails(folder: Path, *program: str, tests: Sequence[str], stop: bool = True) -> str:
+def fails(folder: Path, tests: Sequence[str], *, stop: bool = True) -> str:
     """Run tests in a folder; returns what failed, "" if all pass. Raises NoVerdict.
 
-    `program` is a module that takes arguments as pytest does, after arguments of its own; `stop`:
-    at the first failure.
+    `stop`: at the first failure.
     """
     options = ("-x",) if stop else ()
-    command = (sys.executable, "-m", *program, *options, "-q", "-p", "no:cacheprovider", *tests)
+    command = (sys.executable, "-m", "pytest", *options, "-q", "-p", "no:cacheprovider", *tests)
     try:
-        done = _run(folder, *command, timeout=TESTS_MAX)
+        done = run(folder, *command, timeout=TESTS_MAX)
     except subprocess.TimeoutExpired:
         raise NoVerdict(f"the tests did not end within {TESTS_MAX:.0f} s") from None
-    if done.returncode in (0, 1):
-        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
-        return " ".join(failed) or "failed" if done.returncode else ""
-    if done.returncode < 0:
-        return f"the tests ended by signal {-done.returncode}"
-    raise NoVerdict("the tests do not run:\n" + (done.stdout + done.stderr)[-2000:])
+    return what_failed(done.returncode, done.stdout + done.stderr)
 
 
-def _run(
+def what_failed(code: int, printed: str) -> str:
+    """What failed, of how pytest ended and what it printed; "" if all pass. Raises NoVerdict."""
+    if code in (0, 1):
+        failed = [line for line in printed.splitlines() if line.startswith("FAILED")]
+        return " ".join(failed) or "failed" if code else ""
+    if code < 0:
+        return f"the tests ended by signal {-code}"
+    raise NoVerdict("the tests do not run:\n" + printed[-2000:])
+
+
+def run(
     folder: Path, *command: str, timeout: float | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder, where its own packages are found before all others."""

@@ -78,38 +78,46 @@ standing: dict[str, Any] = {}
 
 
 def test_so_many_calls_wait_for_a_guard_and_no_more(
-    group: orca.Group, caplog: pytest.LogCaptureFixture
+    group: orca.Group,
 ) -> None:
-    caplog.set_level(logging.CRITICAL, "orcalike")  # each of them fails at the end
-    gate = group.share(Gate, "gate")
-    calls = [gate.go_through.nowait(b"") for _ in range(WAITING_MAX)]
+    """One write wakes them all, in their order; that takes time in proportion to how many there are.
+
+    One in four waits for another object, too.
+    """
+    gate, other = group.share(Gate, "gate"), group.share(Gate, "other")
+    sizes = [n % 7 for n in range(WAITING_MAX)]
+    calls = [
+        gate.go_through.nowait(bytes(size))
+        if n % 4
+        else go_through_both.nowait(gate, other, bytes(size))
+        for n, size in enumerate(sizes)
+    ]
     with pytest.raises(orca.TooManyWaiting, match=r"'gate': 65536 calls wait"):
         gate.go_through(b"")
     with pytest.raises(orca.TooManyWaiting):
         gate.go_through.options(timeout=10)(b"")
-    assert not any(call.done() for call in calls)
-    calls[0].cancel()
-    last = gate.go_through.nowait(b"")
-    assert not last.done()  # there is a place again
-    group.drop(gate)
-    assert isinstance(last.exception(), orca.ObjectDropped)
-
-
-@pytest.mark.parametrize("atomic", [False, True])
-def test_all_that_wait_at_the_bound_run_in_their_order(group: orca.Group, atomic: bool) -> None:
-    """One write wakes them all; that takes time in proportion to how many there are."""
-    gate, other = group.share(Gate, "gate"), group.share(Gate, "other")
-    if atomic:
-        calls = [go_through_both.nowait(gate, other, bytes(n % 7)) for n in range(WAITING_MAX)]
-        other.set_open()
-    else:
-        calls = [gate.go_through.nowait(bytes(n % 7)) for n in range(WAITING_MAX)]
+    with pytest.raises(orca.TooManyWaiting):
+        go_through_both(gate, other, b"")
+    calls.pop(1).cancel()
+    calls.append(gate.go_through.nowait(bytes(sizes.pop(1))))  # there is a place again
+    sizes.append(1)
+    other.set_open()
     assert not any(call.done() for call in calls)
     gate.set_open()
     group.fence()  # if another thread receives by now, it may still run what that has woken
     assert all(call.done() for call in calls)
-    assert gate.lengths() == [n % 7 for n in range(WAITING_MAX)]
-    assert other.lengths() == (gate.lengths() if atomic else [])
+    assert gate.lengths() == sizes
+    assert other.lengths() == [n % 7 for n in range(0, WAITING_MAX, 4)]
+
+
+def test_calls_that_wait_for_a_guard_end_with_their_object(
+    group: orca.Group, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "orcalike")  # each of them fails at the end
+    gate = group.share(Gate, "gate")
+    calls = [gate.go_through.nowait(b"") for _ in range(1_000)]
+    group.drop(gate)
+    assert all(isinstance(call.exception(), orca.ObjectDropped) for call in calls)
 
 
 class Members(Network):

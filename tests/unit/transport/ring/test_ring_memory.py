@@ -17,7 +17,7 @@ NAMED = range(1, 11)
 def test_a_damaged_segment_leads_to_a_named_fault_or_to_nothing(tmp_path: Path) -> None:
     if reason := lacks(*ASAN):
         pytest.skip(reason)
-    facts = run(compiled("hostile", tmp_path, *ASAN, optimize="-O1"), 10_000, 1)
+    facts = run(compiled("hostile", tmp_path, *ASAN, optimize="-O0"), 10_000, 1)
     assert facts["stderr"] == ""
     assert facts["code"] == 0
     assert facts["unnamed"] == facts["outside"] == 0
@@ -30,7 +30,7 @@ def test_a_damaged_segment_leads_to_a_named_fault_or_to_nothing(tmp_path: Path) 
 def test_members_in_threads_race_for_nothing(tmp_path: Path, flags: tuple[str, ...]) -> None:
     if reason := lacks(*flags):
         pytest.skip(reason)
-    facts = run(compiled("threads", tmp_path, *flags, optimize="-O1"), 1_000)
+    facts = run(compiled("threads", tmp_path, *flags, optimize="-O0"), 1_000)
     assert facts["stderr"] == ""
     assert facts["code"] == 0
     assert facts["entries"] == 3_000
