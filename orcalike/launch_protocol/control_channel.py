@@ -27,6 +27,7 @@ from orcalike.launch_protocol.control_lines import (
     Lacks,
     Role,
     Sequencer,
+    SharedOrder,
     ToLauncher,
     Unblocked,
     encode,
@@ -174,6 +175,11 @@ def report_unblocked(group: str) -> None:
 def report_sequencer(group: str) -> None:
     """A primary view was installed in which this process orders; it may be called for each."""
     _send_once(Sequencer(group))
+
+
+def report_shared_order(group: str) -> None:
+    """A primary view was installed whose order is in shared memory; it may be called for each."""
+    _send_once(SharedOrder(group))
 
 
 def report_blocked(group: str, missing: Iterable[Member], rule: str) -> None:

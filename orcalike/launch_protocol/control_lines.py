@@ -16,6 +16,7 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | `joining GROUP INCARNATION` | `Joining`: this process asks to be let into a group, or makes it |
 | `unblocked GROUP` | `Unblocked`: it has installed a primary view |
 | `sequencer GROUP` | `Sequencer`: it has installed one in which it orders |
+| `shared-order GROUP` | `SharedOrder`: it has installed one whose order is in shared memory |
 | `blocked GROUP INCARNATION:RANK,INCARNATION:w RULE` | `Blocked`: it can install none without these members |
 | `lacks GROUP NUMBER RULE` | `Lacks`: it waits until so many members with replicas are in its view |
 | `described NUMBER GROUP JSON` | `Described`: how a group stands here (`descriptions`) |
@@ -94,6 +95,12 @@ class Sequencer(Record):
     group: str
 
 
+class SharedOrder(Record):
+    """This process has installed a primary view of the group, whose order is in shared memory."""
+
+    group: str
+
+
 class Blocked(Record):
     """No primary view can be formed without these members, by this rule."""
 
@@ -121,7 +128,7 @@ class Described(Record):
 
 
 ToProcess: TypeAlias = Ended | Died | Gone | Cut | Heal | Describe
-ToLauncher: TypeAlias = Joining | Unblocked | Sequencer | Blocked | Lacks | Described
+ToLauncher: TypeAlias = Joining | Unblocked | Sequencer | SharedOrder | Blocked | Lacks | Described
 
 
 def encode(report: ToProcess | ToLauncher) -> str:
@@ -145,6 +152,8 @@ def encode(report: ToProcess | ToLauncher) -> str:
             return f"unblocked {quoted(group)}"
         case Sequencer(group):
             return f"sequencer {quoted(group)}"
+        case SharedOrder(group):
+            return f"shared-order {quoted(group)}"
         case Blocked(group, missing, rule):
             members = ",".join(f"{incarnation}:{_role(role)}" for incarnation, role in missing)
             return f"blocked {quoted(group)} {members or '-'} {_one_line(rule)}"
@@ -184,6 +193,8 @@ def parse_for_launcher(line: str) -> ToLauncher | None:
             return Unblocked(unquoted(group))
         case ["sequencer", group]:
             return Sequencer(unquoted(group))
+        case ["shared-order", group]:
+            return SharedOrder(unquoted(group))
         case ["blocked", group, members, *rule]:
             missing = _parse_members(members)
             return None if missing is None else Blocked(unquoted(group), missing, "".join(rule))

@@ -24,6 +24,9 @@ DETECTION_OVER_TCP = 2_000_000_000
 """D, ns, if nothing is set: over Unix sockets, where the kernel says if a silent process runs, and over TCP, where
 it does not."""
 
+SHARED_ORDER = "PACK:XFER:RING:MBRSHIP:COM"
+"""The layers, without their medium, of groups whose order is in shared memory."""
+
 SECONDS_LEAST, SECONDS_MOST = 0.01, 86400.0
 """What can be set as a detection time, or as `slow_timeout`."""
 

@@ -37,8 +37,8 @@ from orcalike.launch_protocol.environment import (
     find_stack,
 )
 from orcalike.runtime.codes import Code
+from orcalike.session.adopting import DETECTION, STACK, as_option
 from orcalike.session.describing import describe_stack
-from orcalike.session.detection import OPTION, as_option
 from orcalike.session.keys import find_keys
 from orcalike.session.layers import load_layers
 from orcalike.transport.config import StackConfig
@@ -172,7 +172,7 @@ class Witness:
             set_here, slow = find_detection()
             detection = set_here or detection_at(self.address)
             # The degree is the ranks' business.
-            options = {"resilience": None, "stack": layers, OPTION: as_option(detection)}
+            options = {"resilience": None, STACK: layers, DETECTION: as_option(detection)}
             config = StackConfig(group, options, time.time_ns() - clock(), detection, slow)
             specs = parse_stack(f"{layers}:{medium}", WitnessEndpoint)
             stack = Stack(specs, config, me, incarnation)

@@ -11,7 +11,7 @@ from typing import Any
 
 from orcalike.errors import StackError
 from orcalike.launch_protocol.environment import detection_at
-from orcalike.session import detection, listeners
+from orcalike.session import adopting, listeners
 from orcalike.session.listeners import SharedListener
 from orcalike.session.options import JoinOptions
 from orcalike.transport.config import StackConfig
@@ -34,6 +34,7 @@ class Endpoint:
     def __init__(self, options: JoinOptions, upper: type[Layer]) -> None:
         self._options = options
         text = DEFAULT if options.stack is None else options.stack
+        self._upper = upper
         self._layers = parse_stack(text, upper)
         self._check_witness()
         self.incarnation = int.from_bytes(os.urandom(8))
@@ -84,6 +85,23 @@ class Endpoint:
         else:
             stack.join(addresses[0], now)
 
+    def adopts(self, refusal: str) -> bool:
+        """Whether the group refuses for what this process has not asked for; its next stack is as the group's."""
+        options = self._options
+        if (
+            options.detection is None
+            and (found := adopting.detection_of_group(refusal)) is not None
+        ):
+            self.detection = found
+            return True
+        if options.stack is not None or options.launch is not None:
+            return False
+        medium = self._layers[-1].medium
+        if (layers := adopting.stack_of_group(refusal, medium)) is None:
+            return False
+        self._layers = parse_stack(f"{layers}:{medium}", self._upper)
+        return True
+
     def renew(self) -> None:
         """The next stack is that of another incarnation."""
         self.incarnation = int.from_bytes(os.urandom(8))
@@ -114,9 +132,12 @@ class Endpoint:
             resilience = options.resilience if asks else None
             says_degree = makes or options.degree == "available"
             degree = options.degree if says_degree else None
-            layers = name_layers(self._layers)
-            settings = {"resilience": resilience, "degree": degree, "stack": layers}
-        settings = {**settings, detection.OPTION: detection.as_option(self.detection)}
+            settings = {"resilience": resilience, "degree": degree}
+        settings = {
+            **settings,
+            adopting.STACK: name_layers(self._layers),
+            adopting.DETECTION: adopting.as_option(self.detection),
+        }
         launch = options.launch
         config = StackConfig(
             self.wire_name,

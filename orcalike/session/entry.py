@@ -62,6 +62,8 @@ class Entry:
         """Where to ask now, at one address or at all; None if names are looked up: `done()` is called then."""
         targets = self._targets()
         self._asks_all = of_all
+        if not targets:  # all that were in it have ended: what started this process notices
+            return None
         asked = targets if of_all else (targets[self._attempts % len(targets)],)
         if not any(map(has_name, asked)):
             return asked

@@ -26,10 +26,13 @@ class LauncherLink:
         cast_ended: Callable[[set[int]], None],
         changed: Callable[[], None],
         describe: Callable[[Describe], Described],
+        *,
+        in_memory: bool,
     ) -> None:
         """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report.
 
-        `describe` answers a question how the group stands, inside of the pump.
+        `describe` answers a question how the group stands, inside of the pump. `in_memory`: the order is in shared
+        memory, so that no member is the sequencer.
         """
         self.ended: set[int] = set()
         """The ranks that have ended, by the launcher's word."""
@@ -38,7 +41,8 @@ class LauncherLink:
         self._cast: set[int] = set()
         self._died: set[int] = set()
         self._cut: frozenset[int | None] = frozenset()
-        self._orders = False
+        self._in_memory = in_memory
+        self._is_oldest = False
 
     def listen(self) -> None:
         """Take what the launcher reports from now on, and what it has reported before."""
@@ -93,15 +97,12 @@ class LauncherLink:
         control_channel.report_joining(self._group, incarnation)
 
     def viewed(self, view: View, incarnation: int) -> None:
-        """A primary view was installed; the sequencer reports to the group which ranks have ended."""
-        became_sequencer = not self._orders
-        self._orders = view.position(incarnation) == 0
-        if self._orders:
-            control_channel.report_sequencer(self._group)
-        else:
-            control_channel.report_unblocked(self._group)
-        if self._orders and became_sequencer:
-            self._cast = set()  # the sequencer before may not have cast it
+        """A primary view was installed; its oldest member reports to the group which ranks have ended."""
+        became_oldest = not self._is_oldest
+        self._is_oldest = view.position(incarnation) == 0
+        self._report_in()
+        if self._is_oldest and became_oldest:
+            self._cast = set()  # the oldest before may not have cast it
             if self.ended:
                 threading.Thread(
                     target=self._cast_ended_ranks, name="orcalike", daemon=True
@@ -119,12 +120,18 @@ class LauncherLink:
         """A call waits until there are so many members with replicas; 0: none does any more."""
         if needed:
             control_channel.report_lacking(self._group, needed, rule)
-        elif self._orders:
+        else:
+            self._report_in()
+
+    def _report_in(self) -> None:
+        if self._in_memory:
+            control_channel.report_shared_order(self._group)
+        elif self._is_oldest:
             control_channel.report_sequencer(self._group)
         else:
             control_channel.report_unblocked(self._group)
 
     def _cast_ended_ranks(self) -> None:
-        if self._orders and self.ended - self._cast:
+        if self._is_oldest and self.ended - self._cast:
             self._cast = set(self.ended)
             self._cast_ended(set(self.ended))

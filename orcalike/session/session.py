@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from orcalike.errors import DataLossPossible, Expelled, JoinFailed, NotPrimary, OrcalikeError
 from orcalike.session.deferred_signals import handlers
 from orcalike.session.describing import describe
-from orcalike.session.detection import of_group
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
 from orcalike.session.group_info import order_of
@@ -139,6 +138,7 @@ class Session:
             lambda ranks: self.cast_ended(ranks),
             self._waiting.notify,
             lambda question: describe(self, question),
+            in_memory=self.stack.focus("RING") is not None,
         )
 
     def _targets(self) -> tuple[str, ...]:
@@ -556,10 +556,8 @@ class Session:
         self._waiting.notify()
 
     def join_denied(self, why: str) -> None:
-        """The group refused; for its detection time alone: another incarnation asks, which has that."""
-        detection = of_group(why)
-        if detection is not None and self.options.detection is None:
-            self._endpoint.detection = detection
+        """The group refused; for what a joiner can take from it: another incarnation asks, which has that."""
+        if self._endpoint.adopts(why):
             self._entry.turned_out = why
         else:
             self._entry.denied = why

@@ -46,6 +46,31 @@ def test_a_stack_that_objects_cannot_stand_on_is_refused(text: str, tmp_path: Pa
     assert os.listdir(tmp_path) == [], "the socket is gone"
 
 
+@pytest.mark.parametrize("stack", [DEFAULT, RING])
+def test_a_joiner_that_names_no_stack_has_the_order_of_the_group(
+    stack: str, tmp_path: Path
+) -> None:
+    with (
+        orca.join(stack=stack, listen=f"unix:{tmp_path}/one") as one,
+        orca.join(seeds=one.address) as other,
+    ):
+        counters = [each.share(Counter, "n") for each in (one, other)]
+        for counter in counters:
+            counter.add(1)
+        one.fence()
+        assert [each.value for each in counters] == [2, 2]
+
+
+@pytest.mark.parametrize(("has", "asks"), [(DEFAULT, RING), (RING, DEFAULT)])
+def test_a_joiner_that_names_another_stack_is_refused(has: str, asks: str, tmp_path: Path) -> None:
+    with (
+        orca.join(stack=has, listen=f"unix:{tmp_path}/one") as one,
+        pytest.raises(orca.ConfigMismatch, match="the group has stack="),
+        orca.join(seeds=one.address, stack=asks),
+    ):
+        pass
+
+
 KEY = bytes(32)
 """What TCP needs."""
 

@@ -1,0 +1,45 @@
+"""What a joiner takes from its group: its detection time, and its order, if it has asked for no other.
+
+Both are the whole group's: leases hold only if all members count alike (H13), and all must agree on one order. They are
+among the options that a process asks for as it joins. A group that has others refuses, and says which; then another
+incarnation asks, which has those.
+"""
+
+from __future__ import annotations
+
+import re
+
+from orcalike.launch_protocol.environment import SECONDS_LEAST, SECONDS_MOST, SHARED_ORDER
+from orcalike.runtime.durations import parse_duration
+from orcalike.transport.stacks import DEFAULT_LAYERS
+
+DETECTION, STACK = "detection", "stack"
+"""The options."""
+
+_REFUSAL = re.compile(r"config: the group has (\w{1,20})='([\w.:]{1,100})', not .*")
+
+
+def as_option(detection: int) -> str:
+    """A detection time, ns, as the group's option."""
+    return f"{detection / 1e9:.9g}s"
+
+
+def detection_of_group(refusal: str) -> int | None:
+    """The detection time, ns, of the group that refuses a joiner for that alone; None for other reasons."""
+    try:
+        seconds = parse_duration(_option_of(DETECTION, refusal))
+    except ValueError:
+        return None
+    return round(seconds * 1e9) if SECONDS_LEAST <= seconds <= SECONDS_MOST else None
+
+
+def stack_of_group(refusal: str, medium: str | None) -> str | None:
+    """The layers of the group that refuses a joiner for them alone, if groups have these by default over that medium."""
+    layers = _option_of(STACK, refusal)
+    usual = (DEFAULT_LAYERS, SHARED_ORDER) if medium == "unix" else (DEFAULT_LAYERS,)
+    return layers if layers in usual else None
+
+
+def _option_of(name: str, refusal: str) -> str:
+    found = _REFUSAL.fullmatch(refusal)
+    return found[2] if found is not None and found[1] == name else ""
