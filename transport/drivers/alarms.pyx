@@ -81,17 +81,20 @@ cdef class Alarms(Links):
         raise NotImplementedError
 
     def wait_asleep(self, Waitable waitable not None, int64_t until):
-        """Wait until it is done (True) or the time has come, and leave the I/O to others."""
+        """Wait until it is done (True) or the time has come, and leave the I/O to others.
+
+        Over an order in shared memory also the sending: to send is to run what others have sent before.
+        """
+        if self.shares_memory:
+            return self.sleep_counted(waitable, until)
         self.kick()
-        if waitable.finished:
-            return True
-        return self.sleep_counted(waitable, until) if self.shares_memory else waitable.sleep(until)
+        return waitable.finished or waitable.sleep(until)
 
     cdef bint sleep_counted(self, Waitable waitable, int64_t until) except -1:
         """Sleep, while the stacks know that a thread waits."""
         self.count_waiting(1)
         try:
-            self.kick()
-            return waitable.sleep(until)
+            self.kick_later()
+            return waitable.finished or waitable.sleep(until)
         finally:
             self.count_waiting(-1)
