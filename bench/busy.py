@@ -18,7 +18,7 @@ from pathlib import Path
 
 from orcalike.bench import processes
 from orcalike.bench.busy_member import WORKER
-from orcalike.bench.harness import Lacking, Program, interleave
+from orcalike.bench.harness import OVER_SEQUENCER, Lacking, Program, interleave
 from orcalike.bench.table import Bar, Row, compare, run_script, scaled
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def start() -> Program:
     cores = os.sched_getaffinity(0)
     if len(cores) < 2:
         raise Lacking("a busy worker needs a core for itself, and there is one in all")
-    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix", *OVER_SEQUENCER]
     program = Program([*run, "-n", str(MEMBERS), str(HERE / "busy_member.py")])
     program.ask("wait idle 1")  # it is up
     program.run_on({min(cores)})

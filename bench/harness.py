@@ -18,6 +18,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Self
 
+OVER_SEQUENCER = ("--sequencer", "witness")
+"""Options of `orcalike run` for groups whose writes are ordered by a process of its own."""
+
 ENDS_WITHIN = 5.0
 """Seconds that a program has to end by itself, when its input has ended."""
 

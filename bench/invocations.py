@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from orcalike.bench.harness import Lacking, Program, interleave
+from orcalike.bench.harness import OVER_SEQUENCER, Lacking, Program, interleave
 from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 
@@ -65,7 +65,7 @@ class Bench:
     ) -> None:
         self.members = members
         self.effort = effort
-        run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+        run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix", *OVER_SEQUENCER]
         member = [*run, "-n", str(members), str(HERE / "member.py")]
         limit = [str(members), str(FRAME)]
         self.threads = stack.enter_context(Program(member))

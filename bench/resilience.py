@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from orcalike.bench.harness import Program, interleave
+from orcalike.bench.harness import OVER_SEQUENCER, Program, interleave
 from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 
 HERE = Path(__file__).parent
@@ -49,7 +49,17 @@ QUICK = Effort(rounds=2, waits=200, bursts=3_000, calls=10_000)
 def start(stack: ExitStack, members: int, *arguments: str, checkout: Path | None = None) -> Program:
     """A group that runs `member.py`, with the orcalike of another checkout if one is given."""
     other = ["env", f"PYTHONPATH={checkout}"] if checkout else []
-    command = [*other, sys.executable, "-P", "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+    command = [
+        *other,
+        sys.executable,
+        "-P",
+        "-m",
+        "orcalike",
+        "run",
+        "--quiet",
+        "--no-prefix",
+        *OVER_SEQUENCER,
+    ]
     member = [str(HERE / "member.py"), *arguments]
     program = stack.enter_context(Program([*command, "-n", str(members), *member]))
     program.ask("wait 1")  # it is up

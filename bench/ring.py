@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from orcalike.bench.harness import Lacking, Program
+from orcalike.bench.harness import OVER_SEQUENCER, Lacking, Program
 from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.resilience import Effort, Rounds
 from orcalike.bench.table import Bar, Row, compare, run_script, scaled
 
 HERE = Path(__file__).parent
 OVER_RING = ("--stack", "PACK:XFER:RING:MBRSHIP:COM:unix")
-OVER_TOTAL: tuple[str, ...] = ()
 EXAMPLES = """\
 examples:
   python -m orcalike.bench.ring             all rows; about two minutes
@@ -119,7 +118,7 @@ def beside_total(effort: Effort) -> list[Row]:
     with ExitStack() as stack:
         programs = {
             name: start(stack, 3, layers)
-            for name, layers in (("RING", OVER_RING), ("TOTAL", OVER_TOTAL))
+            for name, layers in (("RING", OVER_RING), ("TOTAL", OVER_SEQUENCER))
         }
         rounds = Rounds(3, effort, programs)
         rests = rounds.each(dict.fromkeys(programs, f"rest {max(effort.waits // 10, 20)}"))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orcalike.bench import processes
-from orcalike.bench.harness import Program, interleave
+from orcalike.bench.harness import OVER_SEQUENCER, Program, interleave
 from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.table import Bar, Row, compare, run_script
 
@@ -64,7 +64,7 @@ def middle(program: Program) -> int:
 
 def take(effort: Effort) -> dict[str, list[float]]:
     """The samples of both sides, by side and size."""
-    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix", *OVER_SEQUENCER]
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         pingpong = compiled(Path(folder))
         program = stack.enter_context(Program([*run, "-n", str(MEMBERS), str(HERE / "member.py")]))

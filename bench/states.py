@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orcalike.bench.harness import Program, interleave
+from orcalike.bench.harness import OVER_SEQUENCER, Program, interleave
 from orcalike.bench.table import Bar, Row, add_options, compare, report, scaled
 from orcalike.runtime.digests import (
     LOOK_VALUES,
@@ -62,7 +62,7 @@ def measure(quick: bool) -> list[Row]:
 
 def rows(effort: Effort) -> list[Row]:
     """A write that waits, pinned to one core, and writes that do not, on all."""
-    run = [sys.executable, "-P", "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+    run = [sys.executable, "-P", "-m", "orcalike", "run", "--quiet", "--no-prefix", *OVER_SEQUENCER]
     member = [*run, "-n", str(MEMBERS), str(HERE / "member.py")]
     cores = os.sched_getaffinity(0)
     with ExitStack() as stack:

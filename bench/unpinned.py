@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orcalike.bench.harness import Program, interleave
+from orcalike.bench.harness import OVER_SEQUENCER, Program, interleave
 from orcalike.bench.pingpong import FRAME, compiled
 from orcalike.bench.table import Row, compare, run_script, scaled
 
@@ -49,7 +49,7 @@ def started(command: Sequence[str | Path], first: object, order: object) -> floa
 def measure(quick: bool) -> list[Row]:
     """The row. Raises Lacking without a compiler."""
     effort = QUICK if quick else FULL
-    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix", *OVER_SEQUENCER]
     member = [*run, "-n", str(MEMBERS), str(HERE / "member.py")]
     with tempfile.TemporaryDirectory() as folder:
         pingpong: list[str | Path] = [compiled(Path(folder)), str(MEMBERS), str(FRAME)]

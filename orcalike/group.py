@@ -352,7 +352,10 @@ class Group:
 
     def _repr_html_(self) -> str:
         """The group as a notebook shows it."""
-        return f"<b>Group</b> {self.name!r}: left" if self._closed else html_of_group(self.info())
+        if self._closed:
+            return f"<b>Group</b> {self.name!r}: left"
+        in_memory = self._session.stack.focus("RING") is not None
+        return html_of_group(self.info(), in_memory=in_memory)
 
     @held
     def _leave(self, *, orderly: bool) -> None:

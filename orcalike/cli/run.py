@@ -17,8 +17,9 @@ from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal, did_you_mean, duration
 from orcalike.cli.run_hosts import HOST_OPTIONS, show_commands, with_hosts
+from orcalike.launch_protocol.environment import SHARED_ORDER
 from orcalike.launcher.errors import LaunchError
-from orcalike.launcher.job import Options
+from orcalike.launcher.job import RANKS_MOST, Options
 from orcalike.launcher.local_host import cores
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
@@ -61,9 +62,8 @@ _OPTIONS = [
     click.option(
         "--sequencer",
         type=click.Choice(["witness", "rank"]),
-        default="witness",
-        show_default=True,
-        help="The sequencer of the writes: a process of its own, or the oldest rank.",
+        help="Order the writes by a process of its own, or by the oldest rank. Without it ranks on this "
+        "host order them in shared memory; a witness does over --tcp, over hosts, with --keep-going, and for many.",
     ),
     click.option(
         "--stack",
@@ -214,6 +214,7 @@ def start(
     color: str,
     env: Sequence[str],
     chdir: Path | None,
+    sequencer: Literal["witness", "rank"] | None,
     stack: str | None,
     via: str,
     hosts: str | None,
@@ -237,11 +238,14 @@ def start(
         color=None if color == "auto" else color == "always",
         environment=_parse_environment(env),
         directory=chdir,
+        sequencer=sequencer or "witness",
         **options,
     )
     asked = with_hosts(asked, via, hosts, hostfile, advertise)
     if stack is not None or asked.layers:
-        asked = _with_stack(asked, stack)
+        asked = _with_stack(asked, stack, sequencer)
+    if stack is None and sequencer is None and _can_share_memory(asked):
+        asked = asked.replace(stack=SHARED_ORDER, sequencer="rank")
     if dry_run:
         show_commands(asked)
         return
@@ -252,7 +256,18 @@ def start(
     sys.exit(code)
 
 
-def _with_stack(options: Options, stack: str | None) -> Options:
+def _can_share_memory(options: Options) -> bool:
+    """Whether the order is in shared memory if nothing else is asked for.
+
+    With --keep-going the others go on if rank 0 ends before it has made the group, so the witness makes it.
+    """
+    is_near = options.is_local and options.scheme == "unix"
+    return is_near and options.nprocs <= RANKS_MOST and not options.keep_going
+
+
+def _with_stack(
+    options: Options, stack: str | None, sequencer: Literal["witness", "rank"] | None
+) -> Options:
     """The options with the layers of that stack, and its medium; refuses a stack that cannot run."""
     from orcalike.errors import StackError
     from orcalike.launcher.witness import WitnessEndpoint
@@ -274,15 +289,12 @@ def _with_stack(options: Options, stack: str | None) -> Options:
         raise Refusal(f"--stack ends in COM:{medium}, which --{options.scheme} is not")
     scheme: Literal["unix", "tcp"] = "tcp" if medium == "tcp" else "unix"
     options = options.replace(stack=name_layers(layers), scheme=scheme)
-    return (
-        _without_witness(options) if any(layer.cls.name == "RING" for layer in layers) else options
-    )
+    return _without_witness(options, sequencer) if options.shares_memory else options
 
 
-def _without_witness(options: Options) -> Options:
+def _without_witness(options: Options, sequencer: Literal["witness", "rank"] | None) -> Options:
     """The options for an order in shared memory, which no process hands out; refuses those that ask for one."""
-    source = click.get_current_context().get_parameter_source("sequencer")
-    if options.sequencer == "witness" and source is not ParameterSource.DEFAULT:
+    if sequencer == "witness":
         raise Refusal("--sequencer witness: RING has no sequencer, and a group takes no witness")
     if not options.is_local:
         raise Refusal("--stack: RING needs all ranks on one host: put TOTAL in its place")

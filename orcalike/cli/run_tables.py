@@ -69,16 +69,22 @@ def title_of_run(run: dict[str, Any]) -> str:
 
 
 def title_of_group(group: dict[str, Any]) -> str:
-    """`group default · view 5 · primary · sequencer: rank 1 · resilience 1`."""
-    sequencer = group["sequencer"]
-    orders = f"rank {sequencer}" if isinstance(sequencer, int) else sequencer or "none now"
+    """`group default · view 5 · primary · order: shared memory · resilience 1`, or with the sequencer."""
     parts = [f"group {group['name']}", f"view {group['view'] or '?'}"]
     if group["primary"] is not None:
         parts.append("primary" if group["primary"] else "not primary")
-    parts.append(f"sequencer: {orders}")
+    parts.append(_order_of(group))
     if group["resilience"] is not None:
         parts.append(f"resilience {group['resilience']}")
     return " · ".join(parts)
+
+
+def _order_of(group: dict[str, Any]) -> str:
+    """`order: shared memory`, `sequencer: rank 1`, ..."""
+    sequencer = group["sequencer"]
+    if group["order"] == "shared memory":
+        return "order: shared memory"
+    return f"sequencer: {f'rank {sequencer}' if isinstance(sequencer, int) else sequencer or 'none now'}"
 
 
 def parts_of_run(run: dict[str, Any]) -> Iterator[tuple[str, list[tuple[Process, Member | None]]]]:

@@ -70,6 +70,8 @@ class Chaos:
 
     def _sequencer(self) -> Role:
         known = self._table.groups.sequencers()
+        if not known and any(group.in_memory for group in self._table.groups.by_name.values()):
+            raise Refused("the order is in shared memory: no member is the sequencer; name a rank")
         if not known:
             raise Refused("no member orders now, as far as the launcher knows: name a rank")
         if len(set(known)) > 1:
@@ -83,7 +85,7 @@ class Chaos:
             case "witness":
                 if options.sequencer == "witness":
                     return None
-                raise Refused("this run has no witness (--sequencer rank)")
+                raise Refused("this run has no witness; with --sequencer witness it has one")
             case int() if not isinstance(role, bool) and 0 <= role < options.nprocs:
                 return role
         raise Refused(f"there is no rank {role!r:.50}: they are 0 to {options.nprocs - 1}")

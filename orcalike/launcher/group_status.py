@@ -19,6 +19,7 @@ from orcalike.launch_protocol.control_lines import (
     Lacks,
     Role,
     Sequencer,
+    SharedOrder,
     Unblocked,
     parse_for_launcher,
 )
@@ -64,6 +65,8 @@ class Group:
     #: The last member that reported that it orders; of no meaning if `ordered` is false.
     sequencer: Role = None
     ordered: bool = False
+    #: Whether the order is in shared memory, so that no member is the sequencer.
+    in_memory: bool = False
 
 
 class Loss(Record):
@@ -102,6 +105,10 @@ class Groups:
                 self._place(role, group, Place("in"))
                 if found := self.by_name.get(group):
                     found.sequencer, found.ordered = role, True
+            case SharedOrder(group):
+                self._place(role, group, Place("in"))
+                if found := self.by_name.get(group):
+                    found.in_memory = True
             case Blocked(group, missing, rule):
                 self._place(role, group, Place("blocked", missing, rule))
             case Lacks(group, needed, rule):

@@ -22,6 +22,9 @@ from orcalike.transport.wording import counted
 
 FILES_OF_RANK, FILES_OF_LAUNCHER = 5, 10
 """Open files of the launcher while a rank runs, and beside those: so many at the least."""
+RANKS_MOST = 32
+"""With more ranks it is not the default: half of those that it has room for, as others may join, and ranks may fork."""
+
 MANY = 16
 """With more ranks for each core than that, joining takes long, and the startup line says so."""
 
@@ -64,6 +67,11 @@ class Options(Record, kw_only=True):
     def is_local(self) -> bool:
         """Whether all ranks run on this host."""
         return all(is_this_host(host.name) for host in self.hosts)
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the groups' order is in shared memory, without a sequencer."""
+        return any(layer.partition("(")[0] == "RING" for layer in self.stack.split(":"))
 
     @property
     def program_folder(self) -> Path:
@@ -137,7 +145,7 @@ class Job:
         count = self.options.nprocs
         parts = [
             f"{counted(count, 'member')} on {self._where()}",
-            f"sequencer: {'witness' if self.options.sequencer == 'witness' else 'rank 0'}",
+            self._order(),
             f"seed {self.seed}",
         ]
         if self.options.keep_going:
@@ -150,6 +158,11 @@ class Job:
         if count > MANY * cores() and self.options.is_local:
             parts.append(f"{cores()} cores: with so many members joining takes long")
         return f"[orcalike] {' · '.join(parts)}"
+
+    def _order(self) -> str:
+        if self.options.shares_memory:
+            return "order: shared memory"
+        return f"sequencer: {'witness' if self.options.sequencer == 'witness' else 'rank 0'}"
 
     def _where(self) -> str:
         if self.options.is_local:

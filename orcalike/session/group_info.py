@@ -71,7 +71,7 @@ class GroupInfo(Frozen, kw_only=True):
 
     @property
     def sequencer(self) -> Member:
-        """The member that orders."""
+        """The oldest member, which orders; if the order is in shared memory no member does."""
         return self.view.sequencer
 
     @property

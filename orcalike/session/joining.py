@@ -103,13 +103,14 @@ def connect(joining: Joining) -> Group:
 def _announce(group: Group) -> None:
     """The group was joined: one startup line, on the logger."""
     view, options, runtime = group.view, group._session.options, group._runtime
+    in_memory = group._session.stack.focus("RING") is not None
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
     _log.info(
-        "%s (%s) · rank %d · sequencer: %s · resilience %s",
+        "%s (%s) · rank %d · %s · resilience %s",
         counted(len(view.replicas), "member"),
         options.how,
         group.rank,
-        sequencer,
+        "order: shared memory" if in_memory else f"sequencer: {sequencer}",
         resilience_of(runtime.degrees.effective),
     )
     if runtime.degrees.single and runtime.degrees.group:

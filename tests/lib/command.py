@@ -19,7 +19,7 @@ HEAD = "import os, sys, time\nrank = int(os.environ.get('RANK', -1))\n"
 class Cli:
     """The `orcalike run` command, and programs for it in the test's own directory."""
 
-    command: tuple[str, ...] = (sys.executable, "-m", "orcalike", "run", "--sequencer", "rank")
+    command: tuple[str, ...] = (sys.executable, "-m", "orcalike", "run")
     deadline = DEADLINE
 
     def __init__(self, directory: Path) -> None:

@@ -93,7 +93,11 @@ def test_a_rank_does_without_what_few_programs_need(tmp_path: Path) -> None:
     program.write_text(RANK)
     run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix", "-n", "2"]
     ended = subprocess.run(
-        [*run, str(program)], cwd=ROOT, capture_output=True, text=True, check=True
+        [*run, "--sequencer", "rank", str(program)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     modules = set(ended.stdout.split())
     assert "orcalike.group" in modules

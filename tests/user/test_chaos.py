@@ -228,7 +228,7 @@ def test_what_a_run_refuses(cli: Cli) -> None:
         ready(process, 2)
         for arguments, words in (
             (["kill", "2"], "there is no rank 2: they are 0 to 1"),
-            (["kill", "witness"], "this run has no witness (--sequencer rank)"),
+            (["kill", "witness"], "this run has no witness; with --sequencer witness it has one"),
             (["kill", "sequencer"], "no member orders now"),
             (["partition", "0/0,1"], "a rank can be in one part only"),
             (["pause", "1", "2h"], "7200.0 is not a time of at most 3600 s"),

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.lib.command import Cli
 
@@ -83,19 +85,39 @@ def test_rank_0_gets_the_listening_socket(cli: Cli) -> None:
             socket.create_connection((host, int(port))).sendall(b"hello")
         """
     )
-    assert "[0] b'hello'" in cli.run("-n2", "--tcp", program).stdout
+    assert "[0] b'hello'" in cli.run("-n2", "--tcp", "--sequencer", "rank", program).stdout
 
 
 def test_startup_and_closing_lines(cli: Cli) -> None:
     program = cli.write("")
     lines = cli.run("-np", "2", "--seed", "9", program).stderr.splitlines()
     assert re.fullmatch(
-        r"\[orcalike\] 2 members on 1 host \(local\) · sequencer: rank 0 · seed 9"
+        r"\[orcalike\] 2 members on 1 host \(local\) · order: shared memory · seed 9"
         r"( · OMP_NUM_THREADS \d+)?",
         lines[0],
     )
     assert re.fullmatch(r"\[orcalike\] done in \d+\.\d s", lines[1])
     assert cli.run("-n2", "-q", program).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("-n2",), "order: shared memory"),
+        (("-n2", "--sequencer", "rank"), "sequencer: rank 0"),
+        (("-n2", "--sequencer", "witness"), "sequencer: witness"),
+        (("-n2", "--tcp"), "sequencer: witness"),
+        (("-n2", "--keep-going"), "sequencer: witness"),
+        (("-n2", "--stack", "PACK:XFER:TOTAL:MBRSHIP:COM:unix"), "sequencer: witness"),
+        (("-n2", "--stack", "PACK:XFER:RING:MBRSHIP:COM:unix"), "order: shared memory"),
+        (("-n33",), "sequencer: witness"),
+    ],
+    ids=" ".join,
+)
+def test_how_writes_are_ordered(cli: Cli, options: tuple[str, ...], says: str) -> None:
+    """In shared memory, if nothing else is asked for and it has room for the ranks and for as many others."""
+    program = cli.write("")
+    assert f" · {says} · " in cli.run(*options, program).stderr.splitlines()[0]
 
 
 def test_module_runs_as_python_m_would(cli: Cli, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_stacks_status_and_chaos_reach_other_hosts(cli: Cli) -> None:
     program = cli.write(
         "def waits_here():\n    sys.stdin.readline()\nprint('ready', flush=True)\nwaits_here()"
     )
-    with cli.started("-H", "a", "-q", program) as run:
+    with cli.started("-H", "a", "-q", "--sequencer", "rank", program) as run:
         assert run.stdout is not None
         assert run.stdin is not None
         assert run.stdout.readline() == "[0] ready\n"

@@ -381,6 +381,30 @@ def test_starting_again_does_not_bring_back_what_was_lost(cli: Cli) -> None:
     assert "all processes that were in the group have ended" in result.stderr
 
 
+def test_the_others_go_on_if_rank_0_has_ended_before_it_joined(cli: Cli) -> None:
+    program = cli.write(
+        "if rank == 0: sys.exit(3)\nimport orcalike as orca\nwith orca.join() as group: print('in')"
+    )
+    result = cli.run("-n3", "-q", "--keep-going", "--no-prefix", program)
+    assert (result.returncode, result.stdout) == (0, "in\nin\n"), result.stderr
+
+
+@pytest.mark.parametrize("order", [(), ("--sequencer", "rank"), ("--sequencer", "witness")])
+@pytest.mark.parametrize("ranks", ["1", "3"])
+def test_a_run_whose_members_have_all_ended_ends(
+    cli: Cli, ranks: str, order: tuple[str, ...]
+) -> None:
+    """Whatever orders, and though there is no other rank that the one in its place could ask."""
+    program = cli.write(
+        AGAIN
+        + "import orcalike as orca\nwith orca.join() as group: group.barrier(); os.kill(os.getpid(), 9)"
+    )
+    result = cli.run("-n", ranks, "-q", "--restart", "3", *order, program)
+    assert result.returncode == 74, result.stderr
+    assert "blocked for good: " in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+
+
 def test_run_waits_for_members_that_live(cli: Cli, tmp_path: Path) -> None:
     """Rank 1 is missed, and lives: rank 0 waits for it longer than a lost one is waited for."""
     program = cli.write(

@@ -106,7 +106,8 @@ def test_how_a_program_stands(cli: Cli) -> None:
             assert (each["state"], each["exit_code"], each["forked"]) == ("running", None, [])
         members = members_of(run)
         (group,) = run["groups"]
-        assert (group["sequencer"], group["primary"], group["resilience"]) == ("witness", True, 0)
+        assert (group["order"], group["sequencer"]) == ("sequencer", "witness")
+        assert (group["primary"], group["resilience"]) == (True, 0)
         assert (group["missing"], group["rules"]) == ([], [])
         for rank in (0, 1):
             member = members[rank]
@@ -189,7 +190,9 @@ def test_while_the_sequencer_fails_over(cli: Cli) -> None:
 
 def test_how_ranks_have_ended_and_what_is_in_no_group(cli: Cli) -> None:
     program = "print('ready', flush=True)\nsys.exit(3) if rank == 0 else time.sleep(1000)"
-    with cli.started("-n", "2", "--keep-going", cli.write(program)) as process:
+    with cli.started(
+        "-n", "2", "--keep-going", "--sequencer", "rank", cli.write(program)
+    ) as process:
         ready(process, 2)
         until(lambda: runs()[0]["processes"][-1]["state"] == "left")
         (run,) = runs()
@@ -298,7 +301,7 @@ def test_it_watches_until_ctrl_c(cli: Cli) -> None:
             encoding="utf-8",
         )
         for _ in range(2):
-            terminal.expect("sequencer: rank 0")
+            terminal.expect("order: shared memory")
         terminal.sendintr()
         terminal.expect(pexpect.EOF)
         terminal.close()

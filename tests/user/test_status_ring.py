@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("own_runs")
 
-STACK = "PACK:XFER:RING:MBRSHIP:COM:unix"
-
 #: For each line that comes to rank 0 it writes ten times; with no more lines all end.
 PROGRAM = """
 import orcalike as orca
@@ -59,7 +57,7 @@ def ring() -> dict[str, Any]:
 def program(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
     """Three ranks that are ready; none is suspected for as long as the test takes."""
     monkeypatch.setenv("ORCALIKE_DETECTION", "60s")
-    with cli.started("-n", "3", "-q", "--stack", STACK, cli.write(PROGRAM)) as process:
+    with cli.started("-n", "3", "-q", cli.write(PROGRAM)) as process:
         assert process.stdout
         said = sorted(process.stdout.readline() for _ in range(3))
         assert said == [f"[{rank}] ready\n" for rank in range(3)]
@@ -92,6 +90,14 @@ def test_how_far_each_member_is(program: subprocess.Popen[str]) -> None:
         shown = " ".join(status("--ring").stdout.split())
         assert "order of group harbour in shared memory · 65,536 slots · lap 0 · " in shown
         assert f" 2 {stopped} member {last['applied']} " in shown
+        assert " · primary · order: shared memory · resilience 0 " in shown
+        [group] = json.loads(status("--json").stdout)[0]["groups"]
+        assert (group["order"], group["sequencer"]) == ("shared memory", None)
+        refused = subprocess.run(
+            [*ORCALIKE, "chaos", "kill", "sequencer"], capture_output=True, text=True, check=False
+        )
+        assert refused.returncode == 1
+        assert "the order is in shared memory: no member is the sequencer" in refused.stderr
     finally:
         os.kill(stopped, signal.SIGCONT)
     until(lambda: {each["lag"] for each in ring()["members"]} == {0}, "it has applied the rest")

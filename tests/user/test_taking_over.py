@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -72,6 +73,24 @@ def both(one: Slow, other: Slow, what: str) -> int:
 
 LONG = 200.0
 
+class Apart:
+    # Over an order in shared memory the thread that calls runs the operation, as a rule.
+    def __init__(self, call, *args):
+        self.invocations = []
+        self.thread = threading.Thread(target=lambda: self.invocations.append(call(*args)), daemon=True)
+        self.thread.start()
+
+    def result(self, timeout):
+        self.thread.join(timeout)
+        return self.invocations[0].result(timeout)
+
+def gather(group, caller):
+    # Only the caller waits: a thread that writes may come to its operation, over shared memory, and stays in it.
+    if rank == caller:
+        group.barrier(timeout=LONG)
+    else:
+        Apart(group.barrier.nowait)
+
 def is_slow(object, what):
     try:
         object.add.options(timeout=0.2)(what)
@@ -84,17 +103,17 @@ EVERYWHERE = """
 how = sys.argv[1]
 with orca.join() as group:
     slow, other, fast = (group.share(Slow, name) for name in ("slow", "other", "fast"))
-    group.barrier(timeout=LONG)
+    gather(group, 2)
     calls = []
     if rank == 2:
         if how == "atomic":
-            calls = [both.nowait(slow, other, "long")]
+            calls = [Apart(both.nowait, slow, other, "long")]
         elif how == "own":  # this thread waits for it, and so may be the one that runs it
             result = []
             thread = threading.Thread(target=lambda: result.append(slow.wait("long")))
             thread.start()
         else:
-            calls = [getattr(slow, how).nowait("long")]
+            calls = [Apart(getattr(slow, how).nowait, "long")]
     assert began.wait(LONG)
     if rank == 2:
         calls += [slow.add.nowait("behind") for _ in range(3)]
@@ -132,13 +151,30 @@ RESULTS = {
     "atomic": "[1, 2, 3, 4]",
 }
 
+COMES_BACK = """
+with orca.join(freshness="60s") as group:
+    slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
+    group.barrier(timeout=LONG)
+    if rank == 1:
+        Apart(slow.wait.nowait, "long")
+        assert began.wait(LONG)
+        print("began", flush=True)
+    else:
+        sys.stdin.readline()
+        fast.add.options(timeout=LONG)("behind it")
+        print("came back", flush=True)
+        sys.stdin.readline()
+    opened.set()
+    group.barrier(timeout=LONG)
+"""
+
 LEAVES = """
 try:
     with orca.join() as group:
         slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
-        group.barrier(timeout=LONG)
+        gather(group, 1)
         if rank == 1:
-            slow.spin.nowait("long")
+            Apart(slow.spin.nowait, "long")
         assert began.wait(LONG)
         for number in range(20):
             fast.add.options(timeout=LONG)(number)
@@ -151,9 +187,9 @@ except KeyError:
 LOSES_ONE = """
 with orca.join() as group:
     slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
-    group.barrier(timeout=LONG)
+    gather(group, 2)
     if rank == 2:
-        slow.wait.nowait("long")
+        Apart(slow.wait.nowait, "long")
     assert began.wait(LONG)
     fast.add.options(timeout=LONG)(rank)
     group.barrier(timeout=LONG)
@@ -202,9 +238,9 @@ asyncio.run(main())
 INTERRUPTED = """
 with orca.join() as group:
     slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
-    group.barrier(timeout=LONG)
+    gather(group, 1)
     if rank == 1:
-        slow.spin.nowait("long")
+        Apart(slow.spin.nowait, "long")
     assert began.wait(LONG)
     fast.add.options(timeout=LONG)(rank)
     print("others go on", flush=True)
@@ -270,9 +306,9 @@ long_operations.relieve = only_then
 
 with orca.join() as group:
     slow, fast = group.share(Slow, "slow"), group.share(Slow, "fast")
-    group.barrier(timeout=LONG)
+    gather(group, 1)
     if rank == 1:
-        slow.wait.nowait("long")
+        Apart(slow.wait.nowait, "long")
     assert began.wait(LONG)
     fast.add.options(timeout=LONG)(rank)
     group.barrier(timeout=LONG)
@@ -287,13 +323,19 @@ def said(output: str, word: str) -> list[str]:
     return [line.partition(f"{word} ")[2] for line in output.splitlines() if f"] {word} " in line]
 
 
+IN_MEMORY: tuple[str, ...] = ()
+OVER_RANK = ("--sequencer", "rank")
+OVER_WITNESS = ("--sequencer", "witness")
+
+
 @pytest.mark.parametrize(
-    ("how", "sequencer"), [*((how, "rank") for how in RESULTS), ("spin", "witness")]
+    ("how", "order"),
+    [*itertools.product(RESULTS, (IN_MEMORY, OVER_RANK)), ("spin", OVER_WITNESS)],
 )
-def test_other_objects_go_on(cli: Cli, how: str, sequencer: str) -> None:
+def test_other_objects_go_on(cli: Cli, how: str, order: tuple[str, ...]) -> None:
     """At all members, and what came for the object meanwhile runs afterwards in its order."""
     program = cli.write(OBJECTS + EVERYWHERE)
-    run = cli.run("-n3", "--sequencer", sequencer, program, how)
+    run = cli.run("-n3", *order, program, how)
     assert run.returncode == 0, run.stdout + run.stderr
     assert said(run.stdout, "results") == [RESULTS[how]]
     states = said(run.stdout, "state")
@@ -302,24 +344,40 @@ def test_other_objects_go_on(cli: Cli, how: str, sequencer: str) -> None:
     assert run.stderr.count("what is for its object waits until it has") >= 3
 
 
-def test_the_group_can_be_left_meanwhile(cli: Cli) -> None:
+@pytest.mark.parametrize("order", [IN_MEMORY, OVER_RANK])
+def test_a_write_with_a_time_limit_comes_back(cli: Cli, order: tuple[str, ...]) -> None:
+    """Its thread does not run what another member wrote before, and is not held up if that does not end."""
+    with cli.started("-n2", *order, cli.write(OBJECTS + COMES_BACK)) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        for line in ("[1] began\n", "[0] came back\n"):
+            assert run.stdout.readline() == line
+            run.stdin.write("\n")
+            run.stdin.flush()
+        assert run.wait(cli.deadline) == 0
+
+
+@pytest.mark.parametrize("order", [IN_MEMORY, OVER_RANK])
+def test_the_group_can_be_left_meanwhile(cli: Cli, order: tuple[str, ...]) -> None:
     """And the program ends, whatever its threads are in."""
-    run = cli.run("-n2", cli.write(OBJECTS + LEAVES))
+    run = cli.run("-n2", *order, cli.write(OBJECTS + LEAVES))
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("left") == 2
 
 
-def test_a_member_can_be_lost_meanwhile(cli: Cli) -> None:
+@pytest.mark.parametrize("order", [IN_MEMORY, OVER_RANK])
+def test_a_member_can_be_lost_meanwhile(cli: Cli, order: tuple[str, ...]) -> None:
     """The others form their view, also if the loss is in the midst of it."""
-    run = cli.run("-n3", "--keep-going", cli.write(OBJECTS + LOSES_ONE))
+    run = cli.run("-n3", *order, "--keep-going", cli.write(OBJECTS + LOSES_ONE))
     states = said(run.stdout, "state")
     assert len(states) == 2, run.stdout + run.stderr
     assert len(set(states)) == 1
 
 
-def test_members_on_event_loops(cli: Cli) -> None:
+@pytest.mark.parametrize("order", [IN_MEMORY, OVER_RANK])
+def test_members_on_event_loops(cli: Cli, order: tuple[str, ...]) -> None:
     """The loop's thread runs the operation: another one receives until it is back."""
-    run = cli.run("-n3", cli.write(OBJECTS + ON_LOOPS))
+    run = cli.run("-n3", *order, cli.write(OBJECTS + ON_LOOPS))
     assert run.returncode == 0, run.stdout + run.stderr
     states = said(run.stdout, "state")
     assert len(states) == 3
@@ -342,9 +400,10 @@ def test_a_group_of_one(cli: Cli, how: str) -> None:
     assert "Slow.spin of 'slow' has run for" in run.stderr
 
 
-def test_what_cannot_be_at_one_moment_is_tried_again(cli: Cli) -> None:
+@pytest.mark.parametrize("order", [IN_MEMORY, OVER_RANK])
+def test_what_cannot_be_at_one_moment_is_tried_again(cli: Cli, order: tuple[str, ...]) -> None:
     """An operation that goes on for ever may have begun when its place could not be taken yet."""
-    run = cli.run("-n2", cli.write(OBJECTS + TRIED_AGAIN))
+    run = cli.run("-n2", *order, cli.write(OBJECTS + TRIED_AGAIN))
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("went on") == 2
     assert run.stderr.count("another thread receives; what is for 'slow' waits for Slow.wait") == 2

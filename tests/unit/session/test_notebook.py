@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -64,11 +65,12 @@ def test_an_object_is_a_table(shown: dict[type[Any], Show], group: orca.Group) -
     assert shown[Counter](Counter()) is None
 
 
-def test_a_group_is_a_table(shown: dict[type[Any], Show]) -> None:
-    group = orca.connect()
+@pytest.mark.parametrize("layer", ["TOTAL", "RING"])
+def test_a_group_is_a_table(shown: dict[type[Any], Show], layer: str, tmp_path: Path) -> None:
+    group = orca.connect(listen=f"unix:{tmp_path}/a", stack=f"PACK:XFER:{layer}:MBRSHIP:COM:unix")
     text = group._repr_html_()
     assert "this is rank 0" in text
-    assert "<td>orders the writes</td>" in text
+    assert ("<td>orders the writes</td>" in text) == (layer == "TOTAL")
     group.close()
     assert group._repr_html_() == "<b>Group</b> 'default': left"
 
