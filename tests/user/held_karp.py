@@ -20,10 +20,11 @@ def shortest_tour(distances: list[list[int]]) -> int:
 
     `length[cities, last]` is that of the shortest path from home through all of a set of cities
     to the last of them. Home is the city with the highest number, so that sets are bit masks of
-    the others; a set is complete before any set of more cities looks at it.
+    the others; a set is complete before any set of more cities looks at it. A tour is two paths
+    that meet halfway, so that paths through more than half of the cities need not be known.
     """
-    if len(distances) == 1:
-        return 0
+    if len(distances) <= 2:
+        return sum(map(sum, distances))
     steps = np.array(distances, dtype=np.int32)
     others = len(distances) - 1
     sets = np.arange(1 << others, dtype=np.uint32)
@@ -32,13 +33,24 @@ def shortest_tour(distances: list[list[int]]) -> int:
     length = np.full((1 << others, others), 1 << 30, dtype=np.int32)
     for city in range(others):
         length[1 << city, city] = steps[others, city]
-    for size in range(1, others):
-        of_size: NDArray[np.uint32] = sets[sizes == size]
+    half = others // 2
+
+    def one_more(size: int, city: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+        """The sets of a size without a city, and the paths through them and on to that city."""
+        before = by_size[size][by_size[size] >> city & 1 == 0]
+        return before, (length[before] + steps[:others, city]).min(axis=1)
+
+    by_size: list[NDArray[np.uint32]] = [sets[sizes == size] for size in range(half + 1)]
+    for size in range(1, others - half):
         for city in range(others):
-            before = of_size[of_size >> city & 1 == 0]
-            paths = length[before] + steps[:others, city]
-            length[before | 1 << city, city] = paths.min(axis=1)
-    return int((length[-1] + steps[:others, others]).min())
+            before, paths = one_more(size, city)
+            length[before | 1 << city, city] = paths
+    shortest = 1 << 30
+    for city in range(others):
+        before, paths = one_more(half, city)
+        back = length[sets[-1] ^ before, city]  # from home through the rest, to that city too
+        shortest = min(shortest, int((paths + back).min()))
+    return shortest
 
 
 if __name__ == "__main__":

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.warm import WarmCli, python
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.lib.command import Cli
 
 SHARED = "import asyncio, random\nimport orcalike as orca\n"
@@ -36,21 +39,20 @@ class Counter:
 """
 
 
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
+
+
 def write(cli: Cli, body: str, head: str = SHARED + COUNTER) -> str:
     """A program that has the counter."""
     return cli.write(head + textwrap.dedent(body))
 
 
-def python(cli: Cli, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def alone(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A process that no launcher has started."""
-    return subprocess.run(
-        [sys.executable, program],
-        capture_output=True,
-        text=True,
-        timeout=cli.deadline,
-        check=False,
-        env={**os.environ, **environment},
-    )
+    return python(program, env={**os.environ, **environment})
 
 
 def run(cli: Cli, program: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -89,7 +91,7 @@ def test_classes_that_cannot_be_shared(cli: Cli) -> None:
         for method in (each.replace("\n    ", "\n") for each in DECLARATIONS)
     )
     program = write(cli, body, SHARED)
-    result = python(cli, program)
+    result = alone(program)
     assert result.returncode == 0, result.stderr
     errors = result.stdout.splitlines()
     assert len(errors) == len(DECLARATIONS), errors
@@ -101,7 +103,7 @@ def test_a_class_that_cannot_be_shared_ends_the_program(cli: Cli) -> None:
     method, words = next(iter(DECLARATIONS.items()))
     program = write(cli, f"@orca.shared\nclass C:\n    {method}\n", SHARED)
     check(run(cli, program), 1, "DeclarationError", f"{program}:", *words)
-    result = python(cli, program)
+    result = alone(program)
     assert result.returncode == 1
     assert words[0] in result.stderr.splitlines()[-1]
 
@@ -350,7 +352,7 @@ def attempt(join):
     else:
         print("joined")
 """
-    result = python(cli, write(cli, attempt + attempts, SHARED))
+    result = alone(write(cli, attempt + attempts, SHARED))
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     expected = [words for _, words in cases for _ in ("thread", "coroutine")]
@@ -363,7 +365,7 @@ def test_a_join_that_cannot_be_ends_the_program(cli: Cli) -> None:
     arguments, words = "size=4", "give listen or seeds"
     program = write(cli, f"with orca.join({arguments}): pass", SHARED)
     for source in (program, write_async(cli, arguments)):
-        result = python(cli, source)
+        result = alone(source)
         assert result.returncode == 1
         assert words in result.stderr.splitlines()[-1]
 
@@ -393,6 +395,6 @@ def test_an_environment_that_makes_no_sense(cli: Cli) -> None:
         ({"ORCALIKE_RANK": "0"}, "ORCALIKE_RANK is set, but"),
         ({"ORCALIKE_CHECK": "everything"}, "ORCALIKE_CHECK=everything"),
     ):
-        result = python(cli, program, **settings)
+        result = alone(program, **settings)
         assert result.returncode == 1
         assert words in result.stderr.splitlines()[-1]

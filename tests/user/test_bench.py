@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from orcalike.bench import invocations
+from tests.lib.warm import python
 
-SECONDS = 500
 SIZES = (1, 3)
 ONCE = {
     "read, one attribute",
@@ -36,13 +35,8 @@ EACH = {
 
 def run(*arguments: str | Path, compiler: str = "cc") -> subprocess.CompletedProcess[str]:
     """`orcalike.bench.invocations`, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "orcalike.bench.invocations", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-        env={**os.environ, "CC": compiler},
+    return python(
+        "-m", "orcalike.bench.invocations", *arguments, env={**os.environ, "CC": compiler}
     )
 
 

@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,14 @@ from orcalike.bench.papers import plot
 from orcalike.bench.papers.__main__ import EXPERIMENTS, LEFT_OUT
 from orcalike.bench.papers.layers import Meter
 from orcalike.bench.papers.shapes import Curve, Shape, write_csv
+from tests.lib.warm import python
 
-SECONDS = 500
 ASKED = ("A53", "A57", "H93")
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """`orcalike.bench.papers`, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "orcalike.bench.papers", "--quick", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    return python("-m", "orcalike.bench.papers", "--quick", *arguments)
 
 
 @pytest.fixture(scope="module")

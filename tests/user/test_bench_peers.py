@@ -5,28 +5,20 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from orcalike.bench.peers import catalogue
+from tests.lib.warm import python
 
-SECONDS = 280
 WHAT = [("write that waits", 3), ("write that waits", 1), ("writes, no wait", 3), ("read", 3)]
 NO_PROGRAMS = {"PATH": "/nowhere"}
 
 
 def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """`orcalike.bench.peers`, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "orcalike.bench.peers", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-        env={**os.environ, **environment},
-    )
+    return python("-m", "orcalike.bench.peers", *arguments, env={**os.environ, **environment})
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,14 @@ import json
 import math
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from orcalike.bench.bars import Bar
 from orcalike.bench.table import compare
+from tests.lib.warm import python
 
-SECONDS = 500
 ROWS = {
     "unpinned": {"write that waits, unpinned"},
     "sequencer": {
@@ -48,14 +47,7 @@ if len(os.sched_getaffinity(0)) < 2:
 
 def run(*arguments: str | Path, compiler: str = "cc") -> subprocess.CompletedProcess[str]:
     """`python -m`, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-        env={**os.environ, "CC": compiler},
-    )
+    return python("-m", *arguments, env={**os.environ, "CC": compiler})
 
 
 @pytest.mark.parametrize("part", ROWS)

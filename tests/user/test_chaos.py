@@ -11,16 +11,14 @@ import stat
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pexpect
 import pytest
 
-from tests.lib.own_runs import ORCALIKE
+from tests.lib.own_runs import LOOKING
 from tests.lib.processes import is_alive, state_of, until
-
-if TYPE_CHECKING:
-    from tests.lib.command import Cli
+from tests.lib.warm import Fork, WarmCli, python
 
 #: A rank that says where it is, and waits.
 READY = """
@@ -43,12 +41,17 @@ signal.pause()
 pytestmark = pytest.mark.usefixtures("own_runs")
 
 
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
+
+
 def chaos(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [*ORCALIKE, "chaos", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    return python(*LOOKING, "chaos", *arguments)
 
 
-def ready(process: subprocess.Popen[str], count: int) -> tuple[str, dict[int, int], Path]:
+def ready(process: Fork, count: int) -> tuple[str, dict[int, int], Path]:
     """The run's name, its ranks' processes, and its folder, when all have said them."""
     assert process.stdout
     said = [process.stdout.readline().split() for _ in range(count)]
@@ -67,7 +70,7 @@ def ask(directory: Path, data: bytes) -> Any:
             return json.loads(answers.readline())
 
 
-def test_kill_a_rank(cli: Cli) -> None:
+def test_kill_a_rank(cli: WarmCli) -> None:
     with cli.started("-n3", "-q", "--keep-going", cli.write(READY)) as process:
         _, pids, _ = ready(process, 3)
         result = chaos("kill", "1")
@@ -81,14 +84,14 @@ def test_kill_a_rank(cli: Cli) -> None:
         assert (again.returncode, again.stderr) == (1, "orcalike: rank 1 does not run\n")
 
 
-def test_kill_in_a_run_that_does_not_go_on(cli: Cli) -> None:
+def test_kill_in_a_run_that_does_not_go_on(cli: WarmCli) -> None:
     with cli.started("-n2", "-q", cli.write(READY)) as process:
         ready(process, 2)
         assert "without --keep-going or --restart the run ends with it" in chaos("kill", "0").stdout
         assert process.wait(cli.deadline) == 137
 
 
-def test_kill_what_the_ranks_say_orders(cli: Cli) -> None:
+def test_kill_what_the_ranks_say_orders(cli: WarmCli) -> None:
     program = cli.write(
         "from orcalike.launch_protocol import control_channel\n"
         "if rank == 2: control_channel.report_sequencer('default')\n"
@@ -105,14 +108,14 @@ def test_kill_what_the_ranks_say_orders(cli: Cli) -> None:
         assert "no member orders now" in result.stderr
 
 
-def test_kill_the_witness_by_name(cli: Cli) -> None:
+def test_kill_the_witness_by_name(cli: WarmCli) -> None:
     flags = ("-n1", "-q", "--keep-going", "--sequencer", "witness")
     with cli.started(*flags, cli.write(READY)) as process:
         ready(process, 1)
         assert re.fullmatch(r"killed the witness \(pid \d+\)\n", chaos("kill", "witness").stdout)
 
 
-def test_pause_a_rank(cli: Cli) -> None:
+def test_pause_a_rank(cli: WarmCli) -> None:
     with cli.started("-n2", "-q", cli.write(READY)) as process:
         _, pids, _ = ready(process, 2)
         result = chaos("pause", "0", "1s")
@@ -122,12 +125,13 @@ def test_pause_a_rank(cli: Cli) -> None:
         said = [process.stderr.readline() for _ in range(2)]
         assert said[1] == "orcalike chaos: rank 0 goes on\n"
         chaos("pause", "1", "1h")
-        assert (state_of(pids[0]), state_of(pids[1])) == ("S", "T")
+        until(lambda: state_of(pids[1]) == "T", "it is stopped")
+        assert state_of(pids[0]) == "S"
         process.send_signal(signal.SIGINT)
         assert process.wait(cli.deadline) == 130  # the one that is stopped ends as well
 
 
-def test_ctrl_c_reaches_a_paused_rank_at_once(cli: Cli) -> None:
+def test_ctrl_c_reaches_a_paused_rank_at_once(cli: WarmCli) -> None:
     """In a terminal: the rank that is stopped tidies up like the other."""
     program = cli.write(
         "try:\n    print('job', os.environ['ORCALIKE_JOB_ID'])\n    import signal; signal.pause()\n"
@@ -147,7 +151,7 @@ def test_ctrl_c_reaches_a_paused_rank_at_once(cli: Cli) -> None:
     assert terminal.exitstatus == 130
 
 
-def test_partition_and_heal(cli: Cli) -> None:
+def test_partition_and_heal(cli: WarmCli) -> None:
     flags = ("-n4", "-q", "--sequencer", "witness")
     with cli.started(*flags, cli.write(CUT)) as process:
         assert process.stdout
@@ -173,7 +177,7 @@ def test_partition_and_heal(cli: Cli) -> None:
         assert chaos("heal").stdout == "healed\n"
 
 
-def test_rank_that_is_started_again_is_still_cut_off(cli: Cli) -> None:
+def test_rank_that_is_started_again_is_still_cut_off(cli: WarmCli) -> None:
     program = cli.write(CUT)
     with cli.started("-n2", "-q", "--restart", "1", program) as process:
         assert process.stdout
@@ -187,7 +191,7 @@ def test_rank_that_is_started_again_is_still_cut_off(cli: Cli) -> None:
         assert said == {"[1] ready\n", "[1] cut ['0']\n"}
 
 
-def test_several_runs(cli: Cli) -> None:
+def test_several_runs(cli: WarmCli) -> None:
     program = cli.write(READY)
     refused = chaos("heal")
     assert refused.returncode == 69
@@ -223,7 +227,7 @@ def test_wrong_command_lines(arguments: list[str], words: str) -> None:
     assert words in result.stderr
 
 
-def test_what_a_run_refuses(cli: Cli) -> None:
+def test_what_a_run_refuses(cli: WarmCli) -> None:
     with cli.started("-n2", "-q", cli.write(READY)) as process:
         ready(process, 2)
         for arguments, words in (
@@ -239,7 +243,7 @@ def test_what_a_run_refuses(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("sequencer", ["witness", "rank"])
-def test_all_sockets_of_a_run_are_for_its_user_alone(cli: Cli, sequencer: str) -> None:
+def test_all_sockets_of_a_run_are_for_its_user_alone(cli: WarmCli, sequencer: str) -> None:
     """Also the one that the launcher makes for the first member (S7)."""
     before = os.umask(0o022)
     try:
@@ -253,7 +257,7 @@ def test_all_sockets_of_a_run_are_for_its_user_alone(cli: Cli, sequencer: str) -
         os.umask(before)
 
 
-def test_control_socket_takes_no_nonsense(cli: Cli) -> None:
+def test_control_socket_takes_no_nonsense(cli: WarmCli) -> None:
     with cli.started("-n1", "-q", cli.write(READY)) as process:
         _, pids, directory = ready(process, 1)
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
@@ -276,7 +280,7 @@ def test_control_socket_takes_no_nonsense(cli: Cli) -> None:
         assert is_alive(pids[0])
 
 
-def test_silent_connections_are_let_go(cli: Cli) -> None:
+def test_silent_connections_are_let_go(cli: WarmCli) -> None:
     with cli.started("-n1", "-q", cli.write(READY)) as process:
         _, _, directory = ready(process, 1)
         with socket.socket(socket.AF_UNIX) as connection:
@@ -287,7 +291,7 @@ def test_silent_connections_are_let_go(cli: Cli) -> None:
             assert time.monotonic() - began > 1
 
 
-def test_other_users_are_refused(cli: Cli) -> None:
+def test_other_users_are_refused(cli: WarmCli) -> None:
     """The folder keeps them out; a connection that got in all the same is known by its credentials."""
     if os.getuid() != 0:
         pytest.skip("only root can take another user's identity")

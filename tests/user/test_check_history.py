@@ -6,15 +6,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.lib.command import Cli
+from tests.lib.warm import WarmCli, python
 
 PROGRAM = """
 import orcalike as orca
@@ -31,14 +28,13 @@ with orca.join() as group:
 
 def check_history(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """The command, as a shell would run it."""
-    command = [sys.executable, "-m", "orcalike", "check-history", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return python("-m", "orcalike", "check-history", *arguments, cwd=cwd)
 
 
 @pytest.fixture
-def folder(cli: Cli, tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """What a run of two ranks has recorded."""
-    folder = tmp_path / "recorded"
+    cli, folder = WarmCli(tmp_path), tmp_path / "recorded"
     recording = os.environ | {"ORCALIKE_HISTORY": str(folder)}
     run = cli.run("-n2", cli.write(PROGRAM), env=recording)
     assert run.returncode == 0, run.stderr

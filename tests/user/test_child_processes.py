@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.warm import WarmCli, python
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.lib.command import Cli
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
+
 
 PROGRAM = """
     import multiprocessing
@@ -158,19 +167,12 @@ UNMET = {
 @pytest.mark.parametrize("launcher", WORLDS | UNMET)
 def test_the_world_of_another_launcher_is_no_group_of_one(cli: Cli, launcher: str) -> None:
     """Each would end well, with a result that it has from itself alone."""
-    command = [sys.executable, cli.write(ALONE)]
+    program = cli.write(ALONE)
     found = WORLDS.get(launcher, {}) and WORLDS[launcher] | {"ORCALIKE_DETECT": "off"}
     variables = found or UNMET[launcher]
 
     def run(*arguments: str, **world: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=cli.deadline,
-            env=os.environ | world,
-        )
+        return python(program, *arguments, env=os.environ | world)
 
     refused = run(**variables)
     assert refused.returncode == 1

@@ -1,7 +1,8 @@
 """Programs that go on when members die, hang or are cut off: what `orcalike run` is asked for.
 
-Each rank counts in a shared object, without a pause, until the file `stop` is there. Then all that
-are left compare what they have: each addition that a rank knows of is there exactly once.
+Each rank counts in a shared object until the file `stop` is there, and faster while the file `hurry`
+is: when something is done to members, additions are under way. Then all that are left compare what
+they have: each addition that a rank knows of is there exactly once.
 """
 
 from __future__ import annotations
@@ -10,20 +11,16 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.lib.own_runs import take_folder
-
-if TYPE_CHECKING:
-    from tests.lib.command import Cli
+from tests.lib.warm import Fork, WarmCli, python
 
 COUNTING = """
 import json, pathlib, signal
@@ -55,11 +52,11 @@ with orca.join() as group:
     while not (here / "stop").exists():
         assert counts.add(me) == mine + 1
         mine += 1
-        if mine % 20 == 0:
+        if mine % 5 == 0:
             witnesses = [member.incarnation for member in group.view.others]
             replicas = len(group.view.replicas)
             say(event="on", mine=mine, at=time.monotonic(), witnesses=witnesses, replicas=replicas)
-        time.sleep(0.005)
+        time.sleep(0.005 if (here / "hurry").exists() else 0.02)
     group.barrier()
     say(event="end", mine=mine, counts=counts.all(), size=group.size)
     group.barrier()
@@ -71,7 +68,7 @@ Facts = dict[str, Any]
 class Run:
     """A run of the counting program, and what its ranks have said."""
 
-    def __init__(self, process: subprocess.Popen[str], directory: Path, *, resilient: bool) -> None:
+    def __init__(self, process: Fork, directory: Path, *, resilient: bool) -> None:
         self.process = process
         self.directory = directory
         self.resilient = resilient
@@ -97,7 +94,7 @@ class Run:
                 self.wait_for("ready")
 
     def go_on(self, *ranks: int) -> None:
-        """Wait until each of these ranks has counted to 20 twice from now on."""
+        """Wait until each of these ranks has counted to 5 twice from now on."""
         now = time.monotonic()  # the same clock as in the ranks
         for rank in (*ranks, *reversed(ranks)):
             self.wait_for("on", lambda fact: fact["at"] > now, rank=rank)
@@ -125,7 +122,7 @@ class Run:
 class Counting:
     """Starts runs of the counting program."""
 
-    def __init__(self, cli: Cli, directory: Path, runs: Path) -> None:
+    def __init__(self, cli: WarmCli, directory: Path, runs: Path) -> None:
         self.cli = cli
         self.directory = directory
         self.runs = runs
@@ -139,10 +136,18 @@ class Counting:
 
     def chaos(self, *arguments: str) -> str:
         (job,) = self.runs.iterdir()
-        command = [sys.executable, "-m", "orcalike", "chaos", "--job", job.name, *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+        with self.hurry():
+            result = python("-m", "orcalike", "chaos", "--job", job.name, *arguments)
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout
+
+    @contextmanager
+    def hurry(self) -> Iterator[None]:
+        """Meanwhile the ranks count faster."""
+        file = self.directory / "hurry"
+        file.touch()
+        yield
+        file.unlink()
 
     def end(self, run: Run, *ranks: int) -> list[Facts]:
         return run.end(*ranks, seconds=self.cli.deadline)
@@ -150,14 +155,13 @@ class Counting:
 
 @pytest.fixture
 def counting(
-    cli: Cli,
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Counting:
     """The counting program; each test's run is alone in a folder of its own."""
     directory = take_folder(tmp_path_factory, monkeypatch)
-    return Counting(cli, tmp_path, directory / "orcalike")
+    return Counting(WarmCli(tmp_path), tmp_path, directory / "orcalike")
 
 
 SEQUENCERS = pytest.mark.parametrize("sequencer", ["witness", "rank"])
@@ -330,7 +334,8 @@ def test_more_losses_than_the_degree_covers_end_the_run(counting: Counting, tmp_
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)
         pids = {f["rank"]: f["pid"] for f in run.said if f["event"] == "ready"}
-        kill_at_once(pids[1], pids[2])
+        with counting.hurry():
+            kill_at_once(pids[1], pids[2])
         assert run.process.stderr
         errors = run.process.stderr.read()
         assert run.process.wait(counting.cli.deadline) == 74, errors
@@ -360,7 +365,8 @@ def test_all_lost_and_started_again_is_lost(counting: Counting) -> None:
     with counting.run("-n2", "--restart", "3", "--sequencer", "rank") as run:
         run.ready(0, 1)
         pids = {f["rank"]: f["pid"] for f in run.said if f["event"] == "ready"}
-        kill_at_once(pids[0], pids[1])
+        with counting.hurry():
+            kill_at_once(pids[0], pids[1])
         assert run.process.stderr
         errors = run.process.stderr.read()
         assert run.process.wait(counting.cli.deadline) == 74, errors

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.warm import WarmCli
+
 if TYPE_CHECKING:
     from tests.lib.command import Cli
 
@@ -200,6 +202,12 @@ with orca.join(listen="unix:" + sys.argv[1]) as group:
         while True:
             time.sleep(0.1)
 """
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
 
 
 def test_the_log_names_it_and_timed_calls_end(cli: Cli) -> None:

@@ -187,6 +187,10 @@ def test_ctrl_c(orcalike_group):
 """
 
 
+#: Other plugins, beside which the first of these runs is, take long to load.
+ALONE = ("-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:xdist.looponfail")
+
+
 def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
     """The result of tests, in a pytest of their own, whose plugins are those that are installed."""
     pytester.makepyfile(test_votes=OBJECTS + tests)
@@ -200,7 +204,7 @@ def test_members_and_processes(pytester: pytest.Pytester) -> None:
 
 def test_a_test_that_waits_for_good_fails_and_shows_why(pytester: pytest.Pytester) -> None:
     """On a thread, in another thread, in a coroutine, and in another process."""
-    ended = run(pytester, ENDLESS)
+    ended = run(pytester, ENDLESS, *ALONE)
     ended.assert_outcomes(failed=6)
     shown = "\n".join(line.removeprefix("E").strip() for line in ended.outlines)
     for name in ("guard", "thread", "coroutine", "no_group", "process"):
@@ -217,7 +221,7 @@ def test_a_test_that_waits_for_good_fails_and_shows_why(pytester: pytest.Pyteste
 
 
 def test_what_does_not_end_and_what_is_interrupted(pytester: pytest.Pytester) -> None:
-    ended = run(pytester, OPERATION, "-o", "orcalike_timeout=300ms")
+    ended = run(pytester, OPERATION, *ALONE, "-o", "orcalike_timeout=300ms")
     ended.stdout.fnmatch_lines(["*test_operation did not end within 0.3 s"])
     ended.assert_outcomes(failed=1)
     assert ended.ret == pytest.ExitCode.INTERRUPTED

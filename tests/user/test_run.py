@@ -8,15 +8,20 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.lib.command import Cli
+from tests.lib.command import Cli
+from tests.lib.warm import WarmCli
 
 #: A rank's way to wait until it is ended.
 WAIT = "import signal; signal.pause()"
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
 
 
 # What a rank finds
@@ -148,15 +153,15 @@ def test_much_output_is_complete_and_unmixed(cli: Cli) -> None:
     program = cli.write(
         """
         text = "x" * 300
-        for number in range(5000):
+        for number in range(1500):
             print(rank, number, text, file=sys.stderr if number % 5 == 0 else sys.stdout)
         """
     )
     result = cli.run("-n4", "-q", program)
     assert result.returncode == 0
     for output, numbers in (
-        (result.stdout, [number for number in range(5000) if number % 5]),
-        (result.stderr, list(range(0, 5000, 5))),
+        (result.stdout, [number for number in range(1500) if number % 5]),
+        (result.stderr, list(range(0, 1500, 5))),
     ):
         lines = output.splitlines()
         for rank in range(4):
@@ -165,7 +170,8 @@ def test_much_output_is_complete_and_unmixed(cli: Cli) -> None:
         assert len(lines) == 4 * len(numbers)
 
 
-def test_bytes_pass_as_they_are(cli: Cli) -> None:
+def test_bytes_pass_as_they_are(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
     program = cli.write(
         r"os.write(1, b'\xff\xfe\x00 \xe2\x82\n' + bytes([64 + rank]) + b' no end')"
     )

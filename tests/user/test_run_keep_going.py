@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
+from tests.lib.warm import WarmCli
+
 if TYPE_CHECKING:
     from tests.lib.command import Cli
 
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 WAIT = "import signal; signal.pause()"
 #: How often this rank was started again, and a file that it makes known to the others.
 AGAIN = "again = int(os.environ['ORCALIKE_RESTART_COUNT'])\n"
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
 
 
 def lines(text: str, start: str) -> list[str]:

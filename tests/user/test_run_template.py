@@ -8,12 +8,12 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.lib.command import Cli
+from tests.lib.command import Cli
+from tests.lib.warm import WarmCli
 
 LOOK = """\
 import json, os, resource, signal, sys, threading
@@ -40,6 +40,12 @@ print(json.dumps({
     "hook": sys.excepthook.__module__,
 }))
 """
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
 
 
 def ranks_of(cli: Cli, *arguments: str, **options: Any) -> dict[int, Any]:
@@ -99,7 +105,8 @@ def with_site(cli: Cli, source: str) -> dict[str, str]:
     ],
     ids=["a thread", "it ends", "it is killed"],
 )
-def test_ranks_start_where_there_can_be_no_template(cli: Cli, source: str) -> None:
+def test_ranks_start_where_there_can_be_no_template(tmp_path: Path, source: str) -> None:
+    cli = Cli(tmp_path)  # the thread is in its launcher, too
     program = cli.write(
         "import orcalike as orca\nwith orca.join() as group: group.barrier(), print(group.rank)"
     )

@@ -13,6 +13,7 @@ import pytest
 
 from tests.lib.processes import DEADLINE
 from tests.lib.programs import complaints
+from tests.lib.warm import python
 
 ROOT = Path(__file__).parents[2]
 RUN = ("-m", "orcalike", "run", "-q", "--no-prefix", "-n")
@@ -33,14 +34,7 @@ SHORT = (
 
 def output(*arguments: str) -> str:
     """What a program prints; on standard error, no more than a busy machine brings about."""
-    ended = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-    )
+    ended = python(*arguments, cwd=ROOT)
     assert (ended.returncode, complaints(ended.stderr)) == (0, "")
     return ended.stdout
 
@@ -72,13 +66,18 @@ def test_search_with_a_shared_bound() -> None:
     assert printed == f"the best load is worth {best_load()}\n"
 
 
-@pytest.mark.parametrize("launcher", [(), (*RUN, "2")], ids=["python", "run"])
-def test_workers_that_a_program_starts(
-    launcher: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+def test_workers_that_a_program_starts() -> None:
+    assert output(*RUN, "2", "examples/collatz.py") == "77031 takes 351 steps\n"
+
+
+def test_workers_that_a_program_starts_without_a_launcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With a tenth of the numbers, which are looked at by the same workers."""
     monkeypatch.setenv("PYTHONHASHSEED", "0")
-    printed = output(*launcher, "examples/collatz.py")
-    assert printed == "77031 takes 351 steps\n"
+    source = (ROOT / "examples" / "collatz.py").read_text()
+    (tmp_path / "collatz.py").write_text(source.replace("100_000, 5_000", "10_000, 500"))
+    assert output(str(tmp_path / "collatz.py")) == "6171 takes 262 steps\n"
 
 
 def test_a_cache_under_two_web_workers() -> None:
@@ -106,7 +105,8 @@ def test_a_port_of_a_manager_program() -> None:
 
 
 def test_tests_of_a_class() -> None:
-    printed = output("-W", "ignore", "-m", "pytest", "-q", "examples/test_auction.py")
+    pytest_command = ("-m", "pytest", "-q", "-W", "ignore", "-p", "no:hypothesispytest")
+    printed = output(*pytest_command, "examples/test_auction.py")
     assert "3 passed" in printed
 
 

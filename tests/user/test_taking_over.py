@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.lib.warm import WarmCli, python
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -21,9 +21,13 @@ import orcalike as orca
 opened = threading.Event()
 began = threading.Event()
 
+# A member's threads contend with no other member's: one that computes is enough, the others wait.
+computes = rank in (-1, int(os.environ.get("COMPUTES", "0")))
+
 def spin():
     while not opened.is_set():
-        pass
+        if not computes:
+            opened.wait()
 
 @orca.shared
 class Slow:
@@ -100,9 +104,8 @@ def is_slow(object, what):
 """
 
 EVERYWHERE = """
-how = sys.argv[1]
-with orca.join() as group:
-    slow, other, fast = (group.share(Slow, name) for name in ("slow", "other", "fast"))
+def go_on(group, how):
+    slow, other, fast = (group.share(Slow, name) for name in (how, how + " other", how + " fast"))
     gather(group, 2)
     calls = []
     if rank == 2:
@@ -117,10 +120,10 @@ with orca.join() as group:
     assert began.wait(LONG)
     if rank == 2:
         calls += [slow.add.nowait("behind") for _ in range(3)]
-    for number in range(20):
+    for number in range(6):
         fast.add.options(timeout=LONG)(f"{rank} {number}")
     group.barrier(timeout=LONG)
-    assert len(fast.seen()) == 60
+    assert len(fast.seen()) == 18
     assert is_slow(slow, "withdrawn"), "the other objects waited, or this one did not"
     group.barrier(timeout=LONG)
     opened.set()
@@ -135,12 +138,17 @@ with orca.join() as group:
                 assert str(error) == "long"
             else:
                 raise AssertionError("it did not fail")
-        print("results", [call.result(LONG) for call in calls], flush=True)
+        print("results", how, [call.result(LONG) for call in calls], flush=True)
     group.fence(timeout=LONG)
     group.barrier(timeout=LONG)
     text = repr([each.seen() for each in (slow, other, fast)])
-    print("state", hashlib.sha1(text.encode()).hexdigest(), flush=True)
+    print("state", how, hashlib.sha1(text.encode()).hexdigest(), flush=True)
+    began.clear(), opened.clear()
     group.barrier(timeout=LONG)
+
+with orca.join() as group:
+    for how in sys.argv[1:]:
+        go_on(group, how)
 """
 
 RESULTS = {
@@ -176,7 +184,7 @@ try:
         if rank == 1:
             Apart(slow.spin.nowait, "long")
         assert began.wait(LONG)
-        for number in range(20):
+        for number in range(6):
             fast.add.options(timeout=LONG)(number)
         group.barrier(timeout=LONG)
         raise KeyError("it does not wait for its calls")
@@ -254,7 +262,7 @@ with orca.join() as group:
     thread = threading.Thread(target=slow.spin, args=("long",))
     thread.start()
     assert began.wait(LONG)
-    for number in range(100):
+    for number in range(6):
         fast.add.options(timeout=LONG)(number)
     assert not opened.is_set() and is_slow(slow, "withdrawn")
     opened.set()
@@ -273,13 +281,13 @@ async def main():
             thread = threading.Thread(target=slow.spin, args=("long",))
             thread.start()
             assert await asyncio.to_thread(began.wait, LONG)
-            for number in range(100):
+            for number in range(6):
                 await fast.add.aio(number)
             opened.set()
         else:  # a thread waits for the loop's own
             def others():
                 assert began.wait(LONG)
-                for number in range(100):
+                for number in range(6):
                     fast.add.options(timeout=LONG)(number)
                 opened.set()
             thread = threading.Thread(target=others)
@@ -318,30 +326,45 @@ with orca.join() as group:
 """
 
 
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
+
+
 def said(output: str, word: str) -> list[str]:
     """What the ranks have printed after a word."""
     return [line.partition(f"{word} ")[2] for line in output.splitlines() if f"] {word} " in line]
 
 
-IN_MEMORY: tuple[str, ...] = ()
+IN_MEMORY = ("--stack", "PACK:XFER:RING:MBRSHIP:COM:unix")
 OVER_RANK = ("--sequencer", "rank")
 OVER_WITNESS = ("--sequencer", "witness")
 
 
 @pytest.mark.parametrize(
-    ("how", "order"),
-    [*itertools.product(RESULTS, (IN_MEMORY, OVER_RANK)), ("spin", OVER_WITNESS)],
+    ("order", "computes", "hows"),
+    [
+        (IN_MEMORY, "1", tuple(RESULTS)),  # one that neither orders nor calls
+        (OVER_RANK, "0", tuple(RESULTS)),  # the one that orders
+        (OVER_WITNESS, "2", ("spin",)),  # the one that calls
+    ],
+    ids=["memory", "rank", "witness"],
 )
-def test_other_objects_go_on(cli: Cli, how: str, order: tuple[str, ...]) -> None:
+def test_other_objects_go_on(
+    cli: Cli, order: tuple[str, ...], computes: str, hows: tuple[str, ...]
+) -> None:
     """At all members, and what came for the object meanwhile runs afterwards in its order."""
     program = cli.write(OBJECTS + EVERYWHERE)
-    run = cli.run("-n3", *order, program, how)
+    run = cli.run("-n3", "-x", f"COMPUTES={computes}", *order, program, *hows)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert said(run.stdout, "results") == [RESULTS[how]]
-    states = said(run.stdout, "state")
-    assert len(states) == 3
-    assert len(set(states)) == 1, run.stdout + run.stderr
-    assert run.stderr.count("what is for its object waits until it has") >= 3
+    assert said(run.stdout, "results") == [f"{how} {RESULTS[how]}" for how in hows]
+    for how in hows:
+        states = said(run.stdout, f"state {how}")
+        assert len(states) == 3
+        assert len(set(states)) == 1, run.stdout + run.stderr
+        waits = f"of '{how}' .*what is for its object waits until it has"
+        assert len(re.findall(waits, run.stderr)) >= 3
 
 
 @pytest.mark.parametrize("order", [IN_MEMORY, OVER_RANK])
@@ -388,15 +411,9 @@ def test_members_on_event_loops(cli: Cli, order: tuple[str, ...]) -> None:
 def test_a_group_of_one(cli: Cli, how: str) -> None:
     """No heartbeat looks there: what has to wait for the operation has another thread go on."""
     program = cli.write(OBJECTS + (ALONE if how == "threads" else ALONE_ON_A_LOOP))
-    run = subprocess.run(
-        [sys.executable, program, how],
-        capture_output=True,
-        text=True,
-        timeout=cli.deadline,
-        check=False,
-    )
+    run = python(program, how)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.splitlines()[-1] == "went on 100"
+    assert run.stdout.splitlines()[-1] == "went on 6"
     assert "Slow.spin of 'slow' has run for" in run.stderr
 
 
