@@ -17,8 +17,8 @@ VICTIMS = ("launcher", "agent", "ssh", "sshd", "cable")
 
 #: A process that a rank starts outlives it, unless it is killed; all write where they are.
 STAYS = """
-import os, signal, subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+import os, signal, subprocess
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 print("ready", os.environ.get("HOST_NAME", "here"), flush=True)
 signal.pause()
 """
@@ -97,7 +97,7 @@ def _of_launcher(victim: str, code: int, errors: str) -> list[str]:
 def _end_own_sessions(hosts: SshHosts) -> None:
     """What its ranks have started in sessions of their own is left, as on one host, if an agent is killed."""
     for pid in hosts.sessions("c"):
-        if "time.sleep(1000)" in command_of(pid):
+        if command_of(pid).endswith(" sleep 1000"):
             os.kill(pid, signal.SIGKILL)
 
 

@@ -8,12 +8,12 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
 from orcalike.history_check.records import History, load
+from tests.lib import warm
 from tests.lib.processes import DEADLINE, until
 from tests.lib.ssh_hosts import SshHosts
 
@@ -88,7 +88,7 @@ EXAMPLES = {
         Example(
             "asp", ("--cities", "150"), 100_000, r"check: ok, equal to the serial answer", False
         ),
-        Example("bank", ("--transfers", "3000"), 100_000, r"check: ok, 16000 in 16 accounts", True),
+        Example("bank", ("--transfers", "1500"), 100_000, r"check: ok, 16000 in 16 accounts", True),
     )
 }
 
@@ -162,8 +162,7 @@ def _of_output(example: Example, ranks: int, out: str) -> list[str]:
 
 def _of_histories(folder: Path, lost: int, *, restart: bool) -> list[str]:
     """What `orcalike check-history` finds, and whether others went on without that rank."""
-    check = [sys.executable, "-m", "orcalike", "check-history", str(folder)]
-    checked = subprocess.run(check, capture_output=True, text=True, check=False, timeout=DEADLINE)
+    checked = warm.python("-m", "orcalike", "check-history", folder)
     found = [checked.stdout + checked.stderr] if checked.returncode else []
     histories = load(folder)
     others = [each for each in histories if each.rank != lost]

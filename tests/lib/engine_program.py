@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 from orcalike.session.key_file import draw, write
-from tests.lib.processes import DEADLINE
+from tests.lib import warm
 
 PROGRAM = """
 import os
@@ -58,13 +56,6 @@ def lines_of(count: int) -> list[str]:
 
 def expected(program: str, count: int, *arguments: str) -> tuple[list[str], int]:
     """(lines in some order, exit code) under `orcalike run`."""
-    command = [sys.executable, "-m", "orcalike", "run", "--no-prefix", "-q", "-n", str(count)]
-    ended = subprocess.run(
-        [*command, program, *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        env=os.environ,
-    )
+    options = ("--no-prefix", "-q", "-n", str(count))
+    ended = warm.python("-m", "orcalike", "run", *options, program, *arguments)
     return sorted(ended.stdout.splitlines()), ended.returncode

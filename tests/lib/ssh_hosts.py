@@ -17,7 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -273,6 +273,15 @@ class SshHosts:
         for process in self._sshds.values():
             process.send_signal(signal.SIGKILL)
             process.wait()
+
+
+def lines_until(stream: IO[str], text: str) -> str:
+    """What comes until a line with this text; raises AssertionError if none comes."""
+    lines: list[str] = []
+    while not (lines and text in lines[-1]):
+        lines.append(stream.readline())
+        assert lines[-1], f"no line with {text!r}: {''.join(lines)}"
+    return "".join(lines)
 
 
 def command_of(pid: int) -> str:

@@ -1,4 +1,4 @@
-"""Python programs in forks of one process that has loaded orcalike: what most of them would begin with.
+"""Python programs in forks of one process that has loaded orcalike, as most programs would.
 
 A test of what a program or a command does need not pay for a new interpreter each time. A fork has
 its own arguments, environment, directory and standard files, and ends as an interpreter does. What
@@ -38,7 +38,7 @@ def python(
     input: str | None = None,
     timeout: float = DEADLINE,
 ) -> subprocess.CompletedProcess[str]:
-    """`python` with these arguments, to its end: a program, or `-m` and a module, or `-c` and a text."""
+    """`python` with these arguments, to its end: a program, `-m` and a module, or `-c` and a text."""
     with Fork(*arguments, cwd=cwd, env=env, has_input=input is not None) as process:
         output, errors = process.communicate(input or "", timeout)
         return subprocess.CompletedProcess(arguments, process.wait(timeout), output, errors)

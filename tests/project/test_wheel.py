@@ -68,9 +68,9 @@ def distributions(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     take_compiled(tree)
     out = tmp_path_factory.mktemp("distributions")
-    program = "from setuptools import build_meta as b; " + "; ".join(
-        f"b.{build}({str(out)!r})" for build in ("build_wheel", "build_sdist")
-    )
+    # Each file that is copied would be a line that is written, and flushed.
+    program = "import logging; logging.disable(20); from setuptools import build_meta as b; "
+    program += "; ".join(f"b.{build}({str(out)!r})" for build in ("build_wheel", "build_sdist"))
     run(sys.executable, "-W", "ignore", "-c", program, cwd=tree)
     return out
 

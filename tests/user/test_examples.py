@@ -48,7 +48,7 @@ def held_karp(path: Path) -> int:
 
 
 def test_the_salesman_on_four_processes_finds_the_proven_optimum(tmp_path: Path) -> None:
-    """That of the instance beside it: fifteen cities of the Silk Road, which take a tenth of all."""
+    """That of the instance beside it, which is fifteen cities of the Silk Road here."""
     for name in ("tsp.py", "tsplib.py"):
         shutil.copy(EXAMPLES / name, tmp_path)
     path = tmp_path / "silkroad.tsp"

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.lib import warm
 from tests.lib.fake_ssh import FakeSsh
-from tests.lib.own_runs import ORCALIKE
+from tests.lib.own_runs import LOOKING
 from tests.lib.processes import is_alive, until
 
 if TYPE_CHECKING:
@@ -60,6 +61,12 @@ if __name__ == "__main__":
     main()
 """
 )
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> warm.WarmCli:
+    """The command, for this test."""
+    return warm.WarmCli(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -391,8 +398,8 @@ def test_a_run_ends_its_workers(cli: Cli) -> None:
         pids = [pid_of_worker(process), pid_of_worker(process)]
         assert all(map(is_alive, pids))
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=cli.deadline)
-        assert process.returncode == 130
+        process.communicate("", cli.deadline)
+        assert process.wait(cli.deadline) == 130
     until(lambda: not any(map(is_alive, pids)))
 
 
@@ -468,18 +475,16 @@ def test_a_request_that_is_withdrawn(cli: Cli) -> None:
 def test_status_names_them(cli: Cli) -> None:
     with cli.started("-n", "1", cli.write(STAYS), "leave") as process:
         pid = pid_of_worker(process)
-        command = [*ORCALIKE, "status"]
         row = rf"^1 +\S+ +{pid} +forked by 0: prog:work +-"
 
         def is_shown() -> object:
-            shown = subprocess.run(
-                command, capture_output=True, text=True, check=True, timeout=cli.deadline
-            )
+            shown = warm.python(*LOOKING, "status")
+            assert shown.returncode == 0, shown.stderr
             return re.search(row, shown.stdout, re.MULTILINE)
 
         until(is_shown)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=cli.deadline)
+        process.communicate("", cli.deadline)
 
 
 @pytest.mark.parametrize("check", ["shadow", "strict,order,hash"])

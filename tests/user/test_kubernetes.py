@@ -20,6 +20,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from tests.lib import warm
 from tests.lib.command import Cli
 from tests.lib.engine_program import expected, lines_of, make_key, write_program
 from tests.lib.processes import DEADLINE
@@ -164,8 +165,7 @@ def resources(text: str) -> list[dict[str, Any]]:
 
 def manifest(cli: Cli, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`orcalike k8s manifest`."""
-    command = [sys.executable, "-m", "orcalike", "k8s", "manifest", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=cli.directory)
+    return warm.python("-m", "orcalike", "k8s", "manifest", *arguments, cwd=cli.directory)
 
 
 def test_the_manifest_is_a_service_and_an_indexed_job(cli: Cli) -> None:

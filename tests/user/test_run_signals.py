@@ -12,6 +12,7 @@ import pexpect
 import pytest
 
 from tests.lib.processes import is_alive, state_of, until
+from tests.lib.warm import WarmCli
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 WAIT = "import signal; signal.pause()"
 #: A rank's way to tell the test its process id.
 TELL_PID = "open({directory!r} + f'/pid{{rank}}', 'w').write(f'{{os.getpid()}}\\n')\n"
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
 
 
 def test_ctrl_c_once_ends_gracefully(cli: Cli) -> None:

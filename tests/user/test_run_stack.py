@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lib.warm import WarmCli
+
 if TYPE_CHECKING:
     from tests.lib.command import Cli
 
@@ -27,6 +29,12 @@ PROGRAM = """
         layers = [each._session.stack.config.options["stack"] for each in (group, other)]
         print([counter.value for counter in counters], *layers)
 """
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orcalike.session import key_file
+from tests.lib.warm import WarmCli
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -37,6 +38,12 @@ with orca.join() as group:
     group.barrier()
     print(counter.get(), "PMI_RANK" in os.environ, flush=True)
 """
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> WarmCli:
+    """The command, for this test."""
+    return WarmCli(tmp_path)
 
 
 @pytest.fixture(autouse=True)

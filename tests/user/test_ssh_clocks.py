@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.lib.processes import DEADLINE, until
-from tests.lib.ssh_hosts import STAYS, SshHosts
+from tests.lib.ssh_hosts import STAYS, SshHosts, lines_until
 
 #: Each rank says its own clocks, and the moments that all replicas have noted for the writes.
 MOMENTS = """
@@ -126,14 +126,17 @@ def test_a_lost_host_is_noticed_by_no_wall_clock(apart: SshHosts) -> None:
         ages = [each["age_seconds"] for each in apart.status()["processes"]]
         assert all(0 < age < DEADLINE for age in ages), ages
         apart.hosts["b"].cut()
+        assert run.stderr is not None
+        lost = lines_until(run.stderr, "host b is lost")
         states = {"running", "left"}
         until(
             lambda: {each["state"] for each in apart.status()["processes"]} == states,
             "a loss",
-            pause=1,
+            pause=0.3,
         )
         go.touch()
         output, errors = run.communicate(timeout=DEADLINE)
+        errors = lost + errors
     assert (run.returncode, sorted(output.splitlines())) == (0, ["[1] True 2", "[2] True 2"]), (
         errors
     )

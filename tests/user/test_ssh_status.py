@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from tests.lib.processes import DEADLINE, until
-from tests.lib.ssh_hosts import STAYS, SshHosts
+from tests.lib.ssh_hosts import STAYS, SshHosts, lines_until
 
 LOST = "host c is lost: nothing has come from it for 10 s"
 
@@ -50,10 +50,13 @@ def test_status_over_hosts_of_which_one_is_cut_off(two: SshHosts) -> None:
         )
         assert states(two)["2"] in ("no answer", f"left ({LOST})")
         assert two.orcalike("objects").count("Counter") == 1
-        until(lambda: processes(two.status())[2]["state"] == "left", "the host is lost", pause=1)
+        assert run.stderr is not None
+        lost = lines_until(run.stderr, LOST)
+        until(lambda: processes(two.status())[2]["state"] == "left", "the host is lost", pause=0.3)
         after_the_loss(two)
         go.touch()
         output, errors = run.communicate(timeout=DEADLINE)
+        errors = lost + errors
     assert (run.returncode, sorted(output.splitlines())) == (0, ["[0] True 2", "[1] True 2"]), (
         errors
     )

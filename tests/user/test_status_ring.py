@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.lib.own_runs import ORCALIKE
+from tests.lib import warm
+from tests.lib.own_runs import LOOKING
 from tests.lib.processes import until
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ with orca.join("harbour") as group:
 
 
 def status(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [*ORCALIKE, "status", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    return warm.python(*LOOKING, "status", *arguments)
 
 
 def ring() -> dict[str, Any]:
@@ -93,9 +93,7 @@ def test_how_far_each_member_is(program: subprocess.Popen[str]) -> None:
         assert " · primary · order: shared memory · resilience 0 " in shown
         [group] = json.loads(status("--json").stdout)[0]["groups"]
         assert (group["order"], group["sequencer"]) == ("shared memory", None)
-        refused = subprocess.run(
-            [*ORCALIKE, "chaos", "kill", "sequencer"], capture_output=True, text=True, check=False
-        )
+        refused = warm.python(*LOOKING, "chaos", "kill", "sequencer")
         assert refused.returncode == 1
         assert "the order is in shared memory: no member is the sequencer" in refused.stderr
     finally:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from orcalike.environments.ports import ports_of
+from tests.lib import warm
 from tests.lib.engine_program import expected, lines_of, make_key, write_program
 from tests.lib.processes import DEADLINE
 
@@ -43,13 +41,16 @@ with orca.join() as group:
 
 
 class Workers:
-    """As torchrun has them: `hosts` agents with one worker each, or one agent with all."""
+    """As torchrun has them: `hosts` agents with one worker each, or one agent with all.
+
+    A worker is known by its variables alone, so that it may as well be a fork.
+    """
 
     def __init__(self, directory: Path) -> None:
         """A run is known by its directory; those of tests that run at the same time have other ports."""
         self._environment = os.environ | make_key(directory) | {"PYTHONHASHSEED": "0"}
         self.run = blake2b(bytes(directory), digest_size=6).hexdigest()
-        self.started: list[subprocess.Popen[str]] = []
+        self.started: list[warm.Fork] = []
 
     def start(self, rank: int, size: int, *command: str, on_one: bool = False) -> None:
         """One worker."""
@@ -62,16 +63,7 @@ class Workers:
             "TORCHELASTIC_RUN_ID": self.run,
             "WORLD_SIZE": str(size),
         }
-        pipe = subprocess.PIPE
-        self.started.append(
-            subprocess.Popen(
-                [sys.executable, *command],
-                stdout=pipe,
-                stderr=pipe,
-                text=True,
-                env=self._environment | variables,
-            )
-        )
+        self.started.append(warm.Fork(*command, env=self._environment | variables))
 
     def start_all(self, size: int, *command: str, on_one: bool = False) -> None:
         """All workers of a run."""
@@ -80,20 +72,23 @@ class Workers:
 
     def end(self) -> tuple[list[str], int, str]:
         """(lines in some order, the first exit code that is not 0, standard errors)."""
-        outputs = [process.communicate(timeout=DEADLINE) for process in self.started]
-        codes = [process.returncode for process in self.started]
+        outputs = [process.communicate("", DEADLINE) for process in self.started]
+        codes = [process.wait() for process in self.started]
         lines = sorted(line for out, _ in outputs for line in out.splitlines())
         return lines, next(filter(None, codes), 0), "".join(errors for _, errors in outputs)
+
+    def close(self) -> None:
+        """End those that still run."""
+        for process in self.started:
+            with process:
+                process.kill()
 
 
 @pytest.fixture
 def workers(tmp_path: Path) -> Iterator[Workers]:
     """Workers, which end with the test."""
-    workers = Workers(tmp_path)
-    yield workers
-    for process in workers.started:
-        process.kill()
-        process.communicate()
+    with contextlib.closing(Workers(tmp_path)) as workers:
+        yield workers
 
 
 @pytest.mark.parametrize("on_one", [True, False])
@@ -119,8 +114,8 @@ def test_a_worker_that_is_started_again_comes_back(
         assert process.stdout
         assert process.stdout.readline() == "in\n"
     killed = workers.started.pop(rank)
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate()
+    with killed:
+        killed.kill()
     workers.start(rank, 3, program, "again", on_one=on_one)
     lines, code, errors = workers.end()
     assert (lines, code) == ([f"again {rank}: 3", *(f"rank {r} ends" for r in range(3))], 0), errors
@@ -134,21 +129,18 @@ def test_rank_0_alone_makes_no_second_group(workers: Workers, tmp_path: Path) ->
         assert process.stdout
         assert process.stdout.readline() == "in\n"
     killed = workers.started.pop(0)
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate()
-    alone = Workers(tmp_path)
-    alone.start(0, 3, program, "again")
-    (process,) = alone.started
-    try:
-        assert process.stderr
+    with killed:
+        killed.kill()
+    with contextlib.closing(Workers(tmp_path)) as alone:
+        alone.start(0, 3, program, "again")
+        (process,) = alone.started
         while "did not answer that the group is to be made" not in (
             line := process.stderr.readline()
         ):
             assert line, "it ended"
         assert "ranks 1 and 2 of 3" in line
-    finally:
         process.kill()
-        printed, _ = process.communicate()
+        printed, _ = process.communicate("", DEADLINE)
     assert printed == ""
 
 
@@ -178,14 +170,16 @@ def test_two_launchers_with_one_job_make_no_second_group(workers: Workers, tmp_p
     for process in workers.started:
         assert process.stdout
         assert process.stdout.readline() == "in\n"
-    second = Workers(tmp_path)
-    second.start(0, 3, program, "again", on_one=False)
-    try:
-        out, errors = second.started[0].communicate(timeout=20)
-    except subprocess.TimeoutExpired:
-        out, errors = "", "waits"
-        second.started[0].kill()
-        second.started[0].communicate()
+    with contextlib.closing(Workers(tmp_path)) as second:
+        second.start(0, 3, program, "again", on_one=False)
+        (process,) = second.started
+        try:
+            process.wait(20)
+        except TimeoutError:
+            process.kill()
+            out, errors = process.communicate("", DEADLINE)[0], "waits"
+        else:
+            out, errors = process.communicate("", DEADLINE)
     assert "ends" not in out
     assert errors
     for process in workers.started:
