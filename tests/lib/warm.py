@@ -191,11 +191,14 @@ def serve(connection: socket.socket) -> dict[str, Any]:
         ready: list[int] = select.select([connection.fileno(), *outcomes], [], [])[0]
         for ended in outcomes.keys() & set(ready):
             pid, outcome = outcomes.pop(ended)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            how = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            assert how is not None
+            code = how.si_status if how.si_code == os.CLD_EXITED else -how.si_status
             with contextlib.suppress(BrokenPipeError):
                 outcome.send(str(code).encode())
             outcome.close()
             os.close(ended)
+            os.waitpid(pid, 0)  # not before: a signal that is sent meanwhile must find it
         if connection.fileno() not in ready:
             continue
         message, files, _, _ = socket.recv_fds(connection, MESSAGE, 4)
