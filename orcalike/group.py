@@ -22,7 +22,7 @@ from orcalike.session import failpoints
 from orcalike.session.fork_call import Fork
 from orcalike.session.forking import HostedProcesses
 from orcalike.session.group_calls import Drop, Find, Rejoin, Reset, Share, Whole
-from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of
+from orcalike.session.group_info import Blocked, GroupInfo, next_seqno_of, shares_memory
 from orcalike.session.long_operations import LongOperations
 from orcalike.session.notebook import html_of_group
 from orcalike.session.options import JoinOptions
@@ -354,8 +354,7 @@ class Group:
         """The group as a notebook shows it."""
         if self._closed:
             return f"<b>Group</b> {self.name!r}: left"
-        in_memory = self._session.stack.focus("RING") is not None
-        return html_of_group(self.info(), in_memory=in_memory)
+        return html_of_group(self.info(), shares_memory=shares_memory(self._session.stack))
 
     @held
     def _leave(self, *, orderly: bool) -> None:

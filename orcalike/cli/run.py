@@ -21,6 +21,7 @@ from orcalike.launch_protocol.environment import SHARED_ORDER
 from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.job import RANKS_MOST, Options
 from orcalike.launcher.local_host import cores
+from orcalike.launcher.run_plan import SequencerPlace
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 
@@ -214,7 +215,7 @@ def start(
     color: str,
     env: Sequence[str],
     chdir: Path | None,
-    sequencer: Literal["witness", "rank"] | None,
+    sequencer: SequencerPlace | None,
     stack: str | None,
     via: str,
     hosts: str | None,
@@ -257,7 +258,7 @@ def start(
 
 
 def _can_share_memory(options: Options) -> bool:
-    """Whether the order is in shared memory if nothing else is asked for.
+    """Whether the order is in shared memory if nothing else is asked for (ADR-23).
 
     With --keep-going the others go on if rank 0 ends before it has made the group, so the witness makes it.
     """
@@ -265,9 +266,7 @@ def _can_share_memory(options: Options) -> bool:
     return is_near and options.nprocs <= RANKS_MOST and not options.keep_going
 
 
-def _with_stack(
-    options: Options, stack: str | None, sequencer: Literal["witness", "rank"] | None
-) -> Options:
+def _with_stack(options: Options, stack: str | None, sequencer: SequencerPlace | None) -> Options:
     """The options with the layers of that stack, and its medium; refuses a stack that cannot run."""
     from orcalike.errors import StackError
     from orcalike.launcher.witness import WitnessEndpoint
@@ -292,7 +291,7 @@ def _with_stack(
     return _without_witness(options, sequencer) if options.shares_memory else options
 
 
-def _without_witness(options: Options, sequencer: Literal["witness", "rank"] | None) -> Options:
+def _without_witness(options: Options, sequencer: SequencerPlace | None) -> Options:
     """The options for an order in shared memory, which no process hands out; refuses those that ask for one."""
     if sequencer == "witness":
         raise Refusal("--sequencer witness: RING has no sequencer, and a group takes no witness")

@@ -70,7 +70,7 @@ class Chaos:
 
     def _sequencer(self) -> Role:
         known = self._table.groups.sequencers()
-        if not known and any(group.in_memory for group in self._table.groups.by_name.values()):
+        if not known and any(group.shares_memory for group in self._table.groups.by_name.values()):
             raise Refused("the order is in shared memory: no member is the sequencer; name a rank")
         if not known:
             raise Refused("no member orders now, as far as the launcher knows: name a rank")

@@ -66,7 +66,7 @@ class Group:
     sequencer: Role = None
     ordered: bool = False
     #: Whether the order is in shared memory, so that no member is the sequencer.
-    in_memory: bool = False
+    shares_memory: bool = False
 
 
 class Loss(Record):
@@ -108,7 +108,7 @@ class Groups:
             case SharedOrder(group):
                 self._place(role, group, Place("in"))
                 if found := self.by_name.get(group):
-                    found.in_memory = True
+                    found.shares_memory = True
             case Blocked(group, missing, rule):
                 self._place(role, group, Place("blocked", missing, rule))
             case Lacks(group, needed, rule):

@@ -15,7 +15,13 @@ from orcalike.launcher.errors import LaunchError
 from orcalike.launcher.host_list import ListedHost, fill
 from orcalike.launcher.local_host import cores, threads_per_rank
 from orcalike.launcher.remote_command import Via, is_this_host
-from orcalike.launcher.run_plan import NO_VARIABLES, RunPlan, program_folder, variables_for_all
+from orcalike.launcher.run_plan import (
+    NO_VARIABLES,
+    RunPlan,
+    SequencerPlace,
+    program_folder,
+    variables_for_all,
+)
 from orcalike.transport.degree import MEMBERS_MAX
 from orcalike.transport.record import Record
 from orcalike.transport.wording import counted
@@ -37,7 +43,7 @@ class Options(Record, kw_only=True):
     arguments: tuple[str, ...] = ()
     nprocs: int = 1
     scheme: Literal["unix", "tcp"] = "unix"
-    sequencer: Literal["witness", "rank"] = "witness"
+    sequencer: SequencerPlace = "witness"
     #: The layers of all stacks, without their medium; "" for the default.
     stack: str = ""
     #: Layers of the program's own, as `module:Class`.

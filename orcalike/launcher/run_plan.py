@@ -7,11 +7,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from orcalike.launch_protocol.environment import OF_ONE_PROCESS
 from orcalike.transport.drivers.key_ring import KEY_SIZE
 from orcalike.transport.record import Record
+
+SequencerPlace: TypeAlias = Literal["witness", "rank"]
+"""The process that orders, where the order is not in shared memory: one of its own, or rank 0."""
 
 NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 #: How long a member on another host may be silent.
@@ -30,7 +33,7 @@ class RunPlan(Record, kw_only=True):
     directory: Path | None = None
     nprocs: int = 1
     scheme: Literal["unix", "tcp"] = "unix"
-    sequencer: Literal["witness", "rank"] = "witness"
+    sequencer: SequencerPlace = "witness"
     #: The layers of all stacks, without their medium; "" for the default.
     stack: str = ""
     #: Layers of the program's own, as `module:Class`.

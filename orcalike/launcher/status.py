@@ -170,7 +170,7 @@ def _group(name: str, group: Group, answers: dict[Role, Description]) -> dict[st
         "name": name,
         "view": max(views, default=None),
         "primary": any(each.primary for each in answers.values()) if answers else None,
-        "order": "shared memory" if group.in_memory else "sequencer",
+        "order": "shared memory" if group.shares_memory else "sequencer",
         "sequencer": _role(group.sequencer) if group.ordered else None,
         "resilience": degrees[0] if degrees else None,
         "missing": sorted({name for member in members for name in member["waits_for"]}),

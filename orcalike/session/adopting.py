@@ -1,4 +1,4 @@
-"""What a joiner takes from its group: its detection time, and its order, if it has asked for no other.
+"""What a joiner takes from its group: its detection time, and its order, if it has asked for no other (ADR-23).
 
 Both are the whole group's: leases hold only if all members count alike (H13), and all must agree on one order. They are
 among the options that a process asks for as it joins. A group that has others refuses, and says which; then another

@@ -62,7 +62,7 @@ class Entry:
         """Where to ask now, at one address or at all; None if names are looked up: `done()` is called then."""
         targets = self._targets()
         self._asks_all = of_all
-        if not targets:  # all that were in it have ended: what started this process notices
+        if not targets:  # all that were in it have ended: the launcher, which knows, ends the run
             return None
         asked = targets if of_all else (targets[self._attempts % len(targets)],)
         if not any(map(has_name, asked)):

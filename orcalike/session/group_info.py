@@ -86,6 +86,11 @@ def next_seqno_of(stack: Stack) -> int:
     return 0 if order is None else order.next
 
 
+def shares_memory(stack: Stack) -> bool:
+    """Whether the order is in shared memory, so that no member is the sequencer."""
+    return stack.focus("RING") is not None
+
+
 def order_of(stack: Stack) -> Total | SharedOrder | None:
     """The layer that orders; None if the stack has none."""
     order = stack.focus("TOTAL")
@@ -93,6 +98,6 @@ def order_of(stack: Stack) -> Total | SharedOrder | None:
         return order
     if (order := stack.focus("RING")) is None:
         return None
-    from orcalike.transport.layers.ring import SharedOrder  # few stacks have it
+    from orcalike.transport.layers.ring import SharedOrder  # not at the top: others do without
 
     return order if isinstance(order, SharedOrder) else None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from orcalike.group import Group
 from orcalike.session.entry import Deserted
+from orcalike.session.group_info import shares_memory
 from orcalike.session.locating import located, located_on_loop
 from orcalike.session.options import JoinOptions
 from orcalike.transport.degree import resilience_of
@@ -103,8 +104,8 @@ def connect(joining: Joining) -> Group:
 def _announce(group: Group) -> None:
     """The group was joined: one startup line, on the logger."""
     view, options, runtime = group.view, group._session.options, group._runtime
-    in_memory = group._session.stack.focus("RING") is not None
     sequencer = "witness" if view.sequencer.witness else f"rank {view.sequencer.rank}"
+    in_memory = shares_memory(group._session.stack)
     _log.info(
         "%s (%s) · rank %d · %s · resilience %s",
         counted(len(view.replicas), "member"),

@@ -27,11 +27,11 @@ class LauncherLink:
         changed: Callable[[], None],
         describe: Callable[[Describe], Described],
         *,
-        in_memory: bool,
+        shares_memory: bool,
     ) -> None:
         """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report.
 
-        `describe` answers a question how the group stands, inside of the pump. `in_memory`: the order is in shared
+        `describe` answers a question how the group stands, inside of the pump. `shares_memory`: the order is in shared
         memory, so that no member is the sequencer.
         """
         self.ended: set[int] = set()
@@ -41,7 +41,7 @@ class LauncherLink:
         self._cast: set[int] = set()
         self._died: set[int] = set()
         self._cut: frozenset[int | None] = frozenset()
-        self._in_memory = in_memory
+        self._shares_memory = shares_memory
         self._is_oldest = False
 
     def listen(self) -> None:
@@ -124,7 +124,7 @@ class LauncherLink:
             self._report_in()
 
     def _report_in(self) -> None:
-        if self._in_memory:
+        if self._shares_memory:
             control_channel.report_shared_order(self._group)
         elif self._is_oldest:
             control_channel.report_sequencer(self._group)

@@ -49,8 +49,8 @@ def html_of_object(obj: object) -> str | None:
     return head + _table(("attribute", "value"), vars(obj).items())
 
 
-def html_of_group(info: GroupInfo, *, in_memory: bool) -> str:
-    """A group as a table of its members; `in_memory`: it has no sequencer."""
+def html_of_group(info: GroupInfo, *, shares_memory: bool) -> str:
+    """A group as a table of its members; `shares_memory`: it has no sequencer."""
     view = info.view
     state = "" if info.blocked is None else f" · blocked: {info.blocked.rule}"
     head = (
@@ -61,7 +61,7 @@ def html_of_group(info: GroupInfo, *, in_memory: bool) -> str:
         (
             "witness" if member.witness else f"rank {member.rank}",
             member.address or "this process",
-            "orders the writes" if member == view.sequencer and not in_memory else "",
+            "orders the writes" if member == view.sequencer and not shares_memory else "",
         )
         for member in view.members
     ]

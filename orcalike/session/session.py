@@ -18,7 +18,7 @@ from orcalike.session.deferred_signals import handlers
 from orcalike.session.describing import describe
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
-from orcalike.session.group_info import order_of
+from orcalike.session.group_info import order_of, shares_memory
 from orcalike.session.launcher_link import LauncherLink
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
@@ -138,7 +138,7 @@ class Session:
             lambda ranks: self.cast_ended(ranks),
             self._waiting.notify,
             lambda question: describe(self, question),
-            in_memory=self.stack.focus("RING") is not None,
+            shares_memory=shares_memory(self.stack),
         )
 
     def _targets(self) -> tuple[str, ...]:
