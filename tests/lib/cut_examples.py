@@ -88,7 +88,7 @@ EXAMPLES = {
         Example(
             "asp", ("--cities", "150"), 100_000, r"check: ok, equal to the serial answer", False
         ),
-        Example("bank", ("--transfers", "1500"), 100_000, r"check: ok, 16000 in 16 accounts", True),
+        Example("bank", ("--transfers", "3000"), 100_000, r"check: ok, 16000 in 16 accounts", True),
     )
 }
 

@@ -11,7 +11,7 @@ from tests.lib.manual_network import ManualNetwork
 from tests.protocol.sim_bootstrap import run
 
 CHUNK = 25
-ORDERS = 100
+ORDERS = 200
 """Among them are some that find each mutant of the bootstrap that a whole job can show."""
 
 

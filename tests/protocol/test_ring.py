@@ -9,7 +9,7 @@ import pytest
 from tests.campaign.mutants import Mutant, load
 from tests.lib.ring_programs import compiled, compiler, run, with_mutant
 
-SEEDS = 20_000
+SEEDS = 40_000
 """In which each mutant is found; most are in the first hundred."""
 
 LATE = {

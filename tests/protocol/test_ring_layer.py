@@ -18,8 +18,7 @@ from tests.lib.manual_network import ManualNetwork
 from tests.lib.ring_scenarios import STACK, draw_over_ring
 
 CHUNK = 20
-SEEDS = range(120, 180)
-"""Two of them are groups of more than nine, but none takes seconds."""
+SEEDS = 60
 
 EARLIER = {
     404: "a cast whose degree is a majority was delivered before so many had their state",
@@ -89,7 +88,7 @@ class OfAnotherUser(DescriptorsOfOne):
         raise PermissionError(13, "Permission denied")
 
 
-@pytest.mark.parametrize("first", SEEDS[::CHUNK])
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_groups_keep_their_promises_under_faults(first: int) -> None:
     delivered = sum(
         Run(draw_over_ring(seed)).run().delivered for seed in range(first, first + CHUNK)
@@ -102,7 +101,7 @@ def test_earlier_faults_stay_away(seed: int) -> None:
     assert Run(draw_over_ring(seed)).run().steps > 0
 
 
-@pytest.mark.parametrize("seed", [8, 20, 41])
+@pytest.mark.parametrize("seed", [3, 20, 41])
 def test_a_seed_has_one_run(seed: int) -> None:
     first, second = (Run(draw_over_ring(seed)).run() for _ in range(2))
     assert first.trace == second.trace
@@ -452,6 +451,6 @@ def test_descriptors_are_closed_with_the_members() -> None:
         return len(os.listdir("/proc/self/fd"))
 
     before = count()
-    for seed in (0, 1, 2, 4):
+    for seed in range(4):
         Run(draw_over_ring(seed)).run()
     assert count() == before

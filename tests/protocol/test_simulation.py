@@ -42,7 +42,7 @@ def test_seeds_with_faults_keep_the_promises(first: int, request: pytest.Fixture
 
 def test_a_seed_is_one_course_whatever_hashes_are() -> None:
     """I33, G4: no order of a set or of hashes gets into a run, nor does what ran before it."""
-    seeds = (2, 8, 12, 14, 21)
+    seeds = (2, 3, 8, 12, 21, 34)
     program = (
         "from orcalike.simulator.generator import draw; from orcalike.simulator.simulation import Run\n"
         f"for seed in {seeds}: print(Run(draw(seed)).run().trace)\n"
@@ -217,7 +217,7 @@ def test_all_orders_of_one_write_without_a_crash() -> None:
 
 
 def test_orders_of_one_write_and_a_crash() -> None:
-    explored = explore(3, (Event("cast", 0, "1", degree=1),), crashes=1, runs_max=170)
+    explored = explore(3, (Event("cast", 0, "1", degree=1),), crashes=1, runs_max=300)
     assert explored.states > 300
 
 

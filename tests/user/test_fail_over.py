@@ -1,8 +1,7 @@
 """Programs that go on when members die, hang or are cut off: what `orcalike run` is asked for.
 
-Each rank counts in a shared object until the file `stop` is there, and faster while the file `hurry`
-is: when something is done to members, additions are under way. Then all that are left compare what
-they have: each addition that a rank knows of is there exactly once.
+Each rank counts in a shared object, without a pause, until the file `stop` is there. Then all that
+are left compare what they have: each addition that a rank knows of is there exactly once.
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ with orca.join() as group:
     while not (here / "stop").exists():
         assert counts.add(me) == mine + 1
         mine += 1
-        if mine % 5 == 0:
+        if mine % 20 == 0:
             witnesses = [member.incarnation for member in group.view.others]
             replicas = len(group.view.replicas)
             say(event="on", mine=mine, at=time.monotonic(), witnesses=witnesses, replicas=replicas)
-        time.sleep(0.005 if (here / "hurry").exists() else 0.02)
+        time.sleep(0.005)
     group.barrier()
     say(event="end", mine=mine, counts=counts.all(), size=group.size)
     group.barrier()
@@ -94,7 +93,7 @@ class Run:
                 self.wait_for("ready")
 
     def go_on(self, *ranks: int) -> None:
-        """Wait until each of these ranks has counted to 5 twice from now on."""
+        """Wait until each of these ranks has counted to 20 twice from now on."""
         now = time.monotonic()  # the same clock as in the ranks
         for rank in (*ranks, *reversed(ranks)):
             self.wait_for("on", lambda fact: fact["at"] > now, rank=rank)
@@ -136,18 +135,9 @@ class Counting:
 
     def chaos(self, *arguments: str) -> str:
         (job,) = self.runs.iterdir()
-        with self.hurry():
-            result = python("-m", "orcalike", "chaos", "--job", job.name, *arguments)
+        result = python("-m", "orcalike", "chaos", "--job", job.name, *arguments)
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout
-
-    @contextmanager
-    def hurry(self) -> Iterator[None]:
-        """Meanwhile the ranks count faster."""
-        file = self.directory / "hurry"
-        file.touch()
-        yield
-        file.unlink()
 
     def end(self, run: Run, *ranks: int) -> list[Facts]:
         return run.end(*ranks, seconds=self.cli.deadline)
@@ -334,8 +324,7 @@ def test_more_losses_than_the_degree_covers_end_the_run(counting: Counting, tmp_
         run.ready(0, 1, 2)
         run.go_on(0, 1, 2)
         pids = {f["rank"]: f["pid"] for f in run.said if f["event"] == "ready"}
-        with counting.hurry():
-            kill_at_once(pids[1], pids[2])
+        kill_at_once(pids[1], pids[2])
         assert run.process.stderr
         errors = run.process.stderr.read()
         assert run.process.wait(counting.cli.deadline) == 74, errors
@@ -365,8 +354,7 @@ def test_all_lost_and_started_again_is_lost(counting: Counting) -> None:
     with counting.run("-n2", "--restart", "3", "--sequencer", "rank") as run:
         run.ready(0, 1)
         pids = {f["rank"]: f["pid"] for f in run.said if f["event"] == "ready"}
-        with counting.hurry():
-            kill_at_once(pids[0], pids[1])
+        kill_at_once(pids[0], pids[1])
         assert run.process.stderr
         errors = run.process.stderr.read()
         assert run.process.wait(counting.cli.deadline) == 74, errors

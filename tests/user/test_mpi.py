@@ -26,12 +26,12 @@ with orca.join() as group:
     if sys.argv[1] == "inside":
         from mpi4py import MPI
 
-        assert MPI.COMM_WORLD.allreduce(group.rank) == 1
+        assert MPI.COMM_WORLD.allreduce(group.rank) == 3
     group.barrier()
 from mpi4py import MPI
 
 world = MPI.COMM_WORLD
-assert (world.rank, world.size) == (group.rank, 2)
+assert (world.rank, world.size) == (group.rank, 3)
 print(f"{seen} {world.allreduce(world.rank)}\\n", end="", flush=True)
 """
 
@@ -91,8 +91,8 @@ def test_a_rank_that_raises_ends_all(mpi: Mpi, tmp_path: Path) -> None:
 
 def test_over_hosts_the_launcher_passes_addresses_on(mpi: Mpi, tmp_path: Path) -> None:
     program = write_program(tmp_path)
-    ended = mpi.run(3, program, hosts=True, **make_key(tmp_path))
-    assert (sorted(ended.stdout.splitlines()), ended.returncode) == (lines_of(3), 0), ended.stderr
+    ended = mpi.run(4, program, hosts=True, **make_key(tmp_path))
+    assert (sorted(ended.stdout.splitlines()), ended.returncode) == (lines_of(4), 0), ended.stderr
 
 
 def test_over_hosts_a_key_is_needed(mpi: Mpi, tmp_path: Path) -> None:
@@ -109,18 +109,18 @@ def test_over_hosts_a_key_is_needed(mpi: Mpi, tmp_path: Path) -> None:
 )
 def test_mpi4py_in_the_same_program(mpi: Mpi, tmp_path: Path, order: str) -> None:
     """It initialises MPI when it is imported: before a group is joined, meanwhile, or afterwards."""
-    ended = mpi.run(2, write_program(tmp_path, BESIDE_MPI), order)
+    ended = mpi.run(3, write_program(tmp_path, BESIDE_MPI), order)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == "2 1\n" * 2
+    assert ended.stdout == "3 3\n" * 3
 
 
 def test_mpi4py_over_hosts(tmp_path: Path) -> None:
     """MPICH's: Open MPI does not take one host for two."""
     mpi = Mpi("mpich", tmp_path)
     program = write_program(tmp_path, BESIDE_MPI)
-    ended = mpi.run(2, program, "after", hosts=True, **make_key(tmp_path))
+    ended = mpi.run(3, program, "after", hosts=True, **make_key(tmp_path))
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == "2 1\n" * 2
+    assert ended.stdout == "3 3\n" * 3
 
 
 def test_what_a_rank_starts_is_no_rank(mpi: Mpi, tmp_path: Path) -> None:

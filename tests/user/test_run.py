@@ -153,15 +153,15 @@ def test_much_output_is_complete_and_unmixed(cli: Cli) -> None:
     program = cli.write(
         """
         text = "x" * 300
-        for number in range(1500):
+        for number in range(5000):
             print(rank, number, text, file=sys.stderr if number % 5 == 0 else sys.stdout)
         """
     )
     result = cli.run("-n4", "-q", program)
     assert result.returncode == 0
     for output, numbers in (
-        (result.stdout, [number for number in range(1500) if number % 5]),
-        (result.stderr, list(range(0, 1500, 5))),
+        (result.stdout, [number for number in range(5000) if number % 5]),
+        (result.stderr, list(range(0, 5000, 5))),
     ):
         lines = output.splitlines()
         for rank in range(4):

@@ -21,10 +21,13 @@ with orca.join() as group:
 
 
 def test_a_group_over_hosts(two: SshHosts) -> None:
-    """With this host too, and by a rank that orders: `test_a_run_over_clocks_that_are_apart`."""
     result = two.run("-H", "b:2,c:2", two.write(COUNTS))
     assert result.returncode == 0, result.stderr
     assert sorted(result.stdout.splitlines()) == [f"[{rank}] 40" for rank in range(4)]
+    result = two.run("-H", "localhost,b,c", "--sequencer", "rank", two.write(COUNTS))
+    assert sorted(result.stdout.splitlines()) == [f"[{rank}] 30" for rank in range(3)], (
+        result.stderr
+    )
     assert two.rest() == []
 
 

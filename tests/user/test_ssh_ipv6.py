@@ -16,11 +16,11 @@ def addresses(output: str) -> list[str]:
 
 
 def test_hosts_by_number(two: SshHosts) -> None:
-    result = two.run("-H", "[fd77::2]:2,[fd77::3]", two.write(SAYS_WHERE))
+    result = two.run("-H", "[fd77::2]:2,[fd77::3]:2", two.write(SAYS_WHERE))
     assert result.returncode == 0, result.stderr
-    assert len(re.findall(r"^\[\d\] 30$", result.stdout, re.MULTILINE)) == 3
-    assert addresses(result.stdout) == ["[fd77::2]"] * 2 + ["[fd77::3]"]
-    assert "3 members on 2 hosts (ssh)" in result.stderr
+    assert len(re.findall(r"^\[\d\] 40$", result.stdout, re.MULTILINE)) == 4
+    assert addresses(result.stdout) == ["[fd77::2]"] * 2 + ["[fd77::3]"] * 2
+    assert "4 members on 2 hosts (ssh)" in result.stderr
     assert two.rest() == []
 
 

@@ -120,10 +120,10 @@ def go_on(group, how):
     assert began.wait(LONG)
     if rank == 2:
         calls += [slow.add.nowait("behind") for _ in range(3)]
-    for number in range(6):
+    for number in range(20):
         fast.add.options(timeout=LONG)(f"{rank} {number}")
     group.barrier(timeout=LONG)
-    assert len(fast.seen()) == 18
+    assert len(fast.seen()) == 60
     assert is_slow(slow, "withdrawn"), "the other objects waited, or this one did not"
     group.barrier(timeout=LONG)
     opened.set()
@@ -184,7 +184,7 @@ try:
         if rank == 1:
             Apart(slow.spin.nowait, "long")
         assert began.wait(LONG)
-        for number in range(6):
+        for number in range(20):
             fast.add.options(timeout=LONG)(number)
         group.barrier(timeout=LONG)
         raise KeyError("it does not wait for its calls")
@@ -262,7 +262,7 @@ with orca.join() as group:
     thread = threading.Thread(target=slow.spin, args=("long",))
     thread.start()
     assert began.wait(LONG)
-    for number in range(6):
+    for number in range(100):
         fast.add.options(timeout=LONG)(number)
     assert not opened.is_set() and is_slow(slow, "withdrawn")
     opened.set()
@@ -281,13 +281,13 @@ async def main():
             thread = threading.Thread(target=slow.spin, args=("long",))
             thread.start()
             assert await asyncio.to_thread(began.wait, LONG)
-            for number in range(6):
+            for number in range(100):
                 await fast.add.aio(number)
             opened.set()
         else:  # a thread waits for the loop's own
             def others():
                 assert began.wait(LONG)
-                for number in range(6):
+                for number in range(100):
                     fast.add.options(timeout=LONG)(number)
                 opened.set()
             thread = threading.Thread(target=others)
@@ -413,7 +413,7 @@ def test_a_group_of_one(cli: Cli, how: str) -> None:
     program = cli.write(OBJECTS + (ALONE if how == "threads" else ALONE_ON_A_LOOP))
     run = python(program, how)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.splitlines()[-1] == "went on 6"
+    assert run.stdout.splitlines()[-1] == "went on 100"
     assert "Slow.spin of 'slow' has run for" in run.stderr
 
 

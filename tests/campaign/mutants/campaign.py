@@ -15,7 +15,7 @@ from queue import SimpleQueue
 
 from tests.campaign.bars import Bar, Figure, Scale
 from tests.campaign.mutants import ROOT, Mutant, load
-from tests.campaign.mutants.tree import NoVerdict, Tree, run, what_failed
+from tests.campaign.mutants.tree import NoVerdict, Tree, run_tests, what_failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def try_one(tree: Tree, mutant: Mutant, tests: Sequence[str]) -> Verdict:
 def try_in_place(mutants: Sequence[Mutant]) -> dict[str, Verdict]:
     """Run the tests of mutants of Python modules here, in forks that have them alone; by name of the mutant."""
     names = [mutant.name for mutant in mutants]
-    done = run(ROOT, sys.executable, "-m", "tests.campaign.mutants.forks", *names)
+    done = run_tests(ROOT, sys.executable, "-m", "tests.campaign.mutants.forks", *names)
     said = {name: (code, text) for name, code, text in map(json.loads, done.stdout.splitlines())}
     if said.keys() != set(names):
         raise NoVerdict(f"the forks ended too soon:\n{done.stderr[-2000:]}")

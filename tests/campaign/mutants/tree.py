@@ -27,7 +27,7 @@ class Tree:
     def __init__(self, folder: Path, source: Path = ROOT) -> None:
         """Copy and build the tree at `source`; raises NoVerdict if it does not build."""
         self.folder = folder
-        files = run(source, "git", "ls-files", "--cached", "--others", "--exclude-standard")
+        files = _run(source, "git", "ls-files", "--cached", "--others", "--exclude-standard")
         built = [*source.glob("runtime/**/*.so"), *source.glob("transport/**/*.so")]
         names = [*files.stdout.splitlines(), *(str(each.relative_to(source)) for each in built)]
         for name in names:
@@ -43,7 +43,7 @@ class Tree:
 
     def build(self) -> None:
         """Compile what has changed; raises NoVerdict if that fails."""
-        done = run(self.folder, *BUILD)
+        done = _run(self.folder, *BUILD)
         if done.returncode:
             raise NoVerdict("it does not build:\n" + (done.stdout + done.stderr)[-2000:])
 
@@ -94,11 +94,16 @@ def fails(folder: Path, tests: Sequence[str], *, stop: bool = True) -> str:
     """
     options = ("-x",) if stop else ()
     command = (sys.executable, "-m", "pytest", *options, "-q", "-p", "no:cacheprovider", *tests)
+    done = run_tests(folder, *command)
+    return what_failed(done.returncode, done.stdout + done.stderr)
+
+
+def run_tests(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that runs tests; raises NoVerdict if it does not end."""
     try:
-        done = run(folder, *command, timeout=TESTS_MAX)
+        return _run(folder, *command, timeout=TESTS_MAX)
     except subprocess.TimeoutExpired:
         raise NoVerdict(f"the tests did not end within {TESTS_MAX:.0f} s") from None
-    return what_failed(done.returncode, done.stdout + done.stderr)
 
 
 def what_failed(code: int, printed: str) -> str:
@@ -111,7 +116,7 @@ def what_failed(code: int, printed: str) -> str:
     raise NoVerdict("the tests do not run:\n" + printed[-2000:])
 
 
-def run(
+def _run(
     folder: Path, *command: str, timeout: float | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder, where its own packages are found before all others."""

@@ -110,19 +110,12 @@ def groups() -> Iterator[None]:
         yield
 
 
-BIG, BIG_IF_SHARED = 20_000, 2_000
-"""How many operations the module's long series have; nothing depends on how many there are."""
-
-
-def _with_deque(
-    case: type[Any], deque_type: type[Any], big: int
-) -> Callable[[unittest.TestCase], None]:
-    """A `setUp` that puts a type, and a length, in the place of the module's."""
+def _with_deque(case: type[Any], deque_type: type[Any]) -> Callable[[unittest.TestCase], None]:
+    """A `setUp` that puts a type in the place of the module's `deque`."""
 
     def begin(self: unittest.TestCase) -> None:
-        for name, value in (("deque", deque_type), ("BIG", big)):
-            self.addCleanup(setattr, test_deque, name, getattr(test_deque, name))
-            setattr(test_deque, name, value)
+        self.addCleanup(setattr, test_deque, "deque", test_deque.deque)
+        test_deque.deque = deque_type
         case.setUp(self)
 
     return begin
@@ -149,9 +142,7 @@ def _cases(mode: str, lab: Lab | None) -> Iterator[tuple[str, type[unittest.Test
         failing = {name: why for name, why in failing.items() if (case.__name__, name) not in PASS}
         title = f"{mode}{kind.capitalize()}{case.__name__}"
         if kind == "deque":
-            attributes["setUp"] = _with_deque(
-                case, deque_type, BIG if lab is None else BIG_IF_SHARED
-            )
+            attributes["setUp"] = _with_deque(case, deque_type)
         attributes["__module__"] = __name__
         yield title, adapted(case, title, lab, failing, skipped, **attributes)
 

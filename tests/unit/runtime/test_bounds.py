@@ -77,9 +77,7 @@ standing: dict[str, Any] = {}
 # Guards.
 
 
-def test_so_many_calls_wait_for_a_guard_and_no_more(
-    group: orca.Group,
-) -> None:
+def test_so_many_calls_wait_for_a_guard_and_no_more(group: orca.Group) -> None:
     """One write wakes them all, in their order; that takes time in proportion to how many there are.
 
     One in four waits for another object, too.
@@ -115,7 +113,7 @@ def test_calls_that_wait_for_a_guard_end_with_their_object(
 ) -> None:
     caplog.set_level(logging.CRITICAL, "orcalike")  # each of them fails at the end
     gate = group.share(Gate, "gate")
-    calls = [gate.go_through.nowait(b"") for _ in range(1_000)]
+    calls = [gate.go_through.nowait(b"") for _ in range(WAITING_MAX)]
     group.drop(gate)
     assert all(isinstance(call.exception(), orca.ObjectDropped) for call in calls)
 

@@ -121,9 +121,8 @@ def test_silent_connections_keep_no_process_out(end: End) -> None:
 
 def test_one_that_never_reads_is_not_answered_for_ever(end: End) -> None:
     """Each question is answered: answers that are not read yet have a bound."""
-    end.stack.config.options["note"] = (
-        "x" * 256
-    )  # the answer says what is asked for, and what there is
+    # The answer says what is asked for, and what the group has.
+    end.stack.config.options["note"] = "x" * 256
     greedy = end.connect()
     greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # the kernel holds little
     greedy.sendall(hello("group", "unix:/nowhere/at/all", 77))
