@@ -105,10 +105,7 @@ class Entry:
         ConfigMismatch or JoinFailed if the group refused, or no address is known; Deserted if the
         meeting place is empty; AuthenticationError if all that were asked lack this process's key.
         """
-        if self.denied is not None:
-            raise (ConfigMismatch if self.denied.startswith("config: ") else JoinFailed)(
-                self.denied.removeprefix("config: ")
-            )
+        self.check_refusal()
         trouble = self.turned_out or self.trouble
         if trouble is None:
             return None
@@ -125,6 +122,13 @@ class Entry:
         self._count_unproved(trouble)
         all_asked = self._asks_all or self._attempts % len(self._targets()) == 0
         return min(RETRY_STEP * self._attempts, RETRY_MAX) if all_asked else 0.0, anew
+
+    def check_refusal(self) -> None:
+        """Raise ConfigMismatch or JoinFailed if the group has refused, or this member cannot take part."""
+        if self.denied is not None:
+            raise (ConfigMismatch if self.denied.startswith("config: ") else JoinFailed)(
+                self.denied.removeprefix("config: ")
+            )
 
     def _count_unproved(self, trouble: str) -> None:
         """A connection can end in its handshake for other reasons, but not time after time."""

@@ -252,7 +252,8 @@ class Session:
         _log.warning("%s waits: %s", what, why or "the others did not answer yet")
 
     def _arrive(self, now: int) -> None:
-        """It has joined: from here on an expulsion is for the program to know."""
+        """It has joined: from here on an expulsion is for the program to know; raises JoinFailed if it cannot stay."""
+        self._entry.check_refusal()
         self._entry.under_way = False
         self._endpoint.arrived(self.me)
         if self._entry.turned_out is not None:  # in the same moment
@@ -441,13 +442,13 @@ class Session:
         try:
             if not self._waiting.wait(self._step_rejoin, timeout, "join the group again"):
                 raise self._too_late(timeout)
+            self.pump.call(self._arrive)
         except BaseException:
             self._entry.under_way = False
             self.pump.call(self.stack.leave)  # if it is let in after all
             if not self._is_in:  # perhaps it was, for a moment
                 self.expelled = expelled
             raise
-        self.pump.call(self._arrive)
 
     def _begin_again(self, now: int) -> None:
         """Be another incarnation, with the rank and objects that the program knows, in no view yet."""
@@ -545,10 +546,14 @@ class Session:
             self._is_in = False
             self.upper.fail_all(Expelled(why))
         elif why.startswith("expelled"):
-            self.expelled = f"this member was {why}; group.rejoin() makes it a member again"
-            _log.warning("%s", self.expelled)
-            self.upper.fail_all(Expelled(self.expelled))
+            self._turn_out(f"this member was {why}; group.rejoin() makes it a member again")
         self._waiting.notify()
+
+    def _turn_out(self, text: str) -> None:
+        """It is no member any more, and has not asked for that: its calls fail."""
+        self.expelled = text
+        _log.warning("%s", text)
+        self.upper.fail_all(Expelled(text))
 
     def join_failed(self, why: str) -> None:
         """The address that was tried does not answer."""
@@ -561,6 +566,8 @@ class Session:
             self._entry.turned_out = why
         else:
             self._entry.denied = why
+            if not self._entry.under_way:  # it had joined, and leaves again
+                self._turn_out(f"this member has left: {why}")
         self._waiting.notify()
 
     def system_error(self, why: str) -> None:

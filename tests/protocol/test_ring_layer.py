@@ -84,8 +84,15 @@ def let_time_pass(network: ManualNetwork, parts: list[str]) -> None:
 class OfAnotherUser(DescriptorsOfOne):
     """The kernel refuses to open what others offer."""
 
-    def open(self, handle: Handle, flags: int) -> int:
+    def open(self, incarnation: int, handle: Handle, flags: int) -> int:
         raise PermissionError(13, "Permission denied")
+
+
+class OfOneThatLeaves(DescriptorsOfOne):
+    """What is offered was closed meanwhile."""
+
+    def open(self, incarnation: int, handle: Handle, flags: int) -> int:
+        raise FileNotFoundError(2, "No such file or directory")
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
@@ -386,11 +393,27 @@ def test_a_member_that_cannot_map_the_order_says_why_and_leaves() -> None:
     network.join("c", "a")
     network.stabilize()
     [why] = network["c"].denied
-    assert "is on another host or of another user" in why
+    assert "cannot be mapped: [Errno 13] Permission denied. If it is of another user" in why
     assert "use TOTAL" in why
     assert network["c"].exited is not None
     network.cast("a", b"they go on", degree=1)
     assert bodies(network, "b")[-1] == b"they go on"
+
+
+def test_a_member_that_leaves_while_others_map_its_memory_is_no_trouble() -> None:
+    """The offer of one that is gone already: the others stay, and map the next one."""
+    network = group("a b")
+    descriptors = network.endpoints["b"].stack.descriptors
+    network.endpoints["b"].stack.descriptors = OfOneThatLeaves()
+    network.add("c")
+    network.join("c", "a")
+    network.stabilize()
+    network.cast("b", b"waits for c")
+    assert network["b"].denied == []
+    network.endpoints["b"].stack.descriptors = descriptors
+    let_time_pass(network, ["abc"])
+    assert bodies(network, "c") == bodies(network, "a") == [b"waits for c"]
+    assert network["b"].exited is None
 
 
 def test_random_casts_and_leaves_end_in_one_order() -> None:

@@ -210,6 +210,20 @@ def test_a_leader_that_hangs_in_a_change_of_view_is_out() -> None:
     assert "a" not in members(network, "b")
 
 
+def test_the_oldest_hangs_and_only_one_of_the_others_has_waited_for_it() -> None:
+    """The order in memory is full for b alone: c learns that a hangs because b asks for a new view."""
+    network = ManualNetwork("XFER:RING(slots=16,lane=65536):MBRSHIP:COM:sim")
+    network.form("a b c")
+    network.asleep = {"a"}
+    for number in range(40):
+        network.cast("b", b"%d" % number)
+    assert members(network, "b") == "a b c"
+    assert len(network["c"].bodies) < 40
+    wait(network, 3 * SLOW, hung="a")
+    assert members(network, "b") == members(network, "c") == "b c"
+    assert network["b"].bodies == network["c"].bodies == [b"%d" % number for number in range(40)]
+
+
 def test_a_leader_that_goes_on_before_the_time_is_over_stays() -> None:
     network = group("a b c")
     network.cast("b", b"x", degree=1)

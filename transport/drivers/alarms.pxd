@@ -11,7 +11,7 @@ cdef class Alarms(Links):
     cdef bint shares_memory         # what a stack casts is ordered at once, by the thread that casts
     cdef bint has_poller            # a thread of its own, or an event loop, polls whenever there is something
 
-    cdef int watch_alarm(self, Stack stack) except -1
+    cdef int share_memory(self, Stack stack) except -1
     cdef int count_waiting(self, int threads) noexcept
     cdef int ends_wait(self, Waitable waitable) noexcept
     cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1

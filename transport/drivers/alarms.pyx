@@ -7,6 +7,8 @@ how many threads wait. Coroutines may wait at any time: without a thread of the 
 
 from libc.stdint cimport int64_t
 
+from orcalike.transport.drivers.descriptors import Descriptors
+
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN
 from orcalike.transport.drivers.links cimport Links
@@ -21,7 +23,7 @@ cdef class Alarms(Links):
         Links.add(self, stack)
         if stack.alarm is not None:
             stack.waiting += 1
-        self.watch_alarm(stack)
+        self.share_memory(stack)
 
     def replace(self, Stack old, Stack new):
         """Serve `new`, and `old` no more."""
@@ -29,16 +31,18 @@ cdef class Alarms(Links):
             self.epoll.remove(old.alarm.reader, self.epoll.slots.index(old))
         Links.replace(self, old, new)
         new.waiting = old.waiting
-        self.watch_alarm(new)
+        self.share_memory(new)
 
     def serve_on(self, loop):
         """An event loop polls from now on, whenever there is something."""
         loop.add_reader(self.fileno(), self.handle)
         self.has_poller = True
 
-    cdef int watch_alarm(self, Stack stack) except -1:
+    cdef int share_memory(self, Stack stack) except -1:
+        """Watch the stack's alarm, if it has one, and have it map what its peers offer."""
         if stack.alarm is not None:
             self.shares_memory = True
+            stack.descriptors = Descriptors(self.processes.files_of)
             self.epoll.add(stack.alarm.reader, stack, EPOLLIN)
         return 0
 

@@ -31,8 +31,9 @@ cdef class Channel:
     cdef readonly bint shaking      # its handshake under a key is not over
     cdef bint dirty                 # something was queued since the last flush
     cdef readonly str why           # it is at its end because
-    cdef int passes                 # the descriptor that the first byte takes along, or -1
-    cdef readonly int passed        # the one that came along, or -1
+    cdef int gives[2]               # the descriptors that the first byte takes along: process, files; or -1
+    cdef readonly int process       # a pidfd of the peer's process, which came along, or -1
+    cdef readonly int files         # the directory of its open files, as /proc has it, or -1
     cdef readonly int pid           # of the process that sent the first byte, by the kernel; 0 if unknown
     cdef readonly int uid           # and its user; -1 if unknown
     cdef public bint claimed        # its greeting has been compared with that
@@ -45,7 +46,7 @@ cdef class Channel:
     cdef Py_ssize_t written         # bytes of the first that are gone already
     cdef readonly Py_ssize_t queued # bytes
 
-    cdef int take_passed(self) noexcept
+    cdef tuple take_passed(self)
     cdef ssize_t read_first(self) noexcept
     cdef int take_control(self, msghdr* header) noexcept
     cdef int put(self, Message message) except -2

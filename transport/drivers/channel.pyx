@@ -3,8 +3,8 @@
 A frame's length is checked before a byte of memory is taken for it, and the buffer grows only as
 its bytes arrive. Outgoing messages are shared with other channels, and leave many at a time.
 
-On a Unix socket each end passes one descriptor along with its first byte: a pidfd of its process.
-The kernel adds which process that is, and of which user (SO_PASSCRED).
+On a Unix socket each end passes two descriptors along with its first byte: a pidfd of its process, and the
+directory of its open files, by which others map the memory that it offers. The kernel adds which process that is, and of which user (SO_PASSCRED).
 """
 
 from cpython.object cimport PyObject
@@ -60,19 +60,19 @@ cdef extern from "<string.h>" nogil:
 cdef enum:
     READ_SIZE = 65536       # a read takes no more, so that none holds the interpreter for long
     VECTOR = 64             # messages in one system call
-    CONTROL = 8             # words, enough for one descriptor
+    CONTROL = 8             # words, enough for two descriptors
 
 
 cdef class Channel:
-    """`Channel(fd, link, passes)`; the caller closes the descriptors.
+    """`Channel(fd, link, process, files)`; the caller closes the descriptors.
 
-    `passes` is the descriptor that goes along with the first byte, -1 for none; `passed` is the one
-    that came, and is closed here unless `take_passed` takes it.
+    The last two go along with the first byte, -1 for none: of this process a pidfd, and the directory of its
+    open files. The peer's, which came along, are closed here unless `take_passed` takes them.
     """
 
-    def __cinit__(self, int fd, int link, int passes=-1):
-        self.passes = passes
-        self.passed = self.uid = -1
+    def __cinit__(self, int fd, int link, int process=-1, int files=-1):
+        self.gives[0], self.gives[1] = process, files
+        self.process = self.files = self.uid = -1
         self.fd = fd
         self.link = link
         self.address = ""
@@ -83,15 +83,17 @@ cdef class Channel:
             raise MemoryError
 
     def __dealloc__(self):
+        cdef int fd
         free(self.buffer)
-        if self.passed >= 0:
-            close(self.passed)
+        for fd in (self.process, self.files):
+            if fd >= 0:
+                close(fd)
 
-    cdef int take_passed(self) noexcept:
-        """The descriptor that came; the caller closes it."""
-        cdef int fd = self.passed
-        self.passed = -1
-        return fd
+    cdef tuple take_passed(self):
+        """(process, files) that came; the caller closes them."""
+        cdef tuple passed = (self.process, self.files)
+        self.process = self.files = -1
+        return passed
 
     cdef int put(self, Message message) except -2:
         """Queue a message."""
@@ -105,7 +107,7 @@ cdef class Channel:
         cdef Py_ssize_t rest
         cdef ssize_t sent
         while self.messages.count:
-            if self.messages.count == 1 and self.passes < 0:
+            if self.messages.count == 1 and self.gives[0] < 0:
                 message = <Message>self.messages.at(0)
                 sent = send(self.fd, message.data() + self.written, message.size() - self.written,
                             MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -116,12 +118,12 @@ cdef class Channel:
                     return 0
                 if errno == EINTR:
                     continue
-                if errno == ETOOMANYREFS and self.passes >= 0:
-                    self.passes = -1    # too many are under way: the greeting goes without
+                if errno == ETOOMANYREFS and self.gives[0] >= 0:
+                    self.gives[0] = -1  # too many are under way: the greeting goes without
                     continue
                 self.why = strerror(errno).decode()
                 return CLOSED
-            self.passes = -1
+            self.gives[0] = -1
             self.queued -= sent
             while self.messages.count:
                 rest = (<Message>self.messages.at(0)).size() - self.written
@@ -134,7 +136,7 @@ cdef class Channel:
         return 1
 
     cdef ssize_t send_many(self) noexcept:
-        """Write what is queued, and the descriptor that goes along."""
+        """Write what is queued, and the descriptors that go along."""
         cdef iovec vector[VECTOR]
         cdef msghdr header
         cdef size_t control[CONTROL]
@@ -149,8 +151,8 @@ cdef class Channel:
             vector[i].iov_len = message.size()
         vector[0].iov_base = <char*>vector[0].iov_base + self.written
         vector[0].iov_len -= self.written
-        if self.passes >= 0:
-            attach(&header, control, self.passes)
+        if self.gives[0] >= 0:
+            attach(&header, control, self.gives)
         return sendmsg(self.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL)
 
     cdef int fill(self) except -2:
@@ -173,7 +175,7 @@ cdef class Channel:
         return CLOSED
 
     cdef ssize_t read_first(self) noexcept:
-        """Read with what comes along; the kernel keeps back any more descriptors than one."""
+        """Read with what comes along; the kernel keeps back any more descriptors than two."""
         cdef size_t control[CONTROL]
         cdef iovec vector
         cdef msghdr header
@@ -184,7 +186,7 @@ cdef class Channel:
         header.msg_iov = &vector
         header.msg_iovlen = 1
         header.msg_control = control
-        header.msg_controllen = CMSG_SPACE(sizeof(ucred)) + CMSG_LEN(sizeof(int))
+        header.msg_controllen = CMSG_SPACE(sizeof(ucred)) + CMSG_LEN(2 * sizeof(int))
         got = recvmsg(self.fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)
         if got > 0:
             self.take_control(&header)
@@ -205,8 +207,10 @@ cdef class Channel:
                 count = (control.cmsg_len - CMSG_LEN(0)) // sizeof(int)
                 for i in range(count):
                     memcpy(&fd, CMSG_DATA(control) + i * sizeof(int), sizeof(int))
-                    if self.passed < 0:
-                        self.passed = fd
+                    if self.process < 0:
+                        self.process = fd
+                    elif self.files < 0:
+                        self.files = fd
                     else:
                         close(fd)
             control = CMSG_NXTHDR(header, control)
@@ -253,14 +257,15 @@ cdef class Channel:
         return self.frame
 
 
-cdef void attach(msghdr* header, size_t* control, int fd) noexcept:
-    """Have a descriptor go along with the message."""
+cdef void attach(msghdr* header, size_t* control, int* gives) noexcept:
+    """Have one descriptor go along with the message, or two."""
     cdef cmsghdr* first
+    cdef size_t size = sizeof(int) if gives[1] < 0 else 2 * sizeof(int)
     memset(control, 0, CONTROL * sizeof(size_t))
     header.msg_control = control
-    header.msg_controllen = CMSG_LEN(sizeof(int))
+    header.msg_controllen = CMSG_LEN(size)
     first = CMSG_FIRSTHDR(header)
     first.cmsg_level = SOL_SOCKET
     first.cmsg_type = SCM_RIGHTS
-    first.cmsg_len = CMSG_LEN(sizeof(int))
-    memcpy(CMSG_DATA(first), &fd, sizeof(int))
+    first.cmsg_len = CMSG_LEN(size)
+    memcpy(CMSG_DATA(first), gives, size)

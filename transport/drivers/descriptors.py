@@ -1,13 +1,15 @@
 """Descriptors that members of one host give each other: memory, and pipes that wake.
 
-A *handle* names one to the others. It is opened by /proc, which the kernel allows to processes of the
-same user alone.
+A *handle* names one of a member's to the others. They open it in the directory of open files that its process
+has passed to them, which the kernel allows to processes of the same user alone, in whatever container.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Callable
 
 from orcalike.transport.errors import ProtocolError
 
@@ -18,24 +20,34 @@ ORDER, LANE, ALARM = range(3)
 
 
 class Descriptors:
-    """Those of real processes: a handle is a process's number, and its own number of the descriptor."""
+    """Those of real processes: a handle is the number that the descriptor has there, and the number of its inode.
+
+    By that a file is recognised that has got the descriptor's number since it was offered. `files_of` has the
+    directory of a member's open files, by its incarnation; -1 if there is none.
+    """
+
+    def __init__(self, files_of: Callable[[int], int]) -> None:
+        self._files_of = files_of
 
     def offer(self, incarnation: int, kind: int, fd: int) -> Handle:
         """The handle of a descriptor of the member with this incarnation."""
-        return os.getpid(), fd
+        return fd, os.fstat(fd).st_ino
 
-    def open(self, handle: Handle, flags: int) -> int:
-        """A descriptor of this process; raises OSError, ProtocolError if it is not one for this.
+    def open(self, incarnation: int, handle: Handle, flags: int) -> int:
+        """A descriptor of that member, for this process; raises OSError, ProtocolError if it is not one for this.
 
-        Nothing is waited for, and no device is opened.
+        Raises FileNotFoundError or ProcessLookupError if it is not there any more. Nothing is waited for, and no
+        device is opened.
         """
-        pid, fd = handle
-        flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-        path = f"/proc/{pid}/fd/{fd}"
-        mode = os.stat(path).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
-            raise ProtocolError("a descriptor that is neither memory nor a pipe")
-        return os.open(path, flags)
+        files = self._files_of(incarnation)
+        if files < 0:
+            raise ProtocolError("its process has not passed its open files")
+        number, inode = handle
+        fd = open_in(files, number, flags)
+        if os.fstat(fd).st_ino != inode:
+            os.close(fd)
+            raise FileNotFoundError(errno.ENOENT, "another file has its number")
+        return fd
 
 
 class DescriptorsOfOne(Descriptors):
@@ -47,14 +59,27 @@ class DescriptorsOfOne(Descriptors):
     def offer(self, incarnation: int, kind: int, fd: int) -> Handle:
         """As above."""
         self._of[incarnation, kind] = fd
-        return incarnation, kind
+        return kind, 0
 
-    def open(self, handle: Handle, flags: int) -> int:
+    def open(self, incarnation: int, handle: Handle, flags: int) -> int:
         """As above."""
-        fd = self._of.get(handle)
+        fd = self._of.get((incarnation, handle[0]))
         if fd is None:
             raise ProtocolError("a descriptor that was not offered")
-        return super().open((os.getpid(), fd), flags)
+        files = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            return open_in(files, fd, flags)
+        finally:
+            os.close(files)
+
+
+def open_in(files: int, number: int, flags: int) -> int:
+    """Open a descriptor anew, by a directory of open files."""
+    flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    mode = os.stat(str(number), dir_fd=files).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        raise ProtocolError("a descriptor that is neither memory nor a pipe")
+    return os.open(str(number), flags, dir_fd=files)
 
 
 class Alarm:

@@ -23,7 +23,7 @@ cdef class Links(Driver):
     # All sockets and processes, and what the pump adds. In a slot is a Channel, the listener, a Process,
     # or what is called.
     cdef EpollSet epoll
-    cdef int process                # a pidfd of this process, for peers, unless the listener has one; or -1
+    cdef object process             # OwnProcess, for peers, unless the listener has one; or None
     cdef bint knows_processes       # it was found out whether processes are known by their numbers
     cdef int64_t now                # the time of this input, ns
     cdef list stacks
@@ -43,7 +43,7 @@ cdef class Links(Driver):
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
     cdef int look(self, bint thoroughly=?) except -1
     cdef int take_handed_over(self) except -1
-    cdef int own_process(self, object sock) except -2
+    cdef object own_process(self, object sock)
     cdef Channel open(self, object sock)
     cdef int expire_links(self) except -1
     cdef int set_links_until(self) except -1

@@ -16,7 +16,7 @@ from orcalike.transport.drivers import pidfd, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
-from orcalike.transport.drivers.pidfd import Process
+from orcalike.transport.drivers.pidfd import OwnProcess, Process
 from orcalike.transport.errors import NOT_PROVED, AuthenticationError, OrcalikeError, ProtocolError
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
@@ -60,7 +60,6 @@ cdef class Links(Driver):
     """The sockets of one process. `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None):
-        self.process = -1
         self.epoll = EpollSet(PUMPS_SLOTS)
         self.stacks = []
         self.sockets = {}
@@ -75,10 +74,6 @@ cdef class Links(Driver):
         self.complaints = Complaints(self.log)
         self.handed_over = []
         self.links_until = NEVER
-
-    def __dealloc__(self):
-        if self.process >= 0:
-            close(self.process)         # not Python's, which may be gone when the process ends
 
     # What it serves.
 
@@ -178,27 +173,30 @@ cdef class Links(Driver):
         stack.link_up(channel.link, "", self.now)
         self.handle_channel(channel, 0)
 
-    cdef int own_process(self, object sock) except -2:
-        """The pidfd that goes along by a Unix socket; -1 by others. Processes are known by numbers from then on."""
-        cdef int process = self.process if self.listener is None else self.listener.process
+    cdef object own_process(self, object sock):
+        """What goes along by a Unix socket; None by others. Processes are known by numbers from then on."""
+        cdef object process = self.process if self.listener is None else self.listener.process
         if sock.family != socket.AF_UNIX:
-            return -1
-        if process < 0:
-            self.process = process = pidfd.own()
+            return None
+        if process is None:
+            self.process = process = OwnProcess()
         if not self.knows_processes:
             self.knows_processes = True
-            self.processes.numbers_known = pidfd.are_numbers_known(process)
+            self.processes.numbers_known = pidfd.are_numbers_known(process.fd)
         return process
 
     # Channels.
 
     cdef Channel open(self, object sock):
         """A channel for a socket that connects; raises OSError or OrcalikeError if there is no room for it."""
-        cdef int slot, process = self.own_process(sock)
+        cdef object process = self.own_process(sock)
         cdef Channel channel
+        cdef int slot
         slot = self.epoll.add(sock.fileno(), None, EPOLLIN | EPOLLOUT)
-        if self.keys is None or sock.family == socket.AF_UNIX:
-            channel = Channel(sock.fileno(), slot, process)
+        if process is not None:
+            channel = Channel(sock.fileno(), slot, process.fd, process.files)
+        elif self.keys is None:
+            channel = Channel(sock.fileno(), slot)
         else:
             channel = sealed_channel(sock.fileno(), slot, self.keys, True)
         self.epoll.slots[slot] = channel
@@ -310,7 +308,7 @@ cdef class Links(Driver):
                 break
             channel.stack.receive_frame(channel.link, frame, self.now)
             frame = None                # so that the channel may use it again
-            if channel.passed >= 0:
+            if channel.process >= 0:
                 self.watch_process(channel)
         if channel.why is not None:
             self.refuse(channel, channel.why)
@@ -334,7 +332,7 @@ cdef class Links(Driver):
         """Why its sender is not the process that it says; None if the kernel says nothing, as on TCP."""
         if self.sockets[channel.fd].family != socket.AF_UNIX or channel.pid <= 0:
             return None
-        return self.processes.lie_of(frame, channel.pid, channel.uid, channel.passed)
+        return self.processes.lie_of(frame, channel.pid, channel.uid, channel.process)
 
     cdef refuse(self, Channel channel, str why):
         if why == CUT_OFF:
@@ -440,8 +438,11 @@ cdef class Links(Driver):
         peer = self.peer_of(channel)
         if peer is None:
             return
-        self.processes.watch(
-            Process(channel.take_passed(), channel.stack, peer.incarnation, channel.pid))
+        process, files = channel.take_passed()
+        if channel.stack.alarm is None and files >= 0:
+            close(files)                # no memory is mapped
+            files = -1
+        self.processes.watch(Process(process, channel.stack, peer.incarnation, channel.pid, files))
         if len(self.processes) > len(self.sockets) + LATE_MAX:
             linked = [self.peer_of(entry) for entry in self.epoll.slots]
             self.processes.forget_late({peer.incarnation for peer in linked if peer is not None})

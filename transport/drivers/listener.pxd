@@ -18,7 +18,7 @@ cdef class Listener:
     cdef public object keys         # of TCP connections, a KeyRing; or None
     cdef readonly Heartbeat heartbeat
     cdef int owner                  # the process that made it
-    cdef int process                # a pidfd of this process, for peers; -1 if there is none
+    cdef object process             # OwnProcess, for peers; None if they need none
     cdef int spare                  # a descriptor that is let go if there are no others
     cdef int64_t now                # the time of this look, ns
     cdef readonly int64_t until     # when a greeting is due, or complaints are logged; or NEVER

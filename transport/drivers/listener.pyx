@@ -19,9 +19,10 @@ import os
 import socket
 import threading
 
-from orcalike.transport.drivers import pidfd, sockets
+from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
+from orcalike.transport.drivers.pidfd import OwnProcess
 from orcalike.transport.errors import AuthenticationError, OrcalikeError, ProtocolError
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
@@ -50,7 +51,7 @@ cdef class Listener:
     """`Listener(log, keys)`: `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None, keys=None):
-        self.process = self.spare = -1
+        self.spare = -1
         self.owner = getpid()
         self.epoll = EpollSet(0)
         self.sockets = {}
@@ -65,10 +66,8 @@ cdef class Listener:
         self.spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def __dealloc__(self):
-        cdef int fd
-        for fd in (self.process, self.spare):
-            if fd >= 0:
-                close(fd)               # not Python's, which may be gone when the process ends
+        if self.spare >= 0:
+            close(self.spare)           # not Python's, which may be gone when the process ends
 
     # What it serves.
 
@@ -80,8 +79,8 @@ cdef class Listener:
         self.heartbeat.listen(sockets.datagrams_beside(sock))
         sock.setblocking(False)
         sockets.ask_for_senders(sock)
-        if sock.family == socket.AF_UNIX and self.process < 0:
-            self.process = pidfd.own()
+        if sock.family == socket.AF_UNIX and self.process is None:
+            self.process = OwnProcess()
         with self.lock:
             self.epoll.add(sock.fileno(), sock, EPOLLIN)
             self.sockets[sock.fileno()] = sock
@@ -190,12 +189,14 @@ cdef class Listener:
 
     cdef Channel open(self, object sock):
         """A channel for a socket; raises OSError or OrcalikeError if there is no room for it."""
-        cdef bint local = sock.family == socket.AF_UNIX
+        cdef object process = self.process if sock.family == socket.AF_UNIX else None
         cdef Channel channel
         cdef int slot
         slot = self.epoll.add(sock.fileno(), None, EPOLLIN)
-        if self.keys is None or local:
-            channel = Channel(sock.fileno(), slot, self.process if local else -1)
+        if process is not None:
+            channel = Channel(sock.fileno(), slot, process.fd, process.files)
+        elif self.keys is None:
+            channel = Channel(sock.fileno(), slot)
         else:
             channel = sealed_channel(sock.fileno(), slot, self.keys, False)
         self.epoll.slots[slot] = channel

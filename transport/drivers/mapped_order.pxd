@@ -48,7 +48,7 @@ cdef class MappedOrder(Layer):
     cdef int64_t detection, slow    # ns: D, `slow_timeout`
 
     cdef int set_deadline(self) except -1
-    cdef str attach(self, object handle)
+    cdef str attach(self, object member, object order_there)
     cdef int settle_rows(self) except -1
     cdef int enter_order(self, object it, object view) except -1
     cdef int pass_fence(self, object view) except -1

@@ -44,6 +44,9 @@ cdef extern from *:
     void ring_expect_fence(ring_member* m, uint32_t view, uint32_t reserve) nogil
 
 
+REMEDY = ("use TOTAL in the place of RING: make the group with "
+          'join(stack="PACK:XFER:TOTAL:MBRSHIP:COM:unix"), or by `orcalike run --sequencer witness`')
+
 cdef enum:
     SLOTS_LEAST = 16
     SLOTS_MOST = 4194304
@@ -208,22 +211,24 @@ cdef class MappedOrder(Layer):
             return 0
         try:
             if self.segment is None:
-                why = self.attach(order)
+                why = self.attach(member, order)
             if why is None and member.incarnation not in self.mapped:
                 why = self.map_lane(member, lane, alarm)
+        except (FileNotFoundError, ProcessLookupError):
+            return 0                    # that member is leaving, or dead; if not, it offers again
         except (OSError, ProtocolError) as error:
             why = str(error)
         if why is not None:
-            return self.give_up(f"{why}: {member} is on another host or of another user, or in another container; "
-                                "use TOTAL in the place of RING (orcalike run --sequencer witness)")
+            return self.give_up(f"the memory of {member} cannot be mapped: {why}. If it is of another user or user "
+                                f"namespace, or on another host, {REMEDY}")
         answer = Message(b"")
         answer.push(1)[0] = MAPPED
         self.below.send(answer, (source,))
         self.core.again(self)
         return 0
 
-    cdef str attach(self, object handle):
-        """Map the order, and take the own row: why that cannot be, or None."""
+    cdef str attach(self, object member, object order_there):
+        """Map the order that a member has, and take the own row: why that cannot be, or None."""
         cdef Segment segment = Segment.__new__(Segment)
         cdef ring_order* order = NULL
         cdef ring_header header
@@ -231,7 +236,7 @@ cdef class MappedOrder(Layer):
         cdef bytes group = group_id(self.group, self.lineage), boot = boot_id()
         cdef int failed
         cdef unsigned row
-        segment.order_fd = self.core.descriptors.open(tuple(handle), os.O_RDWR)
+        segment.order_fd = self.core.descriptors.open(member.incarnation, tuple(order_there), os.O_RDWR)
         failed = ring_map_order(segment.order_fd, group, boot, &order, &header)
         if failed:
             segment.fail(failed)
@@ -262,10 +267,10 @@ cdef class MappedOrder(Layer):
         """Map the lane of another member, and have its alarm: why that cannot be, or None."""
         cdef ring_member* m = &self.segment.member
         cdef unsigned row = self.rows[member.incarnation][0]
-        cdef int fd = self.core.descriptors.open(tuple(alarm), os.O_RDWR)
+        cdef int fd = self.core.descriptors.open(member.incarnation, tuple(alarm), os.O_RDWR)
         self.drop_alarm(row)            # it may be offered again, where its lane could not be mapped
         self.alarms[row] = fd
-        fd = self.core.descriptors.open(tuple(lane), os.O_RDONLY)
+        fd = self.core.descriptors.open(member.incarnation, tuple(lane), os.O_RDONLY)
         try:
             self.segment.map_lane(row, m.incarnations[row], fd)
         finally:

@@ -5,6 +5,7 @@ It says which greetings are lies: an incarnation that is known by its process gr
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from collections.abc import Collection
@@ -42,6 +43,7 @@ class PeerProcesses:
         self._epoll = epoll
         self._of: dict[int, Process] = {}
         self._ended: deque[int] = deque(maxlen=LATE_MAX)
+        self._forgotten: deque[int] = deque(maxlen=LATE_MAX)
 
     def __len__(self) -> int:
         return len(self._of)
@@ -89,6 +91,7 @@ class PeerProcesses:
         self._epoll.remove(process.fd, process.slot)
         process.close()
         del self._of[process.incarnation]
+        self._forgotten.append(process.incarnation)
 
     def forget_late(self, linked: Collection[int]) -> None:
         """Of those whose links are gone watch only the last ones on; `linked` are the incarnations of the others."""
@@ -99,6 +102,16 @@ class PeerProcesses:
     def ended(self, incarnation: int) -> None:
         """A process has ended, and what it had sent has been read: no greeting of its member is believed."""
         self._ended.append(incarnation)
+
+    def files_of(self, incarnation: int) -> int:
+        """The directory of the open files of this peer's process; -1 if it has passed none.
+
+        Raises ProcessLookupError for one that is watched no more, as it has ended.
+        """
+        process = self._of.get(incarnation)
+        if process is None and incarnation in self._forgotten:
+            raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+        return -1 if process is None else process.files
 
     def runs(self, incarnation: int) -> bool:
         """Whether the kernel says that the process of this peer runs; False if unknown."""

@@ -31,16 +31,41 @@ RUNNING = frozenset("RSD")
 """Of the states in /proc/PID/stat: it runs or waits; the others are stopped, or at their end."""
 
 
+class OwnProcess:
+    """What this process passes to its peers: a pidfd of it, and the directory of its open files; -1 for what there is not.
+
+    That directory is the kernel's own name for it, too: it leads to the same process from every process namespace.
+    What a peer opens in it is up to the kernel, which allows that to processes of the same user alone.
+    """
+
+    __slots__ = ("fd", "files")
+
+    def __init__(self) -> None:
+        self.fd = own()
+        try:
+            self.files = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            self.files = -1
+
+    def __del__(self) -> None:
+        for fd in (self.fd, self.files):
+            if fd >= 0:
+                os.close(fd)
+
+
 class Process:
     """The process of a peer of one stack: a pidfd and its number, and which peer it is.
 
-    `slot` is where the pidfd is watched, -1 if it is not.
+    `files` is the directory of its open files, or -1; `slot` is where the pidfd is watched, -1 if it is not.
     """
 
-    __slots__ = ("fd", "incarnation", "pid", "slot", "stack")
+    __slots__ = ("fd", "files", "incarnation", "pid", "slot", "stack")
 
-    def __init__(self, fd: int, stack: Stack, incarnation: int, pid: int = 0) -> None:
+    def __init__(
+        self, fd: int, stack: Stack, incarnation: int, pid: int = 0, files: int = -1
+    ) -> None:
         self.fd = fd
+        self.files = files
         self.pid = pid
         self.stack = stack
         self.incarnation = incarnation
@@ -64,6 +89,8 @@ class Process:
     def close(self) -> None:
         """Watch no more."""
         os.close(self.fd)
+        if self.files >= 0:
+            os.close(self.files)
 
 
 def own() -> int:

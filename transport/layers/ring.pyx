@@ -30,7 +30,8 @@ may have overwritten: packets of others are copied first.
 """
 
 from orcalike.transport.degree import number_of
-from orcalike.transport.drivers.descriptors import Alarm, Descriptors
+from orcalike.transport.drivers.descriptors import Alarm
+from orcalike.transport.drivers.mapped_order import REMEDY
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.ring.fence import Fence, slot_of
 from orcalike.transport.total.flush import SEQNO_MAX, Cut
@@ -94,8 +95,6 @@ cdef class SharedOrder(MappedOrder):
         return self.next if self.segment is None else SEQNO_MAX
 
     cpdef start(self):
-        if self.core.descriptors is None:
-            self.core.descriptors = Descriptors()
         self.core.alarm = Alarm()
         self.core.ear = self
 
@@ -566,7 +565,7 @@ cdef class SharedOrder(MappedOrder):
         self.count_whole()
         self.begins = self.next, self.next
         if self.me.incarnation not in self.rows:
-            self.give_up(f"an order in shared memory has room for {RING_ROWS} members")
+            self.give_up(f"it has room for {RING_ROWS} members; {REMEDY}")
         self.above.up_view(view, cut)
         self.frozen = self.at_fence = False
         self.count_mapped()

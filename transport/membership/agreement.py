@@ -328,6 +328,7 @@ class Agreement:
             case Lost():
                 self.known.unsettled = True
                 self._proceed()
+                self._out.append(Schedule())
             case _:
                 raise ProtocolError(f"{message.kind} out of place")
 
@@ -349,6 +350,7 @@ class Agreement:
         self.coordinator.outbid(flush.ballot)  # that member will not promise the own one any more
         self.known.unsettled = True
         self._proceed()
+        self._out.append(Schedule())  # one that waits for another to lead asks whether that hangs
 
     def _promise(self, position: int, flush: Flush) -> None:
         if flush.ballot < self.participant.promised:
