@@ -17,9 +17,9 @@ from click.core import ParameterSource
 
 from orcalike.cli.common import Refusal, did_you_mean, duration
 from orcalike.cli.run_hosts import HOST_OPTIONS, show_commands, with_hosts
-from orcalike.launch_protocol.environment import SHARED_ORDER
+from orcalike.launch_protocol.environment import SHARED_ORDER, SHARED_ORDER_MOST
 from orcalike.launcher.errors import LaunchError
-from orcalike.launcher.job import RANKS_MOST, Options
+from orcalike.launcher.job import Options
 from orcalike.launcher.local_host import cores
 from orcalike.launcher.run_plan import SequencerPlace
 
@@ -263,7 +263,7 @@ def _can_share_memory(options: Options) -> bool:
     With --keep-going the others go on if rank 0 ends before it has made the group, so the witness makes it.
     """
     is_near = options.is_local and options.scheme == "unix"
-    return is_near and options.nprocs <= RANKS_MOST and not options.keep_going
+    return is_near and options.nprocs <= SHARED_ORDER_MOST and not options.keep_going
 
 
 def _with_stack(options: Options, stack: str | None, sequencer: SequencerPlace | None) -> Options:

@@ -23,7 +23,13 @@ from orcalike.environments.folder import hold
 from orcalike.environments.ports import ports_of
 from orcalike.environments.world import AtFirstHost, AtNames, ByExchange, World
 from orcalike.errors import JoinFailed, OrcalikeError
-from orcalike.launch_protocol.environment import RankEnvironment, find_layers, find_stack
+from orcalike.launch_protocol.environment import (
+    SHARED_ORDER,
+    SHARED_ORDER_MOST,
+    RankEnvironment,
+    find_layers,
+    find_stack,
+)
 from orcalike.session.host_address import own_addresses, own_host
 from orcalike.session.names import hosts_of
 from orcalike.transport.drivers import sockets
@@ -70,7 +76,7 @@ def meet(world: World, environ: MutableMapping[str, str] = os.environ) -> RankEn
         seeds=place.seeds,
         job=place.job,
         restarts=world.restarts,
-        stack=find_stack(environ),
+        stack=find_stack(environ) or (SHARED_ORDER if _can_share_memory(world) else ""),
         layers=find_layers(environ),
         unanimous=True,
     )
@@ -80,6 +86,11 @@ def meet(world: World, environ: MutableMapping[str, str] = os.environ) -> RankEn
         *(world.rank, world.size, world.launcher, place.job, place.listen),
     )
     return rank
+
+
+def _can_share_memory(world: World) -> bool:
+    """Whether the order is in shared memory if nothing else is asked for (ADR-23)."""
+    return world.is_on_one_host and world.size <= SHARED_ORDER_MOST
 
 
 def _write_down(world: World, rank: RankEnvironment, environ: MutableMapping[str, str]) -> None:

@@ -27,6 +27,9 @@ it does not."""
 SHARED_ORDER = "PACK:XFER:RING:MBRSHIP:COM"
 """The layers, without their medium, of groups whose order is in shared memory."""
 
+SHARED_ORDER_MOST = 32
+"""With more ranks it is not the default: half of those that it has room for, as others may join, and ranks may fork."""
+
 SECONDS_LEAST, SECONDS_MOST = 0.01, 86400.0
 """What can be set as a detection time, or as `slow_timeout`."""
 

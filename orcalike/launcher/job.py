@@ -28,8 +28,6 @@ from orcalike.transport.wording import counted
 
 FILES_OF_RANK, FILES_OF_LAUNCHER = 5, 10
 """Open files of the launcher while a rank runs, and beside those: so many at the least."""
-RANKS_MOST = 32
-"""With more ranks it is not the default: half of those that it has room for, as others may join, and ranks may fork."""
 
 MANY = 16
 """With more ranks for each core than that, joining takes long, and the startup line says so."""

@@ -11,12 +11,22 @@ import re
 
 from orcalike.launch_protocol.environment import SECONDS_LEAST, SECONDS_MOST, SHARED_ORDER
 from orcalike.runtime.durations import parse_duration
-from orcalike.transport.stacks import DEFAULT_LAYERS
+from orcalike.session.options import JoinOptions
+from orcalike.transport.stacks import DEFAULT, DEFAULT_LAYERS
 
 DETECTION, STACK = "detection", "stack"
 """The options."""
 
 _REFUSAL = re.compile(r"config: the group has (\w{1,20})='([\w.:]{1,100})', not .*")
+
+
+def stack_to_ask_for(options: JoinOptions) -> str:
+    """The stack of a process: what it or its launcher names, else the order in shared memory if others can join over
+    Unix sockets alone."""
+    if options.stack is not None:
+        return options.stack
+    is_near = options.launch is None and options.scheme == "unix"
+    return f"{SHARED_ORDER}:unix" if is_near else DEFAULT
 
 
 def as_option(detection: int) -> str:

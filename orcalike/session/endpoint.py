@@ -21,7 +21,7 @@ from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
-from orcalike.transport.stacks import DEFAULT, DEFAULT_LAYERS, name_layers, parse_stack
+from orcalike.transport.stacks import DEFAULT_LAYERS, name_layers, parse_stack
 from orcalike.transport.view import Member, View
 
 
@@ -33,9 +33,8 @@ class Endpoint:
 
     def __init__(self, options: JoinOptions, upper: type[Layer]) -> None:
         self._options = options
-        text = DEFAULT if options.stack is None else options.stack
         self._upper = upper
-        self._layers = parse_stack(text, upper)
+        self._layers = parse_stack(adopting.stack_to_ask_for(options), upper)
         self._check_witness()
         self.incarnation = int.from_bytes(os.urandom(8))
         """The number of this membership; a process that joins again has another one."""

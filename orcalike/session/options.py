@@ -119,10 +119,15 @@ class JoinOptions(Record):
         return self.keys is not None or self.insecure
 
     @property
+    def scheme(self) -> str:
+        """ "unix" or "tcp", of the address that the program names; "" if it names none."""
+        first = self.listen or (self.seeds[0] if self.seeds else "")
+        return first.partition(":")[0]
+
+    @property
     def is_located(self) -> bool:
         """Whether nothing is to be found out of where this process listens."""
-        first = self.listen or (self.seeds[0] if self.seeds else "")
-        return self.world is None and (self.launch is not None or not first.startswith("tcp:"))
+        return self.world is None and (self.launch is not None or self.scheme != "tcp")
 
     def located(self) -> JoinOptions:
         """The options with the address to listen at, and the one at which others reach this process.

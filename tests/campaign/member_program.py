@@ -223,11 +223,16 @@ def main() -> None:
     parser.add_argument("--read-interval", type=float, default=0.002)
     parser.add_argument("--objects", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--stack")
     options = parser.parse_args()
     faulthandler.register(signal.SIGUSR2)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
     joining = orca.join(
-        listen=options.listen, seeds=options.seeds or None, resilience=options.r, timeout=30
+        listen=options.listen,
+        seeds=options.seeds or None,
+        resilience=options.r,
+        stack=options.stack,
+        timeout=30,
     )
     with joining as group:
         say_joined(group)

@@ -36,6 +36,8 @@ class Settings:
     objects: int = 2
     failpoints: str = ""
     """`ORCALIKE_FAIL` of the first member."""
+    stack: str = ""
+    """Of all; without one the order of members on this host is in shared memory."""
 
 
 class Member(Process):
@@ -92,13 +94,15 @@ class Processes:
                 environment["ORCALIKE_FAIL"] = self.settings.failpoints
         else:
             way = ["--seeds", *seeds]
-        options = {
+        options: dict[str, object] = {
             "--r": self.settings.degree,
             "--interval": self.settings.interval,
             "--read-interval": self.settings.read_interval,
             "--objects": self.settings.objects,
             "--seed": self.seed * 1000 + number,
         }
+        if self.settings.stack:
+            options["--stack"] = self.settings.stack
         arguments = [str(part) for option in options.items() for part in option]
         command = [sys.executable, "-m", "tests.campaign.member_program", *way, *arguments]
         if host is not None:

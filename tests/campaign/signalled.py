@@ -21,6 +21,7 @@ from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale
 from tests.campaign.models import model_of
 from tests.lib.processes import Process
+from tests.lib.programs import OVER_SOCKETS
 
 PROGRAM = Path(__file__).parents[1] / "cluster" / "programs" / "signalled.py"
 HITS = 25
@@ -30,7 +31,7 @@ DEADLINE = 300.0
 
 
 def run(seed: int, members: int, history: bool) -> tuple[int, list[str]]:
-    """One run: how many handlers have raised, and what was wrong."""
+    """One run, over one order or the other: how many handlers have raised, and what was wrong."""
     folder = Path(tempfile.mkdtemp(prefix="orcalike-"))
     environment = os.environ | {
         "MEETINGS": str(folder),
@@ -38,6 +39,8 @@ def run(seed: int, members: int, history: bool) -> tuple[int, list[str]]:
         "PYTHONHASHSEED": "0",
         "SIGNALLED_DEADLINE": "60",
     }
+    if seed // 2 % 2:
+        environment["STACK"] = OVER_SOCKETS
     if history:
         environment["ORCALIKE_HISTORY"] = str(folder / "history")
     processes: list[Process] = []

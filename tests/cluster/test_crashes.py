@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.lib.processes import DEADLINE, until
+from tests.lib.programs import OVER_SOCKETS
 
 if TYPE_CHECKING:
     from tests.lib.processes import Facts
@@ -82,12 +83,16 @@ class Processes:
     def __init__(self, programs: Programs) -> None:
         self.programs = programs
         self.writers: list[Writer] = []
+        self.way = "memory"
+        """Of their order: "memory", or by a sequencer over "unix" or "tcp"."""
 
-    def start(self, count: int, degree: object, medium: str = "unix", **options: Any) -> None:
+    def start(self, count: int, degree: object, **options: Any) -> None:
         """Have so many members, which write from now on."""
-        at = f"unix:{self.programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
+        at = "tcp:127.0.0.1:0" if self.way == "tcp" else f"unix:{self.programs.directory}/maker"
         options = {"size": count} | options
-        if medium == "tcp":  # no word of the kernel that a silent process lives: a busy machine
+        if self.way == "unix":
+            self.programs.environment.setdefault("STACK", OVER_SOCKETS)
+        if self.way == "tcp":  # no word of the kernel that a silent process lives: a busy machine
             self.programs.environment["ORCALIKE_DETECTION"] = "2"
         for number in range(count):
             how = "make" if number == 0 else "join"
@@ -150,17 +155,22 @@ class Processes:
         assert [error for writer in self.left for error in writer.errors] == []
 
 
-@pytest.fixture
-def processes(programs: Programs) -> Processes:
+@pytest.fixture(params=["memory", "unix"])
+def processes(programs: Programs, request: pytest.FixtureRequest) -> Processes:
     """None yet, with a short detection time: what is silent is dead, as deaths are seen at once."""
     programs.environment["ORCALIKE_DETECTION"] = "0.2"
-    return Processes(programs)
+    processes = Processes(programs)
+    processes.way = request.param
+    return processes
 
 
 @pytest.mark.parametrize(
-    ("medium", "count", "degree", "victims"),
+    ("processes", "count", "degree", "victims"),
     [
-        # Each medium, each size, each degree, and each kind of victims, if not all together.
+        # Each way, each size, each degree, and each kind of victims, if not all together.
+        ("memory", 3, 0, [2]),
+        ("memory", 3, 1, [0]),
+        ("memory", 5, "majority", [0, 3]),
         ("unix", 3, 0, [2]),
         ("unix", 3, 1, [0]),
         ("unix", 5, 2, [0, 1]),
@@ -169,18 +179,19 @@ def processes(programs: Programs) -> Processes:
         ("tcp", 3, "majority", [1]),
         ("tcp", 5, 2, [2, 3]),
     ],
+    indirect=["processes"],
 )
 def test_the_others_go_on(
-    processes: Processes, medium: str, count: int, degree: object, victims: list[int]
+    processes: Processes, count: int, degree: object, victims: list[int]
 ) -> None:
     """No writer that is left sees an error, and with r crashes nothing that was known is lost."""
-    processes.start(count, degree, medium)
+    processes.start(count, degree)
     processes.begin()
     for victim in victims:
         processes.writers[victim].kill()
     processes.go_on()
     processes.check_untroubled()
-    ends = processes.end(lost=degree == 0)
+    ends = processes.end(lost=degree == 0 and processes.way != "memory")
     assert {end["size"] for end in ends} == {count - len(victims)}
     assert {end["lineage"] for end in ends} == {1}
 
@@ -214,13 +225,19 @@ def test_a_dead_owner_has_nothing(processes: Processes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("medium", "degree", "which"), [("unix", 0, 2), ("unix", 1, 0), ("tcp", 0, 0), ("tcp", 1, 2)]
+    ("processes", "degree", "which"),
+    [
+        *[("memory", 0, 2), ("memory", 1, 0)],
+        *[("unix", 0, 2), ("unix", 1, 0)],
+        *[("tcp", 0, 0), ("tcp", 1, 2)],
+    ],
+    indirect=["processes"],
 )
 def test_a_member_that_stood_still_is_out_until_it_joins_again(
-    processes: Processes, medium: str, degree: int, which: int
+    processes: Processes, degree: int, which: int
 ) -> None:
     """It gets Expelled for what was under way, none of its late writes is anywhere (I16)."""
-    processes.start(3, degree, medium)
+    processes.start(3, degree)
     processes.begin()
     standing = processes.writers[which]
     others = [writer for writer in processes.writers if writer is not standing]
@@ -245,9 +262,14 @@ def test_a_member_that_stood_still_is_out_until_it_joins_again(
     assert all(writer.errors == [] for writer in others)
 
 
-def test_a_sequencer_that_hangs_is_out_if_the_others_wait_for_it(processes: Processes) -> None:
-    """It beats, so it is not silent; but it does not answer, for `slow_timeout` or so."""
+def test_a_member_that_hangs_is_out_if_the_others_wait_for_it(processes: Processes) -> None:
+    """It beats, so it is not silent; but it does not answer, for `slow_timeout` or so.
+
+    They wait for a sequencer at once, and for another member when the order in memory is full.
+    """
     processes.programs.environment["ORCALIKE_SLOW_TIMEOUT"] = "4"
+    if processes.way == "memory":
+        processes.programs.environment["STACK"] = "PACK:XFER:RING(slots=256):MBRSHIP:COM:unix"
     processes.start(3, 1)
     processes.begin()
     hung, *others = processes.writers

@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
+from tests.lib.programs import OVER_SOCKETS
+
 if TYPE_CHECKING:
     from tests.lib.processes import Facts
     from tests.lib.programs import Program, Programs
@@ -16,10 +20,15 @@ ALL_WRITE = 0.1
 class Group:
     """Members of one group, as the test starts them."""
 
-    def __init__(self, programs: Programs, medium: str, pause: str = "0.03") -> None:
-        """`pause`: seconds between hundreds of writes of one member."""
+    def __init__(self, programs: Programs, way: str, pause: str = "0.03") -> None:
+        """`way`: of their order, "memory", or by a sequencer over "unix" or "tcp".
+
+        `pause`: seconds between hundreds of writes of one member.
+        """
         self.programs = programs
-        where = f"unix:{programs.directory}/maker" if medium == "unix" else "tcp:127.0.0.1:0"
+        where = "tcp:127.0.0.1:0" if way == "tcp" else f"unix:{programs.directory}/maker"
+        if way == "unix":
+            programs.environment["STACK"] = OVER_SOCKETS
         programs.environment["PAUSE"] = pause
         self.members = [programs.start("busy_member.py", "make", where, LEAVES="maker leaves")]
         self.addresses = [str(self.members[0].next_fact()["address"])]
@@ -70,17 +79,19 @@ def test_one_joins_while_three_write(programs: Programs) -> None:
     group.check([])
 
 
-def test_three_join_at_once_while_three_write(programs: Programs) -> None:
+@pytest.mark.parametrize("way", ["memory", "unix"])
+def test_three_join_at_once_while_three_write(programs: Programs, way: str) -> None:
     """At full speed."""
-    group = Group(programs, "unix", pause="0")
+    group = Group(programs, way, pause="0")
     joiners = [group.add() for _ in range(3)]
     for joiner in joiners:
         joiner.next_fact()
     group.check([])
 
 
-def test_one_joins_while_another_leaves(programs: Programs) -> None:
-    group = Group(programs, "unix")
+@pytest.mark.parametrize("way", ["memory", "unix"])
+def test_one_joins_while_another_leaves(programs: Programs, way: str) -> None:
+    group = Group(programs, way)
     group.addresses = group.addresses[:1]
     group.add()
     gone = group.leave("writer leaves", *group.members[1:3])
@@ -88,13 +99,14 @@ def test_one_joins_while_another_leaves(programs: Programs) -> None:
     group.check(gone)
 
 
-def test_the_sequencer_leaves_while_others_write(programs: Programs) -> None:
-    group = Group(programs, "unix")
+@pytest.mark.parametrize("way", ["memory", "unix"])
+def test_the_oldest_leaves_while_others_write(programs: Programs, way: str) -> None:
+    group = Group(programs, way)
     gone = group.leave("maker leaves", group.members[0])
     group.check(gone)
 
 
-def test_the_sequencer_leaves_while_another_joins(programs: Programs) -> None:
+def test_the_oldest_leaves_while_another_joins(programs: Programs) -> None:
     group = Group(programs, "tcp")
     group.add()
     gone = group.leave("maker leaves", group.members[0])

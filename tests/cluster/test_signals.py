@@ -14,7 +14,7 @@ import pexpect
 import pytest
 
 from tests.lib.processes import DEADLINE, state_of, until
-from tests.lib.programs import complaints
+from tests.lib.programs import OVER_SOCKETS, complaints
 
 if TYPE_CHECKING:
     from tests.lib.processes import Facts
@@ -117,11 +117,14 @@ def hit(programs: Programs, members: int, *options: str) -> list[list[Facts]]:
     return [[json.loads(line) for line in process.process.stdout or ()] for process in processes]
 
 
+@pytest.mark.parametrize("stack", [None, OVER_SOCKETS], ids=["memory", "unix"])
 @pytest.mark.parametrize("early", [["--early"], []], ids=["before", "after"])
 def test_a_handler_that_raises_ends_the_call_and_nothing_else(
-    programs: Programs, early: list[str]
+    programs: Programs, early: list[str], stack: str | None
 ) -> None:
     """Whatever the member calls: it can go on, and all members have the same in the end."""
+    if stack is not None:
+        programs.environment["STACK"] = stack
     said = hit(programs, 2, "--hits", "4", *early)
     ends = [next(fact for fact in facts if "digest" in fact) for facts in said]
     kinds = [fact["kind"] for fact in said[0] if "kind" in fact]

@@ -14,6 +14,9 @@ from typing import Any
 from tests.lib.network import Host
 from tests.lib.processes import DEADLINE, Facts, Process
 
+OVER_SOCKETS = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
+"""The stack of groups over Unix sockets whose order a sequencer gives; without one it is in shared memory."""
+
 PROGRAMS = Path(__file__).parents[1] / "cluster" / "programs"
 
 #: Warnings that a busy machine may bring about, as they are printed, with logging set up or not.
@@ -81,6 +84,11 @@ class Programs:
     def start_on(self, host: Host, *arguments: str, **environment: str) -> Program:
         """The same on another host."""
         command = host.command(sys.executable, *map(self.path, arguments))
+        return self._start(command, environment)
+
+    def start_in(self, container: list[str], *arguments: str, **environment: str) -> Program:
+        """The same by a command that runs it elsewhere, as in namespaces of its own."""
+        command = [*container, sys.executable, *map(self.path, arguments)]
         return self._start(command, environment)
 
     def _start(self, command: list[str], environment: dict[str, str]) -> Program:

@@ -23,7 +23,7 @@ import pytest
 
 from tests.lib.network import Host, hosts
 from tests.lib.own_runs import ORCALIKE
-from tests.lib.processes import DEADLINE, until
+from tests.lib.processes import DEADLINE, is_alive, until
 from tests.lib.wall_clock import variables, wall_clock
 
 PACKAGES = ("openssh-server", "libwrap0")
@@ -249,7 +249,10 @@ class SshHosts:
 
         A session of sshd itself, whose other end says nothing, stays for as long as its administrator wants.
         """
-        commands = [(name, command_of(pid)) for name in self.hosts for pid in self.sessions(name)]
+        running = [
+            (name, pid) for name in self.hosts for pid in self.sessions(name) if is_alive(pid)
+        ]
+        commands = [(name, command_of(pid)) for name, pid in running]
         left = [f"{name}: {command}" for name, command in commands if " sshd: " not in command]
         runs = self.folders / "orcalike"
         return left + (os.listdir(runs) if runs.exists() else [])

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from common import KEY, called, meet, tell
+from common import KEY, STACK, called, meet, tell
 from objects import Gate, Log
 
 import orcalike as orca
@@ -23,9 +23,9 @@ how, *addresses = sys.argv[1:]
 pause = float(os.environ.get("PAUSE", "0.1"))
 leaves = os.environ.get("LEAVES", "never")
 joining = (
-    orca.join(listen=addresses[0], key=KEY)
+    orca.join(listen=addresses[0], key=KEY, stack=STACK)
     if how == "make"
-    else orca.join(seeds=addresses, timeout=60, key=KEY)
+    else orca.join(seeds=addresses, timeout=60, key=KEY, stack=STACK)
     if how == "join"
     else orca.join()
 )

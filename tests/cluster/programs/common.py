@@ -11,6 +11,7 @@ MEETINGS = Path(os.environ.get("MEETINGS", "."))
 DEADLINE = 250.0
 _key = MEETINGS / os.environ.get("KEY", "key")
 KEY = _key if _key.exists() else None
+STACK = os.environ.get("STACK")
 
 
 def meet(place: str, count: int) -> None:

@@ -45,7 +45,7 @@ if __name__ == "__main__" and sys.argv[1] == "send":
         send(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
     sys.exit()
 
-from common import meet, tell
+from common import STACK, meet, tell
 from objects import Buffer, Gate, Log
 
 import orcalike as orca
@@ -362,9 +362,9 @@ def run(options: argparse.Namespace) -> None:
     if options.early:
         storm.start()
     joining = (
-        orca.join(listen=options.address, size=options.members)
+        orca.join(listen=options.address, size=options.members, stack=STACK)
         if options.how == "make"
-        else orca.join(seeds=options.address, size=options.members, timeout=60)
+        else orca.join(seeds=options.address, size=options.members, timeout=60, stack=STACK)
     )
     with joining as group:
         storm.start()

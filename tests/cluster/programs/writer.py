@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Any
 
-from common import KEY, MEETINGS, called, tell, wait_for
+from common import KEY, MEETINGS, STACK, called, tell, wait_for
 from objects import Log, Owned
 
 import orcalike as orca
@@ -33,8 +33,8 @@ def joining() -> Any:
     degree: Any = int(DEGREE) if DEGREE.isdigit() else DEGREE
     options = ast.literal_eval(OPTIONS)
     if HOW == "make":
-        return orca.join(listen=WHERE, resilience=degree, key=KEY, **options)
-    return orca.join(seeds=WHERE, resilience=degree, timeout=60, key=KEY, **options)
+        return orca.join(listen=WHERE, resilience=degree, key=KEY, stack=STACK, **options)
+    return orca.join(seeds=WHERE, resilience=degree, timeout=60, key=KEY, stack=STACK, **options)
 
 
 class Writing:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from orcalike.environments import meeting
-from orcalike.environments.meeting import meet
+from orcalike.environments.meeting import Place, meet
 from orcalike.environments.world import AtFirstHost, AtNames, World
 from orcalike.errors import JoinFailed
 
@@ -25,6 +26,33 @@ def taken() -> Iterator[int]:
 
 def world(rank: int, meets: AtFirstHost | AtNames) -> World:
     return World(launcher="kubelet", rank=rank, size=3, job="7", meets=meets)
+
+
+@pytest.mark.parametrize(
+    ("size", "local", "given", "stack"),
+    [
+        (32, 32, "", "PACK:XFER:RING:MBRSHIP:COM"),
+        (32, 32, "PACK:XFER:TOTAL:MBRSHIP:COM", "PACK:XFER:TOTAL:MBRSHIP:COM"),
+        (33, 33, "", ""),
+        (3, 1, "", ""),
+    ],
+)
+def test_the_order_of_a_world_on_one_host_is_in_shared_memory(
+    size: int,
+    local: int,
+    given: str,
+    stack: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If it has room for so many again, and nothing else is asked for."""
+    monkeypatch.setattr(meeting, "hold", lambda _: tmp_path)
+    monkeypatch.setattr(meeting, "_at_names", lambda *_: Place(job="7", listen="x", seeds=("x",)))
+    one = World(
+        launcher="srun", rank=0, size=size, local_size=local, job="7", meets=AtNames(("x",) * size)
+    )
+    environ = {"ORCALIKE_STACK": given}
+    assert meet(one, environ).stack == environ["ORCALIKE_STACK"] == stack
 
 
 @pytest.mark.parametrize("rank", [0, 2])

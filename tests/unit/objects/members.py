@@ -51,7 +51,7 @@ class Lab:
     def compare(self, state: Callable[[Any], Any] = vars) -> None:
         """Fail if the replicas of an object differ; then all of them are dropped."""
         made, self.made = self.made, []
-        for group in self.groups[1:]:
+        for group in self.groups:
             group.fence(timeout=DEADLINE)
         for cls, name, shared in made:
             for group in self.groups[1:]:

@@ -20,6 +20,7 @@ from orcalike.session import failpoints
 from orcalike.session.failpoints import Failpoint, Trigger, install, parse
 from orcalike.transport.drivers.partial import pending
 from tests.lib.processes import state_of, until
+from tests.lib.programs import OVER_SOCKETS
 from tests.lib.shared_classes import Counter
 
 ROOT = Path(__file__).parents[3]
@@ -173,7 +174,7 @@ def test_a_part_of_the_frames_leaves_first(tmp_path: Path) -> None:
     """Of three others, one has the write when the fault strikes; then all have it."""
     address = f"unix:{tmp_path}/a"
     with ExitStack() as block:
-        first = block.enter_context(orca.join(listen=address))
+        first = block.enter_context(orca.join(listen=address, stack=OVER_SOCKETS))
         others = [block.enter_context(orca.join(seeds=address)) for _ in range(3)]
         counters = [group.share(Counter, "c") for group in (first, *others)]
         counters[0].add(1)

@@ -17,10 +17,16 @@ from orcalike.messages import (
     receive_from_group,
     send_to_group,
 )
+from orcalike.transport.drivers import alarms
+from orcalike.transport.drivers.descriptors import Descriptors, Handle
+from tests.lib.processes import DEADLINE
 from tests.lib.shared_classes import Counter
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
 RING = "PACK:XFER:RING:MBRSHIP:COM:unix"
+KEY = bytes(32)
+"""What TCP needs."""
+
 OBJECTS = "the runtime of shared objects needs"
 
 REFUSED = {
@@ -46,6 +52,67 @@ def test_a_stack_that_objects_cannot_stand_on_is_refused(text: str, tmp_path: Pa
     assert os.listdir(tmp_path) == [], "the socket is gone"
 
 
+@pytest.mark.parametrize(
+    ("listen", "layer"), [("unix:{}/group", "RING"), ("tcp:127.0.0.1:0", "TOTAL"), (None, "TOTAL")]
+)
+def test_the_order_of_a_group_that_names_no_stack(
+    listen: str | None, layer: str, tmp_path: Path
+) -> None:
+    """In shared memory if others can join by Unix sockets; it takes room that a group of one does not need."""
+    where = None if listen is None else listen.format(tmp_path)
+    with orca.join(listen=where, key=KEY) as group:
+        assert group._session.stack.focus(layer) is not None
+    with (
+        orca.join(at=f"unix:{tmp_path}/at") as first,
+        orca.join(at=f"unix:{tmp_path}/at", size=2) as second,
+    ):
+        assert second.members == first.members
+        assert second._session.stack.focus("RING") is not None
+
+
+def write_for_good(counter: Counter) -> None:
+    """Write until it is refused."""
+    while True:
+        counter.add(1)
+
+
+class Refusing(Descriptors):
+    """The kernel lets this process look into none of the others."""
+
+    def open(self, incarnation: int, handle: Handle, flags: int) -> int:
+        raise PermissionError(13, "Permission denied")
+
+
+def test_a_process_that_may_not_map_the_order_does_not_join(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with orca.join(listen=f"unix:{tmp_path}/group") as first:
+        monkeypatch.setattr(alarms, "Descriptors", Refusing)
+        with (
+            pytest.raises(orca.JoinFailed, match=r"Permission denied\. If it is of another user"),
+            orca.join(seeds=first.address),
+        ):
+            pass
+        counter = first.share(Counter, "n")
+        counter.add(1)
+        assert counter.value == 1
+
+
+def test_a_member_that_may_not_map_a_joiners_memory_is_out_and_says_why(tmp_path: Path) -> None:
+    with (
+        orca.join(listen=f"unix:{tmp_path}/group") as first,
+        orca.join(seeds=first.address) as second,
+    ):
+        counters = [each.share(Counter, "n") for each in (first, second)]
+        second._session.stack.descriptors = Refusing(lambda _: -1)
+        with orca.join(seeds=first.address) as third:
+            with pytest.raises(orca.Expelled, match="this member has left: the order in shared"):
+                write_for_good(counters[1])
+            third.find(Counter, "n", timeout=DEADLINE).add(1)
+            counters[0].add(1)
+            assert first.size == 2
+
+
 @pytest.mark.parametrize("stack", [DEFAULT, RING])
 def test_a_joiner_that_names_no_stack_has_the_order_of_the_group(
     stack: str, tmp_path: Path
@@ -69,10 +136,6 @@ def test_a_joiner_that_names_another_stack_is_refused(has: str, asks: str, tmp_p
         orca.join(seeds=one.address, stack=asks),
     ):
         pass
-
-
-KEY = bytes(32)
-"""What TCP needs."""
 
 
 @pytest.mark.parametrize(("said", "has"), [("tcp", "unix"), ("unix", "tcp")])
