@@ -486,9 +486,13 @@ class _Launcher:
     # Stopping
 
     def _stop(self, signals: tuple[signal.Signals, ...]) -> None:
-        """Send the ranks the first signal now, and the next after each grace period."""
+        """Send the ranks the first signal now, and the next after each grace period.
+
+        Rank 0, which as a rule is the oldest member, gets it last: those that are left meanwhile may go on, and
+        none of them says that its group is blocked.
+        """
         number, *rest = signals
-        for child in self.table.ranks.values():
+        for _, child in sorted(self.table.ranks.items(), reverse=True):
             child.signal(number)
             if number != signal.SIGKILL:
                 child.signal(signal.SIGCONT)  # a stopped process would never see it

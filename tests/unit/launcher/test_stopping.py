@@ -1,0 +1,32 @@
+"""In which order ranks are stopped."""
+
+from __future__ import annotations
+
+import signal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from orcalike.launcher.engine import _Launcher
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_the_rank_that_is_the_oldest_member_is_stopped_last(number: signal.Signals) -> None:
+    """So those that are left are a majority at each moment, and say nothing of a group that is blocked."""
+    seen: list[tuple[int, signal.Signals]] = []
+
+    class Child:
+        def __init__(self, rank: int) -> None:
+            self.rank = rank
+
+        def signal(self, sent: signal.Signals) -> None:
+            seen.append((self.rank, sent))
+
+    launcher: Any = SimpleNamespace(
+        table=SimpleNamespace(ranks={rank: Child(rank) for rank in (1, 0, 3)})
+    )
+    _Launcher._stop(launcher, (number,))
+    assert [rank for rank, sent in seen if sent == number] == [3, 1, 0]
+    stopped = [rank for rank, sent in seen if sent == signal.SIGCONT]
+    assert stopped == ([] if number == signal.SIGKILL else [3, 1, 0]), "a stopped one must see it"
