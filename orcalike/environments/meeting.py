@@ -89,7 +89,7 @@ def meet(world: World, environ: MutableMapping[str, str] = os.environ) -> RankEn
 
 
 def _can_share_memory(world: World) -> bool:
-    """Whether the order is in shared memory if nothing else is asked for (ADR-23)."""
+    """Whether the order is in shared memory if nothing else is asked for (ADR-24)."""
     return world.is_on_one_host and world.size <= SHARED_ORDER_MOST
 
 

@@ -21,8 +21,7 @@ _REFUSAL = re.compile(r"config: the group has (\w{1,20})='([\w.:]{1,100})', not 
 
 
 def stack_to_ask_for(options: JoinOptions) -> str:
-    """The stack of a process: what it or its launcher names, else the order in shared memory if others can join over
-    Unix sockets alone."""
+    """The stack of a process: what it or its launcher names, else by the sockets over which others can join (ADR-24)."""
     if options.stack is not None:
         return options.stack
     is_near = options.launch is None and options.scheme == "unix"

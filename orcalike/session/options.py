@@ -120,7 +120,7 @@ class JoinOptions(Record):
 
     @property
     def scheme(self) -> str:
-        """ "unix" or "tcp", of the address that the program names; "" if it names none."""
+        """Of the address that the program names: "unix" or "tcp"; "" if it names none."""
         first = self.listen or (self.seeds[0] if self.seeds else "")
         return first.partition(":")[0]
 

@@ -400,6 +400,25 @@ def test_a_member_that_cannot_map_the_order_says_why_and_leaves() -> None:
     assert bodies(network, "b")[-1] == b"they go on"
 
 
+def test_of_two_that_cannot_map_each_other_the_younger_leaves() -> None:
+    """Whichever of them it is that may not: a joiner puts none of the others out."""
+    network = group("a b")
+    network.endpoints["b"].stack.descriptors, usual = (
+        OfAnotherUser(),
+        network.endpoints["b"].stack.descriptors,
+    )
+    network.add("c")
+    network.join("c", "a")
+    network.stabilize()
+    [why] = network["c"].denied
+    assert "cannot map the memory of this member: [Errno 13] Permission denied" in why
+    assert network["c"].exited is not None
+    network.endpoints["b"].stack.descriptors = usual
+    network.cast("b", b"they go on", degree=1)
+    assert bodies(network, "a")[-1] == bodies(network, "b")[-1] == b"they go on"
+    assert network["b"].denied == []
+
+
 def test_a_member_that_leaves_while_others_map_its_memory_is_no_trouble() -> None:
     """The offer of one that is gone already: the others stay, and map the next one."""
     network = group("a b")

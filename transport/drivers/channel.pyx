@@ -4,7 +4,8 @@ A frame's length is checked before a byte of memory is taken for it, and the buf
 its bytes arrive. Outgoing messages are shared with other channels, and leave many at a time.
 
 On a Unix socket each end passes two descriptors along with its first byte: a pidfd of its process, and the
-directory of its open files, by which others map the memory that it offers. The kernel adds which process that is, and of which user (SO_PASSCRED).
+directory of its open files, by which others map the memory that it offers. The kernel adds which process that is,
+and of which user (SO_PASSCRED).
 """
 
 from cpython.object cimport PyObject
@@ -50,6 +51,15 @@ cdef extern from *:
         unsigned int uid
         unsigned int gid
     int SCM_CREDENTIALS "ORCALIKE_SCM_CREDENTIALS"
+
+cdef extern from "<linux/magic.h>" nogil:
+    enum:
+        PROC_SUPER_MAGIC
+
+cdef extern from "<sys/vfs.h>" nogil:
+    struct statfs_t "statfs":
+        long f_type
+    int fstatfs(int fd, statfs_t* found)
 
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
@@ -209,7 +219,7 @@ cdef class Channel:
                     memcpy(&fd, CMSG_DATA(control) + i * sizeof(int), sizeof(int))
                     if self.process < 0:
                         self.process = fd
-                    elif self.files < 0:
+                    elif self.files < 0 and is_of_proc(fd):
                         self.files = fd
                     else:
                         close(fd)
@@ -255,6 +265,12 @@ cdef class Channel:
         if self.begin == self.end:
             self.begin = self.end = 0   # the bytes stay where they are until the next fill
         return self.frame
+
+
+cdef bint is_of_proc(int fd) noexcept:
+    """Whether the kernel itself answers for what is opened there: no other file system may keep it waiting."""
+    cdef statfs_t found
+    return fstatfs(fd, &found) == 0 and found.f_type == PROC_SUPER_MAGIC
 
 
 cdef void attach(msghdr* header, size_t* control, int* gives) noexcept:

@@ -21,6 +21,7 @@ cdef enum:
     # The first byte of a message to some members.
     OFFER = 1                       # [lineage, handles of the order, the lane, and the alarm]
     MAPPED = 2                      # the lane that was offered is mapped
+    UNREADABLE = 3                  # why it cannot be: the younger of the two leaves
 
 
 cdef class MappedOrder(Layer):
@@ -54,6 +55,7 @@ cdef class MappedOrder(Layer):
     cdef int pass_fence(self, object view) except -1
     cdef int count_mapped(self) except -1
     cdef int take_lane(self, int source, bytes body) except -1
+    cdef int take_refusal(self, int source, bytes why) except -1
     cdef int use(self, Segment segment) except -1
     cdef str map_lane(self, object member, object lane, object alarm)
     cdef int offer_lane(self) except -1

@@ -13,7 +13,7 @@ import msgpack
 from orcalike.transport.drivers.descriptors import ALARM, LANE, ORDER
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.ring.fence import Fence, first_rows
-from orcalike.transport.wire.control import unpack
+from orcalike.transport.wire.control import shown, unpack
 from orcalike.transport.wire.digest import blake2b
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -52,6 +52,7 @@ cdef enum:
     SLOTS_MOST = 4194304
     LANE_LEAST = 4096
     LANE_MOST = 134217728
+    WHY_MAX = 200                   # bytes that a member says of memory that it cannot map
 
 
 def group_id(str group, lineage):
@@ -218,13 +219,21 @@ cdef class MappedOrder(Layer):
             return 0                    # that member is leaving, or dead; if not, it offers again
         except (OSError, ProtocolError) as error:
             why = str(error)
-        if why is not None:
+        if why is not None and source < self.position:
             return self.give_up(f"the memory of {member} cannot be mapped: {why}. If it is of another user or user "
                                 f"namespace, or on another host, {REMEDY}")
-        answer = Message(b"")
-        answer.push(1)[0] = MAPPED
+        answer = Message(b"" if why is None else why.encode()[:WHY_MAX])
+        answer.push(1)[0] = MAPPED if why is None else UNREADABLE
         self.below.send(answer, (source,))
         self.core.again(self)
+        return 0
+
+    cdef int take_refusal(self, int source, bytes why) except -1:
+        """Another member cannot map this one's memory: this one leaves if it is the younger of the two."""
+        cdef str text = shown(why[:WHY_MAX].decode(errors="replace"))
+        if source < self.position:
+            self.give_up(f"{self.installed.members[source]} cannot map the memory of this member: {text}. If this "
+                         f"one is of another user or user namespace, or on another host, {REMEDY}")
         return 0
 
     cdef str attach(self, object member, object order_there):

@@ -106,7 +106,7 @@ class PeerProcesses:
     def files_of(self, incarnation: int) -> int:
         """The directory of the open files of this peer's process; -1 if it has passed none.
 
-        Raises ProcessLookupError for one that is watched no more, as it has ended.
+        Raises ProcessLookupError for one that is watched no more, as one that has ended.
         """
         process = self._of.get(incarnation)
         if process is None and incarnation in self._forgotten:

@@ -49,7 +49,7 @@ from orcalike.transport.drivers.ring_segment cimport (
 )
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.drivers.mapped_order cimport (
-    MAPPED, OFFER, RING_FENCED, MappedOrder, ring_append_fence, ring_applied_of, ring_wake_all,
+    MAPPED, OFFER, RING_FENCED, UNREADABLE, MappedOrder, ring_append_fence, ring_applied_of, ring_wake_all,
 )
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
@@ -560,8 +560,7 @@ cdef class SharedOrder(MappedOrder):
             return
         self.enter_order(it, view)
         self.is_out = False
-        self.linger_at = NEVER
-        self.lacking = frozenset()
+        self.linger_at, self.lacking = NEVER, frozenset()
         self.count_whole()
         self.begins = self.next, self.next
         if self.me.incarnation not in self.rows:
@@ -575,12 +574,14 @@ cdef class SharedOrder(MappedOrder):
     cpdef up_send(self, Message message):
         """OFFER or MAPPED; what else is sent is for the layers above."""
         cdef unsigned char* kind = message.pop(1)
-        if kind is NULL or kind[0] not in (OFFER, MAPPED, OTHER):
+        if kind is NULL or kind[0] not in (OFFER, MAPPED, UNREADABLE, OTHER):
             raise ProtocolError("a message of no kind for RING")
         if kind[0] == OTHER:
             self.above.up_send(message)
         elif kind[0] == OFFER:
             self.take_lane(message.source, message.body)
+        elif kind[0] == UNREADABLE:
+            self.take_refusal(message.source, message.body)
         elif self.segment is not None:
             self.mapped_by.add(self.installed.members[message.source].incarnation)
             self.count_mapped()

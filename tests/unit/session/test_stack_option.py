@@ -17,9 +17,9 @@ from orcalike.messages import (
     receive_from_group,
     send_to_group,
 )
-from orcalike.transport.drivers import alarms
+from orcalike.transport.drivers import alarms, links, listener
 from orcalike.transport.drivers.descriptors import Descriptors, Handle
-from tests.lib.processes import DEADLINE
+from orcalike.transport.drivers.pidfd import OwnProcess
 from tests.lib.shared_classes import Counter
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
@@ -70,10 +70,12 @@ def test_the_order_of_a_group_that_names_no_stack(
         assert second._session.stack.focus("RING") is not None
 
 
-def write_for_good(counter: Counter) -> None:
-    """Write until it is refused."""
-    while True:
-        counter.add(1)
+def join_and_write(address: str) -> None:
+    """Join, and write until that is refused."""
+    with orca.join(seeds=address) as group:
+        counter = group.share(Counter, "n")
+        while True:
+            counter.add(1)
 
 
 class Refusing(Descriptors):
@@ -98,19 +100,43 @@ def test_a_process_that_may_not_map_the_order_does_not_join(
         assert counter.value == 1
 
 
-def test_a_member_that_may_not_map_a_joiners_memory_is_out_and_says_why(tmp_path: Path) -> None:
+def test_a_joiner_whose_memory_may_not_be_mapped_leaves_and_the_others_stay(tmp_path: Path) -> None:
+    """The younger one goes, whichever of the two may not look into the other."""
     with (
         orca.join(listen=f"unix:{tmp_path}/group") as first,
         orca.join(seeds=first.address) as second,
     ):
         counters = [each.share(Counter, "n") for each in (first, second)]
+        descriptors = second._session.stack.descriptors
         second._session.stack.descriptors = Refusing(lambda _: -1)
-        with orca.join(seeds=first.address) as third:
-            with pytest.raises(orca.Expelled, match="this member has left: the order in shared"):
-                write_for_good(counters[1])
-            third.find(Counter, "n", timeout=DEADLINE).add(1)
-            counters[0].add(1)
-            assert first.size == 2
+        error = "the order in shared memory cannot be joined: rank 1 .* cannot map the memory of this member"
+        with pytest.raises((orca.JoinFailed, orca.Expelled), match=error):
+            join_and_write(first.address)
+        second._session.stack.descriptors = descriptors
+        for counter in counters:
+            counter.add(1)
+        assert {each.size for each in (first, second)} == {2}
+
+
+def test_a_directory_that_is_not_of_proc_is_not_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another file system could keep a member that opens something there waiting for good."""
+
+    class Liar(OwnProcess):
+        def __init__(self) -> None:
+            super().__init__()
+            os.close(self.files)
+            self.files = os.open(tmp_path, os.O_RDONLY)
+
+    with orca.join(listen=f"unix:{tmp_path}/group") as first:
+        for module in (links, listener):
+            monkeypatch.setattr(module, "OwnProcess", Liar)
+        with pytest.raises((orca.JoinFailed, orca.Expelled), match="has not passed its open files"):
+            join_and_write(first.address)
+        counter = first.share(Counter, "n")
+        counter.add(1)
+        assert first.size == 1
 
 
 @pytest.mark.parametrize("stack", [DEFAULT, RING])
