@@ -419,6 +419,22 @@ def test_of_two_that_cannot_map_each_other_the_younger_leaves() -> None:
     assert network["b"].denied == []
 
 
+def test_a_joiner_that_is_expelled_before_it_has_mapped_the_order_is_not_refused() -> None:
+    """It is to ask again, as any joiner that was expelled: what is offered to it meanwhile says only that it is out."""
+    network = group("a b")
+    network.add("c")
+    network.join("c", "a")
+    while network["c"].installed is None:
+        for source, target in itertools.permutations("abc", 2):
+            if network["c"].installed is None:
+                network.deliver(source, target)
+    let_time_pass(network, ["ab"])
+    assert [each.address for each in network["a"].installed.members] == ["sim:a", "sim:b"]  # type: ignore[union-attr]
+    network.stabilize()
+    assert network["c"].denied == []
+    assert "expelled" in str(network["c"].exited)
+
+
 def test_a_member_that_leaves_while_others_map_its_memory_is_no_trouble() -> None:
     """The offer of one that is gone already: the others stay, and map the next one."""
     network = group("a b")

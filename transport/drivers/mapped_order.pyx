@@ -20,7 +20,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from posix.unistd cimport close, getpid
 
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_ROWS, Segment, ring_alarm_all, ring_header, ring_member, ring_order, ring_strike, ring_take_row,
+    RING_LOST, RING_ROWS, Segment, ring_alarm_all, ring_header, ring_member, ring_order, ring_strike, ring_take_row,
 )
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
 from orcalike.transport.wire.message cimport Message
@@ -213,6 +213,8 @@ cdef class MappedOrder(Layer):
         try:
             if self.segment is None:
                 why = self.attach(member, order)
+            if why is None and self.segment is None:
+                return 0
             if why is None and member.incarnation not in self.mapped:
                 why = self.map_lane(member, lane, alarm)
         except (FileNotFoundError, ProcessLookupError):
@@ -237,7 +239,7 @@ cdef class MappedOrder(Layer):
         return 0
 
     cdef str attach(self, object member, object order_there):
-        """Map the order that a member has, and take the own row: why that cannot be, or None."""
+        """Map the order that a member has, and take the own row, if it is still there: why that cannot be, or None."""
         cdef Segment segment = Segment.__new__(Segment)
         cdef ring_order* order = NULL
         cdef ring_header header
@@ -257,6 +259,8 @@ cdef class MappedOrder(Layer):
             ring_admit(m, row, number)
             m.tickets[row] = self.counters.get(incarnation, 0)
         failed = ring_take_row(m, m.row, m.incarnation, getpid())
+        if failed == RING_LOST:
+            return None                 # the others have gone on without this member, and say so
         if failed:
             segment.fail(failed)
         segment.map_own_lane()

@@ -11,6 +11,7 @@ cdef extern from "ring/order.h" nogil:
         RING_LEAVE
         RING_EXPEL
         RING_FULL
+        RING_LOST
         RING_OUT
         RING_AT_ONCE
         RING_LINGER
