@@ -269,6 +269,7 @@ class Group:
 
         def look(now: int) -> None:
             assert runtime.chain is not None
+            self._session.stack.catch_up(now)  # as a read does, where the order is in shared memory
             seen.append((runtime.dispatched, runtime.chain))
 
         self._session.pump.call(look)
