@@ -5,20 +5,10 @@ Each is the first process there, so a number of a process means another one to e
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
 import pytest
 
+from tests.lib.namespaces import in_namespace
 from tests.lib.programs import OVER_SOCKETS, Programs
-
-
-def in_namespace(*options: str) -> list[str]:
-    """The start of a command in namespaces of its own; skips the test if there can be none."""
-    command = ["unshare", "--kill-child", *options]
-    if not shutil.which("unshare") or subprocess.run([*command, "true"], check=False).returncode:
-        pytest.skip("namespaces cannot be made here")
-    return command
 
 
 @pytest.mark.parametrize("stack", [None, OVER_SOCKETS], ids=["memory", "unix"])
@@ -26,7 +16,7 @@ def test_members_in_process_namespaces_of_their_own(programs: Programs, stack: s
     """They have one order, see each other's deaths, and go on."""
     if stack is not None:
         programs.environment["STACK"] = stack
-    container = in_namespace("--pid", "--fork", "--mount-proc")
+    container = in_namespace("--kill-child", "--pid", "--fork", "--mount-proc")
     members = [programs.start_in(container, "contained.py", name) for name in ("a", "b", "c")]
     assert [member.next_fact() for member in members] == [{"process": 1, "size": 3}] * 3
     members[0].kill()
@@ -40,7 +30,7 @@ def test_members_in_process_namespaces_of_their_own(programs: Programs, stack: s
 
 def test_a_user_namespace_of_its_own(programs: Programs) -> None:
     """No process there may look into one outside: it cannot join, learns why, and the others go on."""
-    container = in_namespace("--user", "--map-root-user")
+    container = in_namespace("--kill-child", "--user", "--map-root-user")
     group = programs.start("contained.py", "a", SIZE="1")
     assert group.next_fact()["size"] == 1
     outcome = programs.start_in(container, "contained.py", "b").next_fact()

@@ -249,13 +249,14 @@ class SshHosts:
 
         A session of sshd itself, whose other end says nothing, stays for as long as its administrator wants.
         """
-        running = [
-            (name, pid) for name in self.hosts for pid in self.sessions(name) if is_alive(pid)
-        ]
-        commands = [(name, command_of(pid)) for name, pid in running]
+        until(self._are_reaped, "what has ended is waited for by its parent")
+        commands = [(name, command_of(pid)) for name in self.hosts for pid in self.sessions(name)]
         left = [f"{name}: {command}" for name, command in commands if " sshd: " not in command]
         runs = self.folders / "orcalike"
         return left + (os.listdir(runs) if runs.exists() else [])
+
+    def _are_reaped(self) -> bool:
+        return all(is_alive(pid) for name in self.hosts for pid in self.sessions(name))
 
     def end_rest(self) -> None:
         """Kill what a run has left on the hosts."""

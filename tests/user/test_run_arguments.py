@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orcalike.transport.degree import MEMBERS_MAX
+from tests.lib.namespaces import in_namespace
 
 if TYPE_CHECKING:
     from tests.lib.command import Cli
@@ -86,14 +87,6 @@ def test_more_ranks_than_the_system_has_files_for(cli: Cli) -> None:
         "orcalike: cannot start 300 ranks: the launcher has 5 open files for each, and may have "
         "1024; raise the limit (ulimit -n) or lower -n\n"
     )
-
-
-def in_namespace(*options: str) -> list[str]:
-    """The start of a command in namespaces of its own; skips the test if there can be none."""
-    command = ["unshare", *options]
-    if not shutil.which("unshare") or subprocess.run([*command, "true"], check=False).returncode:
-        pytest.skip("namespaces cannot be made here")
-    return command
 
 
 def test_tcp_without_a_loopback_interface(cli: Cli) -> None:
