@@ -64,7 +64,7 @@ _OPTIONS = [
         "--sequencer",
         type=click.Choice(["witness", "rank"]),
         help="Order the writes by a process of its own, or by the oldest rank. Without it ranks on this "
-        "host order them in shared memory; a witness does over --tcp, over hosts, with --keep-going, and for many.",
+        "host order them in shared memory; a witness does over --tcp, over hosts, and for many.",
     ),
     click.option(
         "--stack",
@@ -258,12 +258,9 @@ def start(
 
 
 def _can_share_memory(options: Options) -> bool:
-    """Whether the order is in shared memory if nothing else is asked for (ADR-23).
-
-    With --keep-going the others go on if rank 0 ends before it has made the group, so the witness makes it.
-    """
+    """Whether the order is in shared memory if nothing else is asked for (ADR-23)."""
     is_near = options.is_local and options.scheme == "unix"
-    return is_near and options.nprocs <= SHARED_ORDER_MOST and not options.keep_going
+    return is_near and options.nprocs <= SHARED_ORDER_MOST
 
 
 def _with_stack(options: Options, stack: str | None, sequencer: SequencerPlace | None) -> Options:

@@ -25,6 +25,7 @@ from orcalike.launch_protocol.control_lines import (
     Heal,
     Joining,
     Lacks,
+    Make,
     Role,
     Sequencer,
     SharedOrder,
@@ -38,8 +39,10 @@ from orcalike.transport.view import Member
 
 _ended: set[int] = set()
 _died: set[int] = set()
+_to_make: set[int] = set()
 _cut: frozenset[Role] = frozenset()
 _on_ended: list[Callable[[set[int]], None]] = []
+_on_make: list[Callable[[int], None]] = []
 _on_died: list[Callable[[int], None]] = []
 _on_gone: list[Callable[[int], None]] = []
 _on_cut: list[Callable[[frozenset[Role]], None]] = []
@@ -66,6 +69,15 @@ def listen(listener: Callable[[set[int]], None]) -> None:
         _start_reading()
         if _ended:
             listener(set(_ended))
+
+
+def listen_make(listener: Callable[[int], None]) -> None:
+    """Call `listener` with the incarnation of each member of this process that is to make its group."""
+    with _lock:
+        _on_make.append(listener)
+        _start_reading()
+        for incarnation in _to_make:
+            listener(incarnation)
 
 
 def listen_died(listener: Callable[[int], None]) -> None:
@@ -110,11 +122,11 @@ def listen_describe(listener: Callable[[Describe], None]) -> None:
 
 
 def forget(listener: Callable[..., None]) -> None:
-    """The end of `listen`, `listen_died`, `listen_gone`, `listen_cut` or `listen_describe`.
+    """The end of `listen` or of a `listen_...`.
 
     It takes no lock: a forked child calls it, in which no thread would let the lock go.
     """
-    for listeners in (_on_ended, _on_died, _on_gone, _on_cut, _on_describe):
+    for listeners in (_on_ended, _on_make, _on_died, _on_gone, _on_cut, _on_describe):
         if listener in listeners:
             listeners.remove(listener)
 
@@ -132,6 +144,10 @@ def _take(line: str) -> bool:
             _ended.add(rank)
             for on_ended in _on_ended.copy():
                 on_ended(set(_ended))
+        case Make(_, incarnation):
+            _to_make.add(incarnation)
+            for on_make in _on_make.copy():
+                on_make(incarnation)
         case Died(incarnation):
             _died.add(incarnation)
             for on_died in _on_died.copy():

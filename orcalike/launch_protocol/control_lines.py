@@ -5,6 +5,7 @@ The launcher gives each rank and the witness one socket, on which lines come and
 | to the process | |
 | --- | --- |
 | `ended RANK` | `Ended`: this rank has ended, and is not started again |
+| `make GROUP INCARNATION` | `Make`: the ranks that would have made this group have ended, and have not: this member makes it |
 | `died INCARNATION` | `Died`: the process of this member, on the receiver's own host, was seen to end (H13) |
 | `gone INCARNATION` | `Gone`: the process of this member, on another host, is gone as far as is known |
 | `cut RANK,RANK,w` | `Cut`: nothing may come from these ranks and the witness, nor go there |
@@ -44,6 +45,13 @@ class Ended(Record):
     """This rank has ended, and is not started again."""
 
     rank: int
+
+
+class Make(Record):
+    """No process has made this group, and the ranks that come first have ended: this member makes it."""
+
+    group: str
+    incarnation: int
 
 
 class Died(Record):
@@ -127,7 +135,7 @@ class Described(Record):
     description: Description
 
 
-ToProcess: TypeAlias = Ended | Died | Gone | Cut | Heal | Describe
+ToProcess: TypeAlias = Ended | Make | Died | Gone | Cut | Heal | Describe
 ToLauncher: TypeAlias = Joining | Unblocked | Sequencer | SharedOrder | Blocked | Lacks | Described
 
 
@@ -136,6 +144,8 @@ def encode(report: ToProcess | ToLauncher) -> str:
     match report:
         case Ended(rank):
             return f"ended {rank}"
+        case Make(group, incarnation):
+            return f"make {quoted(group)} {incarnation}"
         case Died(incarnation):
             return f"died {incarnation}"
         case Gone(incarnation):
@@ -168,6 +178,8 @@ def parse_for_process(line: str) -> ToProcess | None:
     match line.split():
         case ["ended", rank] if rank.isdigit():
             return Ended(int(rank))
+        case ["make", group, incarnation] if incarnation.isdigit():
+            return Make(unquoted(group), int(incarnation))
         case ["died", incarnation] if incarnation.isdigit():
             return Died(int(incarnation))
         case ["gone", incarnation] if incarnation.isdigit():

@@ -373,7 +373,7 @@ class _Launcher:
             pause = LEASE_OVER_SECONDS if end.lost else None
             self._start_soon(rank, outcome.describe_failure(rank_exit), child.restarts, pause)
         else:
-            self.table.give_up(rank)
+            self.table.give_up(rank, seen=not end.lost)
             if rank_exit.failed and self.outcome is None:
                 self._take_failure(rank_exit)
         self._look_for_loss()
@@ -437,7 +437,7 @@ class _Launcher:
 
     def receive(self, role: Role, line: str) -> None:
         """A process reports something of its groups."""
-        self.table.groups.receive(role, line)
+        self.table.receive(role, line)
         self._look_for_loss()
 
     def _look_for_loss(self) -> None:

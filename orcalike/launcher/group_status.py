@@ -53,6 +53,8 @@ class Place(Record):
     rule: str = ""
     #: Where it lacks members: how many with replicas it waits for.
     needed: int = 0
+    #: Of the member that joins.
+    incarnation: int = 0
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ class Groups:
         """Take a line of a process; what is none of ours is let pass."""
         match parse_for_launcher(line):
             case Joining(group, incarnation):
-                self._place(role, group, Place("joining"))
+                self._place(role, group, Place("joining", incarnation=incarnation))
                 mine = self._incarnations.setdefault(role, set())
                 if len(mine) < NAMES_MAX:
                     mine.add(incarnation)
@@ -137,6 +139,14 @@ class Groups:
     def formed(self) -> list[str]:
         """The names of the groups that were made."""
         return sorted(name for name, group in self.by_name.items() if group.formed)
+
+    def wanted_by(self, role: Role) -> list[tuple[str, int]]:
+        """The groups that no process has made and this one waits for, and as which member it does."""
+        return [
+            (name, group.places[role].incarnation)
+            for name, group in self.by_name.items()
+            if not group.formed and role in group.places
+        ]
 
     def sequencers(self) -> list[Role]:
         """The members that order: in the program's own group, or, if it has none, in the others."""

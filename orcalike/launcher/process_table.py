@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from orcalike.launch_protocol.control_lines import Cut, Died, Ended, Gone, Heal, Role, ToProcess
+from orcalike.launch_protocol.control_lines import (
+    Cut,
+    Died,
+    Ended,
+    Gone,
+    Heal,
+    Make,
+    Role,
+    ToProcess,
+)
 from orcalike.launcher.child import Child, Exit
 from orcalike.launcher.group_status import Groups
 from orcalike.launcher.job import Job
@@ -22,6 +31,8 @@ class ProcessTable:
         self.groups = Groups()
         self.ended: list[int] = []
         """The ranks that have ended, and are not started again."""
+        self._seen_to_end: set[int] = set()
+        """Those of them that certainly have."""
         self.exits: dict[Role, tuple[Child, Exit]] = {}
         """The process that ended last of each, and how it did."""
         self._cuts: dict[Role, Cut] = {}
@@ -78,10 +89,31 @@ class ProcessTable:
                 other.send(Died(incarnation) if certain else Gone(incarnation))
         return child
 
-    def give_up(self, rank: int) -> None:
-        """Tell all that a rank has ended which is not started again."""
+    def give_up(self, rank: int, *, seen: bool) -> None:
+        """Tell all that a rank has ended which is not started again; `seen` if it certainly has."""
         self.ended.append(rank)
+        if seen:
+            self._seen_to_end.add(rank)
         self._send_all(Ended(rank))
+        self._name_maker()
+
+    def receive(self, role: Role, line: str) -> None:
+        """A process reports something of its groups."""
+        self.groups.receive(role, line)
+        self._name_maker()
+
+    def _name_maker(self) -> None:
+        """Have the first rank that there is make the groups that rank 0 has not made, and never will.
+
+        All that came before it have certainly ended, and whatever they had reported was read: a group that none of
+        them has made has no members.
+        """
+        if self.job.options.sequencer != "rank" or 0 not in self._seen_to_end:
+            return
+        maker = min(set(range(self.job.options.nprocs)) - self._seen_to_end, default=0)
+        if (child := self.ranks.get(maker)) is not None:
+            for group, incarnation in self.groups.wanted_by(maker):
+                child.send(Make(group, incarnation))
 
     def separate(self, parts: Sequence[Collection[Role]]) -> None:
         """Cut the connections between the parts; a process in none of them keeps all of its own."""

@@ -26,18 +26,22 @@ class LauncherLink:
         cast_ended: Callable[[set[int]], None],
         changed: Callable[[], None],
         describe: Callable[[Describe], Described],
+        make: Callable[[int], None],
         *,
         shares_memory: bool,
     ) -> None:
         """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report.
 
-        `describe` answers a question how the group stands, inside of the pump. `shares_memory`: the order is in shared
+        `describe` answers a question how the group stands, and `make` makes it, inside of the pump. `shares_memory`: the order is in shared
         memory, so that no member is the sequencer.
         """
         self.ended: set[int] = set()
         """The ranks that have ended, by the launcher's word."""
         self._group, self._pump, self._addresses = group, pump, addresses
-        self._cast_ended, self._changed, self._describe = cast_ended, changed, describe
+        self._cast_ended, self._changed = cast_ended, changed
+        self._describe, self._make = describe, make
+        self._incarnation = 0
+        """Of the member that joins, or is in."""
         self._cast: set[int] = set()
         self._died: set[int] = set()
         self._cut: frozenset[int | None] = frozenset()
@@ -47,6 +51,7 @@ class LauncherLink:
     def listen(self) -> None:
         """Take what the launcher reports from now on, and what it has reported before."""
         control_channel.listen(self._ranks_ended)
+        control_channel.listen_make(self._maker_named)
         control_channel.listen_died(self._member_died)
         control_channel.listen_gone(self._member_gone)
         self._pump.receives_deaths = control_channel.is_open()
@@ -56,6 +61,7 @@ class LauncherLink:
     def forget(self) -> None:
         """Take no more reports; a forked child may call it."""
         control_channel.forget(self._ranks_ended)
+        control_channel.forget(self._maker_named)
         control_channel.forget(self._member_died)
         control_channel.forget(self._member_gone)
         control_channel.forget(self._network_cut)
@@ -67,6 +73,13 @@ class LauncherLink:
         self.ended |= ranks
         self._changed()
         self._cast_ended_ranks()
+
+    def _maker_named(self, incarnation: int) -> None:
+        def make(now: int) -> None:
+            if incarnation == self._incarnation:
+                self._make(now)
+
+        self._pump.later(lambda: self._pump.call(make))
 
     def _member_died(self, incarnation: int) -> None:
         self._died.add(incarnation)
@@ -93,6 +106,7 @@ class LauncherLink:
 
     def joining(self, incarnation: int) -> None:
         """This process asks to be let in as this member, or makes the group."""
+        self._incarnation = incarnation
         self._cast = set()
         control_channel.report_joining(self._group, incarnation)
 

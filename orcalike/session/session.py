@@ -128,16 +128,16 @@ class Session:
         return pump
 
     def _make_line(self) -> LauncherLink | None:
-        launch, name = self.options.launch, self.options.name
-        if launch is None:
+        if (launch := self.options.launch) is None:
             return None
         return LauncherLink(
-            name,
+            self.options.name,
             self.pump,
             launch.addresses,
             lambda ranks: self.cast_ended(ranks),
             self._waiting.notify,
             lambda question: describe(self, question),
+            lambda now: self.stack.join("", now),
             shares_memory=shares_memory(self.stack),
         )
 

@@ -112,7 +112,7 @@ def test_startup_and_closing_lines(cli: Cli) -> None:
         (("-n2", "--sequencer", "rank"), "sequencer: rank 0"),
         (("-n2", "--sequencer", "witness"), "sequencer: witness"),
         (("-n2", "--tcp"), "sequencer: witness"),
-        (("-n2", "--keep-going"), "sequencer: witness"),
+        (("-n2", "--keep-going"), "order: shared memory"),
         (("-n2", "--stack", "PACK:XFER:TOTAL:MBRSHIP:COM:unix"), "sequencer: witness"),
         (("-n2", "--stack", "PACK:XFER:RING:MBRSHIP:COM:unix"), "order: shared memory"),
         (("-n33",), "sequencer: witness"),

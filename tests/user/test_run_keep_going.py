@@ -61,6 +61,42 @@ def test_others_go_on_after_a_failure(cli: Cli, tmp_path: Path) -> None:
     assert result.stderr.splitlines()[-1].endswith(" s · rank 1 failed")
 
 
+#: A program whose first ranks end before they join; the others are members of two groups.
+WITHOUT_FIRST = """
+if rank < 2:
+    sys.exit({code})
+with orca.join() as group, orca.join("other") as other:
+    for each in group, other:
+        each.share(Counter, "counter").add(1)
+        each.barrier()
+        print("at the end", each.find(Counter, "counter").value)
+"""
+IMPORTS = "import orcalike as orca\nfrom orcalike.objects import Counter\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ((), 0),
+        (("--keep-going",), 0),
+        (("--keep-going",), 1),
+        (("--sequencer", "rank"), 0),
+        (("--sequencer", "rank", "--tcp", "--keep-going"), 1),
+        (("--sequencer", "witness", "--keep-going"), 1),
+    ],
+    ids=str,
+)
+def test_first_ranks_that_never_join(cli: Cli, flags: tuple[str, ...], code: int) -> None:
+    """The next one makes the groups: the others would wait for rank 0."""
+    program = cli.write(IMPORTS + WITHOUT_FIRST.format(code=code))
+    result = cli.run("-n4", "--timeout", f"{cli.deadline:g}s", *flags, program)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == [
+        *["[2] at the end 2"] * 2,
+        *["[3] at the end 2"] * 2,
+    ]
+
+
 def test_failure_of_the_last_rank_is_forgiven_if_another_ended_well(
     cli: Cli, tmp_path: Path
 ) -> None:

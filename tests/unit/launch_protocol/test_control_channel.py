@@ -35,9 +35,15 @@ NOTHING = frozenset[int | None]()
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     """The launcher's end of this process's line; all is forgotten at the end."""
-    for name, value in {"_ended": set(), "_died": set(), "_cut": NOTHING, "_sent": {}}.items():
+    for name, value in {
+        "_ended": set(),
+        "_to_make": set(),
+        "_died": set(),
+        "_cut": NOTHING,
+        "_sent": {},
+    }.items():
         monkeypatch.setattr(control_channel, name, value)
-    for name in ("_on_ended", "_on_died", "_on_gone", "_on_cut", "_on_describe"):
+    for name in ("_on_ended", "_on_make", "_on_died", "_on_gone", "_on_cut", "_on_describe"):
         monkeypatch.setattr(control_channel, name, [])
     monkeypatch.setattr(control_channel, "_own_descriptor", None)
     monkeypatch.setattr(control_channel, "_reading", False)
@@ -62,12 +68,14 @@ def test_what_the_launcher_says(line: socket.socket) -> None:
     control_channel.listen_died(lambda incarnation: received.put(("died", incarnation)))
     assert received.get(timeout=30) == ("died", 77)
     control_channel.listen_gone(lambda incarnation: received.put(("gone", incarnation)))
+    control_channel.listen_make(lambda incarnation: received.put(("make", incarnation)))
     control_channel.listen_cut(lambda others: received.put(("cut", others)))
     for sent, expected in (
         (b"end", None),
         (b"ed 1\n", ("ended", {1, 2})),
         (b"died 18446744073709551615\n", ("died", 2**64 - 1)),
         (b"gone 78\n", ("gone", 78)),
+        (b"make a%20group 12\n", ("make", 12)),
         (b"cut 2,w\n", ("cut", {2, None})),
         (b"ended x\nnonsense\n\xff\n\nheal\n", ("cut", NOTHING)),
     ):
