@@ -21,7 +21,7 @@ def chaos(context: click.Context, job: str | None) -> None:
     \b
     orcalike run -n 5 --keep-going --restart 3 prog.py
     orcalike chaos kill 2                       SIGKILL to rank 2
-    orcalike chaos kill sequencer               to the member that orders now
+    orcalike chaos kill sequencer               to the member that orders now, if one does
     orcalike chaos pause 1 5s                   SIGSTOP, and SIGCONT after 5 s
     orcalike chaos partition 0,1,2/3,4 --for 10s
     orcalike chaos heal
@@ -67,6 +67,8 @@ def parts(text: str) -> list[list[str | int]]:
 @click.pass_obj
 def kill(job: str | None, member: str | int) -> None:
     """Kill a process with SIGKILL; what it has started is left alone.
+
+    There is no sequencer if the order is in shared memory, as in runs on one host.
 
     \b
     orcalike chaos kill 2

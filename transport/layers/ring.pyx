@@ -62,7 +62,7 @@ cdef enum:
     HEADER = 16
     AGAIN = 1000000                 # ns before another try to append
     ALL_OF_IT = -1
-    INPUT_MOST = 262144             # bytes of others that one input delivers; the rest comes in the next one
+    INPUT_MOST = 16384              # bytes of others that one input delivers: sockets are looked at before the next
     MUCH = 512                      # bytes of a packet of a member that writes much
 
 
@@ -346,7 +346,7 @@ cdef class SharedOrder(MappedOrder):
         return 0
 
     cpdef catch_up(self):
-        self.input, self.shares, self.allowed = self.core.inputs, False, <Py_ssize_t>1 << 62
+        self.input, self.shares, self.allowed = self.core.inputs, False, len(self.rows) * <Py_ssize_t>self.lane
         self.core.again(self)
 
     cpdef expire(self):
