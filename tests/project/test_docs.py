@@ -204,6 +204,8 @@ def test_what_is_shown_with_a_package_runs(
     with tempfile.TemporaryDirectory(prefix="o", dir="/tmp", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("RAY_TMPDIR", folder)  # sockets need a short path
         monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # Dask says so if another test's dashboard has the port of its own.
+        monkeypatch.setenv("PYTHONWARNINGS", "ignore:Port 8787 is already in use")
         for block in blocks(document):
             if block.info == f"console with {package}":
                 assert run_commands(block.text, place) == []

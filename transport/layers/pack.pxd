@@ -12,6 +12,7 @@ cdef enum:
 
 cdef class Pack(Layer):
     cdef Message packet             # the open one, or None
+    cdef Message kept               # one that was cast, and nothing holds any more; or None
     cdef Py_ssize_t packed          # messages in it
     cdef unsigned char open_degree  # the largest of their degrees
     cdef unsigned char next_degree  # of the message that is committed next

@@ -35,6 +35,7 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.pack.pieces import PackPieces, PiecesToCome, unpack_sizes
 from orcalike.transport.total.flush import Cut
 
+from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memmove, memset
 
@@ -51,7 +52,7 @@ from orcalike.transport.wire.bytes cimport (
     store32,
     store64,
 )
-from orcalike.transport.wire.message cimport MESSAGE_MAX, NO_MESSAGES, Message
+from orcalike.transport.wire.message cimport MESSAGE_MAX, NO_MESSAGES, Message, Py_REFCNT
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
@@ -106,7 +107,9 @@ cdef class Pack(Layer):
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL:
         """Room for a message of up to `size` bytes in the open packet."""
         if self.packet is None:         # it may stay small: a call that is waited for goes alone
-            self.packet = Message.new(max(FIRST, size) + HEADER + VARINT_MAX)
+            self.packet, self.kept = self.kept, None
+            if self.packet is None or not self.packet.fill_again(max(FIRST, size) + HEADER + VARINT_MAX):
+                self.packet = Message.new(max(FIRST, size) + HEADER + VARINT_MAX)
             self.packet.room(HEADER)
             store64(self.packet.data(), self.ticket)
             self.packet.stop += HEADER
@@ -244,6 +247,8 @@ cdef class Pack(Layer):
                 self.large, self.sent = packet, HEADER
             else:
                 self.below.cast(packet)
+                if Py_REFCNT(<PyObject*>packet) == 1:
+                    self.kept = packet  # the next one: to make another takes longer
 
     cdef bint cast_parts(self) except -1:
         """Cast more of a large packet; whether that was all."""

@@ -83,7 +83,7 @@ cdef class SharedOrder(MappedOrder):
         super().__init__(core, config, me, slots, lane)
         self.linger = config.freshness
         self.unordered = Ring()
-        self.own = Message.view(NULL, 0)
+        self.own, self.other = Message.view(NULL, 0), Message.view(NULL, 0)
         self.incoming = Incoming()
         self.lacking = frozenset()
         self.has_credit = True
@@ -209,10 +209,9 @@ cdef class SharedOrder(MappedOrder):
         cdef Unordered packet
         cdef list found = []
         for packet in self.unordered.all():
-            if packet.sent:
-                continue                # parts of it are there
-            found.append(Message.view(packet.message.base + packet.message.stop - packet.size, packet.size))
-            (<Message>found[len(found) - 1]).owner = packet.message
+            if not packet.sent:         # else parts of it are there
+                found.append(Message.view(packet.message.base + packet.message.stop - packet.size, packet.size))
+                (<Message>found[len(found) - 1]).owner = packet.message
         return found
 
     cpdef lower(self, Message packet):
@@ -434,7 +433,8 @@ cdef class SharedOrder(MappedOrder):
         if kind != WHOLE:
             return self.incoming.add(entry.row, kind, load32(packet + 4), packet + HEADER, size)
         if entry.row == self.segment.member.row:
-            if Py_REFCNT(<PyObject*>self.own) > 1:     # the last one is still held
+            self.own, self.other = self.other, self.own     # what stands above holds the last one
+            if Py_REFCNT(<PyObject*>self.own) > 1:
                 self.own = Message.view(<unsigned char*>packet + HEADER, size)
             else:
                 self.own.view_again(<unsigned char*>packet + HEADER, size)
