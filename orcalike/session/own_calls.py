@@ -46,9 +46,15 @@ class OwnCalls:
             fence = asyncio.ensure_future(self._fence())
             fence.add_done_callback(_take_exception)  # it may end after nothing waits for it
             timer = StuckTimer(self._is_stuck)
-            while not timer.expired():
-                if (await asyncio.wait({fence}, timeout=StuckTimer.STEP))[0]:
-                    return fence.result()
+            try:
+                while not timer.expired():
+                    if (await asyncio.wait({fence}, timeout=StuckTimer.STEP))[0]:
+                        return fence.result()
+            finally:
+                fence.cancel()
+                await asyncio.wait(
+                    {fence}
+                )  # a task that nothing holds may be collected before it is over
             self._say_left_behind()
         except OrcalikeError as error:
             _log.warning("left without an answer: %s", error)

@@ -27,6 +27,8 @@ async def test_what_leaving_waited_for_is_not_reported_as_an_error(
             call = group.share.aio(Counter, "counter")  # a second member is missing
             task = asyncio.create_task(call)
             await asyncio.sleep(0)
+        left = asyncio.all_tasks() - {task, asyncio.current_task()}
+        assert not left, "what nothing waits for any more may be collected before it is over"
         with pytest.raises(orca.GroupClosed):
             await task
     gc.collect()
