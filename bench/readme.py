@@ -20,26 +20,30 @@ from orcalike.bench.table import table_of
 MEMBERS = 3
 
 PHRASES = {
-    "read, one attribute": ("a read of one attribute", "the same method of a plain class"),
+    "read, one attribute, RING": ("a read of one attribute", "the same method of a plain class"),
     "undecorated method, attribute": (
         "any other method of a shared class",
         "the same in a plain class",
     ),
-    "write that waits, thread": (
+    "write that waits, RING": (
         "a write that waits, from a thread",
-        "a ping-pong in C over the same sockets",
+        "a ping-pong in C over Unix sockets",
     ),
-    "write that waits, coroutine": (
+    "write that waits, RING, coroutine": (
         "a write that waits, from a coroutine",
-        "a ping-pong on uvloop",
+        "the same from a thread",
     ),
-    "write that waits, r = 1": (
-        "a write that waits, one member may be lost",
+    "write that waits, RING, r = 2": (
+        "a write that waits, two members may be lost",
         "the same without such a promise",
     ),
-    "write, no wait, (int)": (
+    "write, no wait, (int), RING": (
         "a write that does not wait, core time at each replica",
         "the plain call",
+    ),
+    "write that waits, thread": (
+        "a write that waits, through a sequencer",
+        "a ping-pong in C over the same sockets",
     ),
     "import orcalike": ("`import orcalike`", "the bare interpreter"),
     "memory of a member": ("memory of a member", "a bare interpreter with uvloop"),
@@ -62,8 +66,10 @@ def short(machine: str, rows: Sequence[Row]) -> str:
         if (row := _chosen(rows, what)) is None:
             continue
         ours, theirs = _rounded(row.ours.median, row.unit), _rounded(row.theirs.median, row.unit)
-        lines.append(f"| {phrase} | {ours} | {theirs}, {beside} | {row.ratio.median:.1f} |")
-    burst = _chosen(rows, "write, no wait, (int)")
+        ratio = row.ratio.median
+        shown = f"{ratio:.{1 if ratio >= 0.95 else 2}f}"
+        lines.append(f"| {phrase} | {ours} | {theirs}, {beside} | {shown} |")
+    burst = _chosen(rows, "write, no wait, (int), RING")
     if burst is not None and burst.rate is not None:
         lines.append(f"| {RATE} | {burst.rate.median / 1e6:.1f} million | | |")
     return "\n".join(lines) + f"\n\n{machine}.\n"
@@ -96,7 +102,7 @@ def _times(ratio: float) -> str:
 
 
 def _rounded(value: float, unit: str) -> str:
-    return f"{value:.0f} {unit.replace('us', 'µs')}"
+    return f"{value:.{1 if value < 9.5 else 0}f} {unit.replace('us', 'µs')}"
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,11 @@ def test_the_size_of_three_is_said() -> None:
     assert "| 33 µs | 10 µs, a ping-pong in C" in short("here", rows)
 
 
+def test_small_figures_have_a_digit_more() -> None:
+    rows = [compare("write that waits, RING", 3, "us", [2.24], "C", [21.3], Bar(9))]
+    assert "| 2.2 µs | 21 µs, a ping-pong in C over Unix sockets | 0.11 |" in short("here", rows)
+
+
 def test_a_document_without_a_place_is_refused() -> None:
     with pytest.raises(BenchError, match="no place for figures"):
         PLACES[0].replaced("nothing", "figures")
@@ -56,7 +61,7 @@ def test_the_command(
             "".join(f"<!-- {it} -->\nold\n<!-- end of {it} -->\n" for it in regions)
         )
     assert main(["."]) == 0
-    assert "| `import orcalike` | 2 ms | 1 ms, the bare interpreter | 2.0 |" in (
+    assert "| `import orcalike` | 2.0 ms | 1.0 ms, the bare interpreter | 2.0 |" in (
         Path("README.md").read_text()
     )
     Path("peers.json").write_text("no results")
