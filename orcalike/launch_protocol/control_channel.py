@@ -11,7 +11,7 @@ import functools
 import os
 import select
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from orcalike.launch_protocol.control_lines import (
     LINE_MAX,
@@ -39,7 +39,8 @@ from orcalike.transport.view import Member
 
 _ended: set[int] = set()
 _died: set[int] = set()
-_to_make: set[int] = set()
+_to_make: dict[str, int] = {}
+"""By group: the member that was last named to make it."""
 _cut: frozenset[Role] = frozenset()
 _on_ended: list[Callable[[set[int]], None]] = []
 _on_make: list[Callable[[int], None]] = []
@@ -72,21 +73,13 @@ def listen(listener: Callable[[set[int]], None]) -> None:
 
 
 def listen_make(listener: Callable[[int], None]) -> None:
-    """Call `listener` with the incarnation of each member of this process that is to make its group."""
-    with _lock:
-        _on_make.append(listener)
-        _start_reading()
-        for incarnation in _to_make:
-            listener(incarnation)
+    """Call `listener` with the incarnation of each member of this process that is to make its group (ADR-23)."""
+    _listen(_on_make, listener, _to_make.values())
 
 
 def listen_died(listener: Callable[[int], None]) -> None:
     """Call `listener` with the incarnation of each member of this host whose process was seen to end (H13)."""
-    with _lock:
-        _on_died.append(listener)
-        _start_reading()
-        for incarnation in _died:
-            listener(incarnation)
+    _listen(_on_died, listener, _died)
 
 
 def listen_gone(listener: Callable[[int], None]) -> None:
@@ -94,9 +87,19 @@ def listen_gone(listener: Callable[[int], None]) -> None:
 
     The word may be wrong, so it counts once: what was said before is not repeated.
     """
+    _listen(_on_gone, listener, ())
+
+
+def _listen(
+    listeners: list[Callable[[int], None]],
+    listener: Callable[[int], None],
+    said_before: Collection[int],
+) -> None:
     with _lock:
-        _on_gone.append(listener)
+        listeners.append(listener)
         _start_reading()
+        for incarnation in said_before:
+            listener(incarnation)
 
 
 def listen_cut(listener: Callable[[frozenset[Role]], None]) -> None:
@@ -144,8 +147,8 @@ def _take(line: str) -> bool:
             _ended.add(rank)
             for on_ended in _on_ended.copy():
                 on_ended(set(_ended))
-        case Make(_, incarnation):
-            _to_make.add(incarnation)
+        case Make(group, incarnation):
+            _to_make[group] = incarnation
             for on_make in _on_make.copy():
                 on_make(incarnation)
         case Died(incarnation):

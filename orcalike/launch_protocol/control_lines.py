@@ -48,7 +48,7 @@ class Ended(Record):
 
 
 class Make(Record):
-    """No process has made this group, and the ranks that come first have ended: this member makes it."""
+    """No process has made this group, and the ranks that come first have ended: this member makes it (ADR-23)."""
 
     group: str
     incarnation: int

@@ -103,7 +103,7 @@ class ProcessTable:
         self._name_maker()
 
     def _name_maker(self) -> None:
-        """Have the first rank that there is make the groups that rank 0 has not made, and never will.
+        """Have the first rank that there is make the groups that rank 0 has not made, and never will (ADR-23).
 
         All that came before it have certainly ended, and whatever they had reported was read: a group that none of
         them has made has no members.

@@ -32,8 +32,8 @@ class LauncherLink:
     ) -> None:
         """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report.
 
-        `describe` answers a question how the group stands, and `make` makes it, inside of the pump. `shares_memory`: the order is in shared
-        memory, so that no member is the sequencer.
+        `describe` answers a question how the group stands, and `make` makes it, inside of the pump. `shares_memory`: the
+        order is in shared memory, so that no member is the sequencer.
         """
         self.ended: set[int] = set()
         """The ranks that have ended, by the launcher's word."""
@@ -75,6 +75,8 @@ class LauncherLink:
         self._cast_ended_ranks()
 
     def _maker_named(self, incarnation: int) -> None:
+        """This process is to make a group, as a member that may not be this one any more (ADR-23)."""
+
         def make(now: int) -> None:
             if incarnation == self._incarnation:
                 self._make(now)

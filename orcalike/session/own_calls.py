@@ -51,10 +51,9 @@ class OwnCalls:
                     if (await asyncio.wait({fence}, timeout=StuckTimer.STEP))[0]:
                         return fence.result()
             finally:
+                # A task that nothing holds any more may be collected before it is over.
                 fence.cancel()
-                await asyncio.wait(
-                    {fence}
-                )  # a task that nothing holds may be collected before it is over
+                await asyncio.wait({fence})
             self._say_left_behind()
         except OrcalikeError as error:
             _log.warning("left without an answer: %s", error)

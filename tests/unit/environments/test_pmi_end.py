@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,9 +47,12 @@ def test_an_abort_follows_what_was_printed(
 
 
 def test_not_for_long(pipes: tuple[Pipe, Pipe]) -> None:
-    _, (_, to_output) = pipes
+    _, (output, to_output) = pipes
     os.write(to_output, b"which nothing reads")
+    began = time.monotonic()
     pmi_end.wait_until_read((to_output,), 0.01)
+    assert time.monotonic() - began >= 0.01
+    assert os.read(output, 100) == b"which nothing reads", "it was given up, and not taken"
 
 
 def test_only_for_pipes(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     """The launcher's end of this process's line; all is forgotten at the end."""
     for name, value in {
         "_ended": set(),
-        "_to_make": set(),
+        "_to_make": {},
         "_died": set(),
         "_cut": NOTHING,
         "_sent": {},

@@ -26,7 +26,7 @@ class ManualPump:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """When the group was made."""
-    monkeypatch.setattr(control_channel, "_to_make", set())
+    monkeypatch.setattr(control_channel, "_to_make", {})
     return []
 
 
