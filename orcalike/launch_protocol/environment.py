@@ -47,6 +47,7 @@ OF_ONE_PROCESS = frozenset(
         "ORCALIKE_LOCAL_RANK",
         "ORCALIKE_RANK",
         "ORCALIKE_RANK_PID",
+        "ORCALIKE_REAPER_FD",
         "ORCALIKE_REPORT_FD",
         "ORCALIKE_TEMPLATE_FD",
         "ORCALIKE_UNANIMOUS",
@@ -56,8 +57,9 @@ OF_ONE_PROCESS = frozenset(
 
 A rank has `ORCALIKE_CONTROL_FD` (its end of the line to the launcher) and `ORCALIKE_KEY_FD` as `FD:PID`,
 so that what it starts takes neither for its own. `ORCALIKE_RANK_PID` is the rank's process;
-`ORCALIKE_REPORT_FD`, on which it reports an exception that ends it, is gone when the program begins, and so is
-`ORCALIKE_TEMPLATE_FD`, on which a process that ranks are forked from is asked for them.
+`ORCALIKE_REPORT_FD`, on which it reports an exception that ends it, is gone when the program begins, and so are
+`ORCALIKE_REAPER_FD`, where it names its process group (`launcher.reaper`), and `ORCALIKE_TEMPLATE_FD`, on which a
+process that ranks are forked from is asked for them.
 """
 
 

@@ -1,11 +1,12 @@
 """What runs first in each process that `orcalike run` starts; then it runs the program.
 
 It is started by its path and imports nothing but the standard library, so that an empty
-program costs little more than a bare interpreter. It does six things:
+program costs little more than a bare interpreter. It does seven things:
 
 - where several ranks start, it is the template that they are forked from, with all loaded that they have in
   common (`orcalike.launcher.template`);
-- the process dies with the launcher, even when that is killed with -9;
+- the process dies with the launcher, even when that is killed with -9, and so does what it has started, as the
+  reaper knows of its process group before the program begins;
 - SIGUSR1 prints stacks and waits (as `orcalike.launcher.stack_dump.install` does);
 - an uncaught exception's traceback goes to the launcher, which shows that of the rank that
   failed first and no other;
@@ -78,6 +79,7 @@ def main() -> None:
     line = os.environ.pop("ORCALIKE_TEMPLATE_FD", "")
     code = _be_template(int(line)) if line else None
     die_with_parent(int(os.environ.pop("ORCALIKE_LAUNCHER")))
+    _name_group()
     _take_signals()
     report = int(os.environ.pop("ORCALIKE_REPORT_FD"))
     os.set_inheritable(report, False)
@@ -93,6 +95,14 @@ def main() -> None:
         _run_module(sys.argv[0], report)
     else:
         _run_file(sys.argv[0], code)
+
+
+def _name_group() -> None:
+    """Tell the reaper of this process's group: the launcher could be killed before it does (`reaper.Reaper.watch`)."""
+    reaper = int(os.environ.pop("ORCALIKE_REAPER_FD"))
+    with contextlib.suppress(BrokenPipeError):  # it was killed
+        os.write(reaper, b"+%d\n" % os.getpid())
+    os.close(reaper)  # it acts when no process has this end
 
 
 # The template

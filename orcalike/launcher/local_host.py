@@ -88,7 +88,8 @@ class LocalHost:
                 listener.close()
         child.attach(self._selector)
         self.running[child.pid] = child
-        self._reaper.watch(child.pid)
+        if start.role is None:  # a rank says it itself
+            self._reaper.watch(child.pid)
         return child
 
     def kill_rest(self) -> None:
@@ -134,7 +135,7 @@ class LocalHost:
         self, start: Start, rank: int, listener: socket.socket | None, stdin: int | None
     ) -> LocalChild:
         reader, writer = os.pipe()
-        passed = {"ORCALIKE_REPORT_FD": writer}
+        passed = {"ORCALIKE_REPORT_FD": writer, "ORCALIKE_REAPER_FD": self._reaper.fileno()}
         if listener is not None:
             passed["ORCALIKE_LISTEN_FD"] = listener.fileno()
         with os.fdopen(writer, "wb", buffering=0):

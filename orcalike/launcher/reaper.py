@@ -3,7 +3,8 @@
 The kernel kills the ranks when the launcher is killed with -9, but not what the ranks have
 started, and it leaves the runtime directory behind. The reaper is forked from the launcher
 before anything else, reads a pipe whose other end the launcher holds, and acts when that end
-closes, however the launcher came to its end.
+closes, however the launcher came to its end. A rank has that end, too, until it has named its group there
+(`bootstrap`): a launcher that is killed just then has named the others only.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ class Reaper:
         os.close(becoming)
         os.read(is_ready, 1)  # the end: the reaper has closed all that it does not need
         os.close(is_ready)
+
+    def fileno(self) -> int:
+        """The end of the pipe that says which groups there are."""
+        return self._writer
 
     def watch(self, group: int) -> None:
         """Kill this process group at the end, if `forget` is not called before."""
