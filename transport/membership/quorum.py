@@ -48,13 +48,13 @@ def rule_on(
         for member in view.members
         if member.incarnation not in present and member.incarnation not in dead
     )
+    if degree >= 1 and len(here) < size - degree:
+        why = f"with resilience {degree}, {size - degree} of {size} members must be there"
+        return Ruling(False, why, missing or _without(view, present))
     half = 2 * len(here) == size and view.sequencer.incarnation in present
     if not (2 * len(here) > size or half or (sure and not missing)):
         why = f"{len(here)} of {size} members are no majority"
         return Ruling(False, why, missing)
-    if degree >= 1 and len(here) < size - degree:
-        why = f"with resilience {degree}, {size - degree} of {size} members must be there"
-        return Ruling(False, why, missing or _without(view, present))
     known = [state[each] for each in sorted(present - dead) if each in state]
     lost = all(member.witness or member.incarnation in dead for member in view.members)
     if State.WHOLE not in known and not (lost and State.EMPTY in known):

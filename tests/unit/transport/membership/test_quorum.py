@@ -135,6 +135,13 @@ def test_certain_deaths_do_not_bring_back_what_the_dead_held() -> None:
     assert names(found) == {4, 5}, "no other is left that could be waited for"
 
 
+@pytest.mark.parametrize("sure", [True, False])
+def test_the_degree_is_named_whether_the_deaths_are_sure_or_not(*, sure: bool) -> None:
+    """It asks for more members than a majority, and a busy machine does not decide which rule people see."""
+    found = ruling(5, {1, 2}, {3, 4, 5}, degree=1, sure=sure)
+    assert found.rule == "with resilience 1, 4 of 5 members must be there"
+
+
 # (c) one with the whole state
 
 
