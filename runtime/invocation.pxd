@@ -54,6 +54,7 @@ cdef InvocationCoroutine coroutine_of(Invocation invocation, object seconds)
 
 cdef class Invoker:
     """What carries invocations out: a member's `sender.Sender`, or `left.Left` in its place."""
+    cdef Invocation last            # that which was made last and not waited for, until it is done; or None
     cdef const void** order         # -> `Core.order` of the stack: what reads look at
     cdef readonly uint64_t reads_slow   # reads that could not run at once
     cdef public bint watching       # coroutines that wait long will be noticed

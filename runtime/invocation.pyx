@@ -86,6 +86,9 @@ cdef class Invocation(Waitable):
 
     cdef int settle(self) except -1:
         """It is done: wake the threads and the coroutines that wait for it."""
+        cdef Invocation kept = None
+        if self.invoker is not None and self.invoker.last is self:
+            self.invoker.last, kept = None, self    # behind this nothing may hold it
         self.invoker = None
         self.wake()
         if self.waiters is not None:
@@ -112,6 +115,8 @@ cdef class Invocation(Waitable):
         """The same as a new one, if nothing but the caller has it: to make another takes longer. Else None."""
         if Py_REFCNT(<PyObject*>self) != 1 or self.sleeper is not NULL:
             return None
+        if self.invoker is not None:    # it is under way, and was let go
+            self.invoker.forget(self)
         self.finished = self.abandoned = False
         self.outcome = UNDER_WAY
         self.operation = self.replica = self.value = self.withdrawn = self.unasked = None

@@ -82,8 +82,8 @@ cdef class Sender(Invoker):
 
     cdef Invocation invoke_nowait(self, object replica, object operation, PyObject* const* args,
                                   Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited):
-        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names,
-                                                      wanted)
+        cdef Invocation invocation = self.commit_call(replica, operation, args, count, names, wanted)
+        self.last = invocation
         let_leave(self.driver, self.pack, awaited)
         return invocation
 
@@ -120,9 +120,8 @@ cdef class Sender(Invoker):
         self.spare = invocation.renewed()
         return outcome
 
-    cdef object invoke_within(self, object replica, object operation, PyObject* const* args,
-                              Py_ssize_t count, PyObject* names, int64_t timeout,
-                              unsigned int wanted):
+    cdef object invoke_within(self, object replica, object operation, PyObject* const* args, Py_ssize_t count,
+                              PyObject* names, int64_t timeout, unsigned int wanted):
         """The same with a time limit, which holds while it waits for room, too."""
         cdef int64_t until = self.room.limit(self.driver, timeout)
         try:
@@ -140,10 +139,11 @@ cdef class Sender(Invoker):
         and its outcome could come before the table names the call.
         """
         cdef Invocation invocation = self.spare
-        if invocation is None:
-            return Invocation.__new__(Invocation)
         self.spare = None
-        return invocation
+        if invocation is None and self.last is not None:
+            invocation, self.last = self.last, None
+            invocation = invocation.renewed()       # None if its caller has kept it
+        return Invocation.__new__(Invocation) if invocation is None else invocation
 
     cdef Invocation issue(self, Invocation invocation, object replica, object operation,
                           unsigned int wanted):
@@ -200,9 +200,8 @@ cdef class Sender(Invoker):
         self.commit(replica.number, code, body, degree)
         return 0
 
-    cdef Invocation record_call(self, Replica replica, Operation operation, PyObject* const* args,
-                                Py_ssize_t count, PyObject* names, unsigned char degree,
-                                unsigned int wanted):
+    cdef Invocation record_call(self, Replica replica, Operation operation, PyObject* const* args, Py_ssize_t count,
+                                PyObject* names, unsigned char degree, unsigned int wanted):
         """`commit_call` where a history is kept."""
         given, named = positional(operation, given_of(args, count), named_of(args, count, names))
         if named:
@@ -377,6 +376,7 @@ cdef class Sender(Invoker):
         """All that is under way ends so."""
         cdef Py_ssize_t i
         cdef void* issued
+        self.last = None                # it is not asked for, if nothing else holds it
         for i in range(MESSAGES_MAX):
             issued = self.issued[i]
             if issued is not NULL:
