@@ -21,4 +21,5 @@ cdef class Stack(Core):
     cdef int settle(self) except -1
     cdef int receive_frame(self, int link, Message frame, int64_t now) except -1
     cdef int64_t next_deadline(self) noexcept
+    cpdef woken(self, int64_t now)
     cpdef flush_packets(self, int64_t now)

@@ -226,7 +226,7 @@ cdef class Stack(Core):
         if self.alarm.silence():
             self.woken(now)
 
-    def woken(self, int64_t now):
+    cpdef woken(self, int64_t now):
         """The same where the driver has looked at the `alarm`."""
         self.enter(now)
         self.ear.woken()

@@ -3,20 +3,31 @@
 A stack whose order is in shared memory has an alarm, a pipe that is watched beside the sockets. While nothing waits
 here, it looks into the memory now and then, and is not woken by each write of others; so it is to know
 how many threads wait. Coroutines may wait at any time: without a thread of the pump's own, one is counted always.
+
+A thread that waits dozes on the futex of the order, which others wake by one system call, and looks into the memory
+itself; the sockets are left to the pump's own thread. One thread does so, where there is one stack; others that
+wait are woken by what that one finds.
 """
 
 from libc.stdint cimport int64_t
 
 from orcalike.transport.drivers.descriptors import Descriptors
 
+from orcalike.transport.drivers.deferral cimport drop_later, hold, interrupted, surface
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN
 from orcalike.transport.drivers.links cimport Links
+from orcalike.transport.layers.base cimport Futex
 from orcalike.transport.stack cimport Stack
 
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() noexcept
 
 cdef class Alarms(Links):
     """The sockets of one process, and the alarms of its stacks."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.doze_most = 5000000000
 
     def add(self, Stack stack):
         """Serve `stack` too."""
@@ -66,12 +77,59 @@ cdef class Alarms(Links):
             return True
         self.count_waiting(1)
         try:
-            return self.wait_in_role(waitable, until)
+            while not waitable.finished and self.now < until and self.may_doze():
+                self.doze_for(waitable, until)
+            return waitable.finished or self.wait_in_role(waitable, until)
         finally:
             self.count_waiting(-1)
 
+    cdef bint may_doze(self):
+        """Whether this thread may leave the sockets to the pump's own, and be woken by others' writes itself."""
+        cdef unsigned long server = self.server
+        return (server and server != PyThread_get_thread_ident() and not self.stopped and self.dozer is None
+                and len(self.stacks) == 1 and (<Stack>self.stacks[0]).futex is not None)
+
+    cdef int doze_for(self, Waitable waitable, int64_t until) except -1:
+        """Doze until it is done, the time has come, or this thread is to wait in another way; raises what signals'
+        handlers raise."""
+        cdef Stack stack = self.stacks[0]
+        cdef Futex futex = stack.futex
+        hold()
+        self.dozer, self.dozing_thread, waitable.roused = waitable, PyThread_get_thread_ident(), self
+        self.dozes_on, stack.dozes = stack, True
+        try:
+            self.look_into_order()
+            while (not waitable.finished and self.dozer is waitable and stack.futex is futex
+                   and not self.stopped and self.now < until and not interrupted()):
+                futex.doze(min(until - self.now, self.doze_most))
+                self.look_into_order()
+        finally:
+            if self.dozer is waitable:
+                self.end_doze()
+            if stack.by_futex:
+                self.look_into_order()             # from here on the alarm is set
+            self.ends_wait(waitable)
+            drop_later()
+        if not waitable.finished and self.now < until:
+            surface()                   # a handler may wait: it may raise, or call anything
+        return 0
+
+    cdef int end_doze(self) noexcept:
+        """What a thread dozes for is done, or it is to do something else."""
+        cdef Futex futex = self.dozes_on.futex
+        self.dozer = None
+        self.dozing_thread = 0
+        self.dozes_on.dozes = False
+        if futex is not None:
+            futex.rouse()
+        return 0
+
+    cdef int look_into_order(self) except -1:
+        """An input of the stack for which a thread dozes: what is in the order."""
+        raise NotImplementedError
+
     cdef int ends_wait(self, Waitable waitable) noexcept:
-        """A thread has polled while it waited, and was counted: up to where it was done, which `rouse` says.
+        """A thread has polled, or dozed, while it waited, and was counted: up to where it was done, which `rouse` says.
 
         So that no alarm is set in the input that ends the wait: it would wake another thread.
         """

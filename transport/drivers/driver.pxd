@@ -20,7 +20,7 @@ cdef class Waitable:
 cdef class Driver:
     cdef int kick(self) except -1
     cdef int kick_later(self) except -1
-    cdef int rouse(self) noexcept
+    cdef int rouse(self, Waitable waitable) noexcept
     cdef int look_later(self) noexcept
     cdef bint wait(self, Waitable waitable, int64_t until) except -1
     cdef int64_t clock(self) noexcept

@@ -118,7 +118,7 @@ cdef class Waitable:
             PyThread_release_lock(self.sleeper)
         if self.roused is not None:
             roused, self.roused = self.roused, None
-            roused.rouse()
+            roused.rouse(self)
         return 0
 
     cdef bint sleep(self, int64_t until) except -1:
@@ -157,7 +157,7 @@ cdef class Driver:
         """The same, where that may wait until another thread gets to run, or the event loop's next turn."""
         return self.kick()
 
-    cdef int rouse(self) noexcept:
+    cdef int rouse(self, Waitable waitable) noexcept:
         """Something that a thread waits for while it polls was done by another thread."""
         return 0
 

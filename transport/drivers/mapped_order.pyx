@@ -274,6 +274,7 @@ cdef class MappedOrder(Layer):
         """This member is attached: its reads look into the memory from here on."""
         self.segment = segment
         self.core.order = &segment.member
+        self.core.futex = segment
         return 0
 
     cdef str map_lane(self, object member, object lane, object alarm):
@@ -303,7 +304,7 @@ cdef class MappedOrder(Layer):
 
     cdef int close(self) except -1:
         """Take part in the order no more; the others need not wait for this member."""
-        self.core.order = NULL
+        self.core.order, self.core.futex = NULL, None
         if self.segment is not None:
             ring_strike(&self.segment.member, self.segment.member.row, self.segment.member.incarnation)
             ring_alarm_all(&self.segment.member)

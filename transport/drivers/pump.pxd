@@ -20,10 +20,8 @@ cdef class Pump(Alarms):
     cdef int64_t waits_until        # when the thread that waits in a call gives up; or NEVER
     cdef unsigned long inside       # the thread that has `lock`; 0 where none has
     cdef unsigned long poller       # the thread that has the role, where `polled` is set
-    cdef unsigned long server       # the pump's own thread, or 0
     cdef readonly object thread     # the same, a threading.Thread; or None
     cdef int away                   # threads whose place another one has taken, until they are back
-    cdef public bint stopped
     cdef readonly object failure    # the exception that ended it
     cdef public object on_failure   # called with it
 

@@ -13,7 +13,6 @@ class Pump(Alarms):
     """Drives stacks and their links. `log(level, text)` gets what went wrong."""
 
     thread: Thread | None
-    stopped: bool
     on_failure: Callable[[Exception], object] | None
     def __new__(cls, log: Callable[[int, str], object] | None = None) -> Self: ...
     @property

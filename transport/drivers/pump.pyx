@@ -59,6 +59,7 @@ from orcalike.transport.drivers.deferral cimport (
     surface,
 )
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
+from orcalike.transport.drivers.timers cimport new_counter, new_timer, set_timer
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
 
@@ -78,30 +79,6 @@ cdef extern from "<sys/epoll.h>" nogil:
         EPOLL_CTL_MOD
         EPOLLIN
 
-cdef extern from "<sys/eventfd.h>" nogil:
-    int eventfd(unsigned int value, int flags)
-    enum:
-        EFD_CLOEXEC
-        EFD_NONBLOCK
-
-cdef extern from "<time.h>" nogil:
-    enum:
-        CLOCK_MONOTONIC
-    struct timespec:
-        long tv_sec
-        long tv_nsec
-
-cdef extern from "<sys/timerfd.h>" nogil:
-    struct itimerspec:
-        timespec it_interval
-        timespec it_value
-    int timerfd_create(int clock, int flags)
-    int timerfd_settime(int fd, int flags, const itimerspec* new, itimerspec* old)
-    enum:
-        TFD_CLOEXEC
-        TFD_NONBLOCK
-        TFD_TIMER_ABSTIME
-
 cdef extern from "<unistd.h>" nogil:
     int close(int fd)
     ssize_t read(int fd, void* buffer, size_t size)
@@ -112,6 +89,7 @@ cdef enum:
     TIMER = 1                   # and the timer's
     EVENTS = 64
     RESUMES = -1                # in the place of a number of events: what another thread has left
+    LOOKS = -2                  # likewise: what is in the order of the stack on whose futex this thread dozes
 
 
 class Relieved(BaseException):
@@ -124,8 +102,7 @@ cdef class Pump(Alarms):
     def __cinit__(self, log=None):
         self.alarm = self.timer = self.outer = -1
         self.lock = PyThread_allocate_lock()
-        self.alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
-        self.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)
+        self.alarm, self.timer = new_counter(), new_timer()
         if self.alarm < 0 or self.timer < 0 or self.lock is NULL:
             raise OSError(errno, os.strerror(errno))
         self.epoll.watch(self.alarm, ALARM, EPOLLIN)
@@ -282,26 +259,24 @@ cdef class Pump(Alarms):
     cdef bint is_inside(self) noexcept:
         return self.inside == PyThread_get_thread_ident()
 
-    cdef int rouse(self) noexcept:
-        """What the thread that polls waits for is done: it counts as waiting no more, and is woken where it sleeps."""
+    cdef int rouse(self, Waitable waitable) noexcept:
+        """What a thread waits for that polls, or dozes, is done: it counts as waiting no more, and is woken where it
+        sleeps."""
         cdef uint64_t one = 1
         self.count_waiting(-1)
-        if self.asleep:
+        if self.dozer is waitable:
+            self.end_doze()
+        elif self.asleep:
             write(self.alarm, &one, 8)
         return 0
 
     cdef int wind(self) except -1:
         """See to it that the thread that polls wakes up for the next deadline."""
         cdef int64_t deadline = self.next_deadline()
-        cdef itimerspec at
         self.due = deadline
         if deadline < self.timer_at:
             self.timer_at = deadline
-            deadline = max(deadline, 1)     # 0 is no time at all
-            at.it_interval.tv_sec = at.it_interval.tv_nsec = 0
-            at.it_value.tv_sec = deadline // 1000000000
-            at.it_value.tv_nsec = deadline % 1000000000
-            timerfd_settime(self.timer, TFD_TIMER_ABSTIME, &at, NULL)
+            set_timer(self.timer, deadline)
         return 0
 
     cdef int64_t next_deadline(self):
@@ -315,6 +290,8 @@ cdef class Pump(Alarms):
         """Wake the thread that polls."""
         cdef uint64_t one = 1
         write(self.alarm, &one, 8)
+        if self.stopped and self.dozer is not None:
+            self.end_doze()
 
     # Polling.
 
@@ -357,6 +334,10 @@ cdef class Pump(Alarms):
             self.call_back()
         return 0
 
+    cdef int look_into_order(self) except -1:
+        self.enter()
+        return self.handle_all(NULL, LOOKS)
+
     cdef int call_back(self) except -1:
         """Call what had to wait until nothing runs in a stack."""
         hold()
@@ -379,6 +360,8 @@ cdef class Pump(Alarms):
         cdef Stack stack
         if count == RESUMES:
             self.resume_input()
+        elif count == LOOKS:
+            self.dozes_on.woken(self.now)
         for i in range(count):
             if events[i].data.u64 == ALARM:
                 read(self.alarm, &value, 8)
@@ -461,6 +444,9 @@ cdef class Pump(Alarms):
             self.poller = me
         if self.server == self.inside:
             self.server = me
+        if self.dozing_thread == self.inside:
+            self.end_doze()
+            self.kicked = True          # so that the stack listens in another way
         self.inside = me
         self.away += 1
         return 0

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 
+from orcalike.transport.layers.base cimport Futex
+
 cdef extern from "ring/order.h" nogil:
     enum:
         RING_ROWS
@@ -70,6 +72,10 @@ cdef extern from "ring/order.h" nogil:
     int ring_has_news(const ring_member* m)
     void ring_wake(ring_member* m)
     void ring_alarm_all(ring_member* m)
+    int ring_arm(ring_member* m)
+    uint32_t ring_alarm_now(ring_member* m)
+    void ring_rest(ring_order* order, unsigned row, uint32_t before, int64_t ns) nogil
+    void ring_alarm(ring_member* m, uint64_t rows)
     int ring_arm_eventfd(ring_member* m)
     void ring_sleep(ring_member* m, int policy, int64_t ns, int64_t linger_ns)
     void ring_wait_for_room(ring_member* m, int64_t ns)
@@ -77,19 +83,23 @@ cdef extern from "ring/order.h" nogil:
     int ring_mark(ring_member* m, uint64_t slot, uint64_t digest)
 
 
-cdef class Segment:
-    """The mappings live as long as this object. One thread at a time uses it."""
+cdef class Segment(Futex):
+    """The mappings live as long as this object. One thread at a time uses it, and one may sleep meanwhile."""
     cdef ring_member member         # the C interface: what a layer appends by and applies from
     cdef readonly int order_fd      # -1 once closed
     cdef readonly int lane_fd       # of the own lane: others can map it to read
     cdef int pid                    # a forked child has no mappings
     cdef uint64_t order_size
+    cdef uint32_t alarm             # the own alarm, as this member has listened last
+    cdef int dozing                 # threads that sleep on it
+    cdef ring_order* left           # the order, where it was closed and they still sleep
     cdef dict lane_of               # by row: where another member's lane is mapped
 
     cdef int begin(self, ring_order* order, uint32_t slots_log, uint32_t lane_size,
                    uint64_t next) except -1
     cdef int map_own_lane(self) except -1
     cdef void unmap(self, uintptr_t address) noexcept
+    cdef bint listen(self) noexcept
     cdef slot_of(self, int64_t slot)
     cdef int check(self) except -1
     cdef fail(self, int64_t code)

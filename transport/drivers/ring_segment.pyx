@@ -79,7 +79,7 @@ cdef list STATES = ["free", "joining", "in", "struck"]
 
 
 @cython.no_gc_clear                     # it unmaps when it is let go
-cdef class Segment:
+cdef class Segment(Futex):
     """A member's part of an order in shared memory."""
 
     def __cinit__(self):
@@ -314,6 +314,31 @@ cdef class Segment:
         with nogil:
             ring_sleep(&self.member, policy, ns, linger_ns)
 
+    cdef bint listen(self) noexcept:
+        """Have a thread that dozes woken by the next news; whether there is news already."""
+        self.alarm = ring_alarm_now(&self.member)
+        return ring_arm(&self.member)
+
+    cdef int doze(self, int64_t ns) except -1:
+        cdef ring_order* order = self.member.order
+        cdef unsigned row = self.member.row
+        cdef uint32_t before = self.alarm
+        if order is NULL:
+            return 0
+        self.dozing += 1
+        with nogil:
+            ring_rest(order, row, before, ns)
+        self.dozing -= 1
+        if self.left is not NULL and not self.dozing:
+            munmap(self.left, self.order_size)
+            self.left = NULL
+        return 0
+
+    cdef int rouse(self) noexcept:
+        if self.dozing and self.member.order is not NULL:
+            ring_alarm(&self.member, 1ull << self.member.row)
+        return 0
+
     def wait_for_room(self, double seconds):
         """Sleep until another member has applied, so many seconds at most."""
         cdef int64_t ns = <int64_t>(seconds * 1e9)
@@ -351,6 +376,7 @@ cdef class Segment:
             "next": self.member.next,
             "least": ring_renew_least(&self.member),
             "lap": self.member.next >> self.member.slots_log,
+            "row": self.member.row,
             "rows": rows,
             "wakes": self.member.wakes,
             "retries": self.member.retries,
@@ -390,7 +416,10 @@ cdef class Segment:
             for address in self.lane_of.values():
                 self.unmap(address)
             self.unmap(<uintptr_t>self.member.own_lane)
-            if self.member.order is not NULL:
+            if self.member.order is not NULL and self.dozing:
+                self.rouse()
+                self.left = self.member.order       # the thread that wakes unmaps it
+            elif self.member.order is not NULL:
                 munmap(self.member.order, self.order_size)
         self.lane_of.clear()
         memset(&self.member, 0, sizeof(ring_member))

@@ -26,6 +26,12 @@ cdef class Outbox:
     cdef void clear(self) noexcept
 
 
+cdef class Futex:
+    """A word of memory that one thread sleeps on until another process has news (futex(2))."""
+    cdef int doze(self, int64_t ns) except -1
+    cdef int rouse(self) noexcept
+
+
 cdef class Core:
     """What the layers of one stack share: the time of this input, the outbox, the rng."""
     cdef readonly int64_t now       # ns, monotonic; set at each input
@@ -46,6 +52,9 @@ cdef class Core:
     cdef public Layer ear           # the layer that goes on when it was written to, and at each cast; or None
     cdef const void* order          # of an order in shared memory: what `ring_has_news` looks at; or NULL
     cdef public int waiting         # how many threads wait for something: others' writes are looked for at once
+    cdef Futex futex                # what others wake by an order in shared memory; or None
+    cdef bint dozes                 # one of these threads sleeps on it, or is about to: the `alarm` need not be set
+    cdef bint by_futex              # the last input has set that, and not the `alarm`
     cdef public tuple departed      # members that left, whose packets may still come: at -2, -3, ...
     cpdef uint64_t random(self)
     cpdef again(self, Layer layer)

@@ -77,6 +77,18 @@ cdef class Outbox:
         return closes
 
 
+cdef class Futex:
+    """What a thread sleeps on until another process has news; a layer gives it, the driver has the thread sleep."""
+
+    cdef int doze(self, int64_t ns) except -1:
+        """Sleep for so long at most, and not at all if there was news since the layer has listened; other threads go on."""
+        return 0
+
+    cdef int rouse(self) noexcept:
+        """Wake the thread of this process that sleeps, if there is one."""
+        return 0
+
+
 cdef class Core:
     """What the layers of one stack share: the time of this input, the outbox, the rng."""
 

@@ -25,7 +25,6 @@ cdef class SharedOrder(MappedOrder):
     cdef int whole                  # members whose state is complete
     cdef readonly int replicas      # members with replicas whose word counts for resilience
     cdef Ring unordered
-    cdef Message own, other         # two in place, in the own lane: the last that was handed up, and the one before
     cdef Incoming incoming          # copies of others' packets, and what is not whole here
     cdef bint draining
     cdef bint at_fence              # all of the view is delivered, and it has ended

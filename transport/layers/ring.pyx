@@ -22,8 +22,9 @@ all, those that are ahead would write on meanwhile, and stay ahead for good.
 has members for is met at once. A packet whose degree it has too few members for waits, as on TOTAL.
 
 *Waking*: others write to the alarm, a pipe in the driver's epoll set, if it is armed. It is armed at the end of an
-input in which there was no news; after news this member looks again 1 ms later, and is not woken meanwhile,
-unless a thread of its process waits for something. A writer whose ring or lane is full tries again.
+input in which there was no news; after news this member looks again 1 ms later, and is not woken meanwhile, unless a
+thread of its process waits for something. One that dozes on the futex of the order is woken by that, and the alarm
+is not armed. A writer whose ring or lane is full tries again.
 
 A member that is struck, as others have gone on without it, finds that out in memory before it hands up what they
 may have overwritten: packets of others are copied first.
@@ -38,7 +39,6 @@ from orcalike.transport.total.flush import SEQNO_MAX, Cut
 from orcalike.transport.view import resets_of
 
 cimport cython
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -53,7 +53,7 @@ from orcalike.transport.drivers.mapped_order cimport (
 )
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
-from orcalike.transport.wire.message cimport Message, Py_REFCNT
+from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
@@ -83,7 +83,6 @@ cdef class SharedOrder(MappedOrder):
         super().__init__(core, config, me, slots, lane)
         self.linger = config.freshness
         self.unordered = Ring()
-        self.own, self.other = Message.view(NULL, 0), Message.view(NULL, 0)
         self.incoming = Incoming()
         self.lacking = frozenset()
         self.has_credit = True
@@ -318,10 +317,16 @@ cdef class SharedOrder(MappedOrder):
 
     cdef int listen(self) except -1:
         """Be woken by the next news, or look again soon where there was some."""
+        self.core.by_futex = False
         if self.is_out or self.at_fence:
             self.linger_at = NEVER      # nothing is to come that is for this view
         elif self.allowed <= 0:         # one that writes goes on itself, as a rule
             self.linger_at = self.core.now + (self.linger if self.shares and not self.core.waiting else 0)
+        elif self.core.dozes:
+            self.linger_at = NEVER
+            self.core.by_futex = True
+            if self.segment.listen():
+                self.core.again(self)
         elif self.armed:
             pass
         elif self.linger and not self.core.waiting and (self.delivered or self.linger_at != NEVER):
@@ -433,12 +438,7 @@ cdef class SharedOrder(MappedOrder):
         if kind != WHOLE:
             return self.incoming.add(entry.row, kind, load32(packet + 4), packet + HEADER, size)
         if entry.row == self.segment.member.row:
-            self.own, self.other = self.other, self.own     # what stands above holds the last one
-            if Py_REFCNT(<PyObject*>self.own) > 1:
-                self.own = Message.view(<unsigned char*>packet + HEADER, size)
-            else:
-                self.own.view_again(<unsigned char*>packet + HEADER, size)
-            return self.own
+            return self.incoming.in_place(<unsigned char*>packet + HEADER, size)
         return self.incoming.copy(self.next, packet + HEADER, size)
 
     cdef int stopped_at(self, int found) except -1:

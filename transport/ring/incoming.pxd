@@ -1,4 +1,4 @@
-"""What comes of other members' lanes, in memory of this member's own."""
+"""What comes of lanes."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -15,7 +15,9 @@ cdef enum:
 
 cdef class Incoming:
     cdef list copies                    # AT_ONCE messages, used one after the other
+    cdef Message own, other             # in place, in the own lane: the last that was handed up, and the one before
     cdef dict packets                   # by row: a Message, as far as it has come
     cdef Message copy(self, uint64_t number, const unsigned char* packet, Py_ssize_t size)
+    cdef Message in_place(self, unsigned char* packet, Py_ssize_t size)
     cdef Message add(self, unsigned row, int kind, uint32_t start, const unsigned char* part, Py_ssize_t size)
     cdef int clear(self) except -1

@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""What comes of other members' lanes, in memory of this member's own.
+"""What comes of lanes: of this member's own in place, of others' in memory of this member's own.
 
 A packet of another member is copied, since its lane is written anew. A few copies are used one after the
 other, which find their place in the processor's cache: one that nothing holds any more is filled again.
@@ -23,6 +23,7 @@ cdef class Incoming:
 
     def __cinit__(self):
         self.copies = [Message() for _ in range(AT_ONCE)]
+        self.own, self.other = Message.view(NULL, 0), Message.view(NULL, 0)
         self.packets = {}
 
     cdef Message copy(self, uint64_t number, const unsigned char* packet, Py_ssize_t size):
@@ -33,6 +34,15 @@ cdef class Incoming:
         memcpy(message.room(size), packet, size)
         message.stop += size
         return message
+
+    cdef Message in_place(self, unsigned char* packet, Py_ssize_t size):
+        """An own packet. What stands above holds the last one, so there are two messages, used one after the other."""
+        self.own, self.other = self.other, self.own
+        if Py_REFCNT(<PyObject*>self.own) > 1:
+            self.own = Message.view(packet, size)
+        else:
+            self.own.view_again(packet, size)
+        return self.own
 
     cdef Message add(self, unsigned row, int kind, uint32_t start, const unsigned char* part, Py_ssize_t size):
         """The packet with one part more; None if it is no part that can come next."""

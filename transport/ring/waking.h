@@ -137,13 +137,25 @@ static inline int ring_arm_eventfd(struct ring_member *m)
     return ring_has_news(m);
 }
 
-/* Sleep until there is news, for `ns` at most (negative: for good); lazily: until half a ring waits. */
+/* What the alarm of the own row is now: to be read before the look that comes before sleep. */
+static inline uint32_t ring_alarm_now(struct ring_member *m)
+{
+    return ring_get_ordered(&m->order->alarms[m->row / RING_HALF]);
+}
+
+/* Sleep until a row is woken, for `ns` at most (negative: for good), or not at all if it was since `before`. Another thread
+ * may use the member meanwhile. */
+static inline void ring_rest(struct ring_order *order, unsigned row, uint32_t before, int64_t ns)
+{
+    ring_futex_wait(&order->alarms[row / RING_HALF], before, ns, 1u << row % RING_HALF);
+}
+
+/* Sleep until there is news, for `ns` at most; lazily: until half a ring waits. */
 static inline void ring_doze(struct ring_member *m, int64_t ns, int is_lazy)
 {
-    _Atomic uint32_t *alarm = &m->order->alarms[m->row / RING_HALF];
-    uint32_t before = ring_get_ordered(alarm);
+    uint32_t before = ring_alarm_now(m);
     if (is_lazy ? !ring_is_half_behind(m) : !ring_arm(m))
-        ring_futex_wait(alarm, before, ns, 1u << m->row % RING_HALF);
+        ring_rest(m->order, m->row, before, ns);
 }
 
 /* Sleep by a policy, for `ns` at most. Lingering, a member wakes once in `linger_ns` while there is news,

@@ -1,0 +1,186 @@
+"""A thread that waits in a group whose order is in shared memory dozes on that, and others of its process do the rest."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import orcalike as orca
+from orcalike.errors import GroupClosed
+from orcalike.testing import Members
+from orcalike.transport.drivers.driver import Waitable
+from tests.lib.processes import DEADLINE, until
+
+GOOD = 10**18
+"""ns: as long as it may be here, so that none looks again by itself."""
+SLEEPERS = slice(64, 72)
+"""Where the order says which members doze (transport/ring/layout.h)."""
+
+
+@orca.shared
+class Count:
+    """A number that is waited for."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    @orca.write
+    def to(self, number: int) -> None:
+        """Another number."""
+        self.number = number
+
+    @orca.read
+    def reach(self, number: int) -> int:
+        """The number, when it is as large as that."""
+        return self.number
+
+    @reach.when
+    def _(self, number: int) -> bool:
+        return self.number >= number
+
+
+@pytest.fixture
+def groups() -> Iterator[list[orca.Group]]:
+    """Two members of one group, of which none looks again by itself."""
+    members = Members(2, DEADLINE)
+    try:
+        for group in members:
+            group._session.pump.doze_most = GOOD
+        yield [*members]
+    finally:
+        members.close()
+
+
+@contextmanager
+def begun(function: Callable[[], object]) -> Iterator[threading.Thread]:
+    """A thread that runs it, and has ended when the block is left."""
+    thread = threading.Thread(target=function)
+    thread.start()
+    yield thread
+    thread.join(DEADLINE)
+    assert not thread.is_alive(), "it waits for good"
+
+
+def dozes(group: orca.Group) -> bool:
+    """Whether a thread of this member is to be woken by the order itself."""
+    stack = group._session.stack
+    ring: Any = stack.dump()["RING"]
+    (row,) = [row for row in ring["rows"] if row["row"] == ring["row"]]
+    return bool(row["wants to be woken"])
+
+
+def order_of(group: orca.Group) -> mmap.mmap:
+    """The memory of its order, which other members of this process have, too."""
+    for file in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if file.readlink().name.startswith(f"memfd:orcalike-order {group.name} "):
+                with file.open("r+b") as opened:
+                    return mmap.mmap(opened.fileno(), 0)
+    raise AssertionError("no order in shared memory")
+
+
+def counts(groups: list[orca.Group]) -> list[Count]:
+    """One object, as each member has it."""
+    first = groups[0].share(Count, "count")
+    return [first, *(group.find(Count, "count", timeout=DEADLINE) for group in groups[1:])]
+
+
+def test_a_write_of_another_member_wakes_a_thread_that_dozes(groups: list[orca.Group]) -> None:
+    here, there = counts(groups)
+    seen: list[int] = []
+    with begun(lambda: seen.append(there.reach(1))):
+        until(lambda: dozes(groups[1]), "it dozes")
+        here.to(1)
+    assert seen == [1]
+
+
+def test_two_threads_of_one_member_wait_and_one_dozes(groups: list[orca.Group]) -> None:
+    """The one that dozes may be done before the other, which is then woken in another way."""
+    here, there = counts(groups)
+    seen: list[int] = []
+
+    def wait_for(number: int) -> None:
+        seen.append(there.reach(number))
+
+    def write(number: int) -> None:
+        here.to(number)
+        until(lambda: len(seen) == number, "the thread that has waited for it")
+
+    for first, second in ((1, 2), (4, 3)):
+        with ExitStack() as stack:
+            for number in (first, second):
+                stack.enter_context(begun(partial(wait_for, number)))
+                until(lambda: dozes(groups[1]), "one of them dozes")
+            write(min(first, second))
+            write(max(first, second))
+    assert seen == [1, 2, 3, 4]
+
+
+def test_the_pumps_own_thread_serves_the_sockets_meanwhile(groups: list[orca.Group]) -> None:
+    """A third member joins, and leaves, while all others wait."""
+    here, there = counts(groups)
+    seen: list[int] = []
+    with (
+        begun(lambda: seen.append(here.reach(1))),
+        begun(lambda: seen.append(there.reach(1))),
+    ):
+        until(lambda: all(map(dozes, groups)), "both doze")
+        third = orca.connect(seeds=groups[0].address)
+        third.find(Count, "count", timeout=DEADLINE).to(1)
+        third.close()
+    assert seen == [1, 1]
+
+
+def test_what_another_thread_ends_wakes_the_one_that_dozes(groups: list[orca.Group]) -> None:
+    """And the member is woken by writes from then on as it was before."""
+    here, there = counts(groups)
+    waitable = Waitable()
+    with begun(lambda: groups[1]._session.pump.attend(waitable)):
+        until(lambda: dozes(groups[1]), "it dozes")
+        waitable.finish()
+    here.to(7)
+    until(lambda: there.number == 7, "the write is applied, though nothing waits for it")
+
+
+def test_a_wait_that_is_over_without_news_leaves_the_member_awake_to_writes(
+    groups: list[orca.Group],
+) -> None:
+    here, there = counts(groups)
+    assert not groups[1]._session.pump.attend(Waitable(), 0.05)
+    here.to(7)
+    until(lambda: there.number == 7, "the write is applied, though nothing waits for it")
+
+
+def test_a_group_that_is_left_wakes_the_thread_that_dozes(groups: list[orca.Group]) -> None:
+    _, there = counts(groups)
+    errors: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            there.reach(1)
+        except GroupClosed as error:
+            errors.append(error)
+
+    with begun(wait):
+        until(lambda: dozes(groups[1]), "it dozes")
+        groups[1].close()
+    assert len(errors) == 1
+
+
+def test_it_looks_again_if_one_that_was_to_wake_it_never_does(groups: list[orca.Group]) -> None:
+    """A process may be stopped after it has taken the bits of those that sleep, and before it wakes them."""
+    here, there = counts(groups)
+    groups[1]._session.pump.doze_most = 20_000_000
+    seen: list[int] = []
+    with order_of(groups[0]) as order, begun(lambda: seen.append(there.reach(1))):
+        until(lambda: dozes(groups[1]), "it dozes")
+        order[SLEEPERS] = bytes(8)
+        here.to(1)
+    assert seen == [1]
