@@ -23,6 +23,7 @@ from orcalike.transport.stack cimport Stack
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident() noexcept
 
+
 cdef class Alarms(Links):
     """The sockets of one process, and the alarms of its stacks."""
 
@@ -107,7 +108,7 @@ cdef class Alarms(Links):
             if self.dozer is waitable:
                 self.end_doze()
             if stack.by_futex:
-                self.look_into_order()             # from here on the alarm is set
+                self.look_into_order()  # from here on the alarm is set
             self.ends_wait(waitable)
             drop_later()
         if not waitable.finished and self.now < until:

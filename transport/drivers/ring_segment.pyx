@@ -335,7 +335,7 @@ cdef class Segment(Futex):
         return 0
 
     cdef int rouse(self) noexcept:
-        if self.dozing and self.member.order is not NULL:
+        if self.dozing and self.member.order is not NULL and self.pid == getpid():  # a forked child has no memory
             ring_alarm(&self.member, 1ull << self.member.row)
         return 0
 

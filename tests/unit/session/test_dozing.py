@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -66,6 +68,25 @@ def begun(function: Callable[[], object]) -> Iterator[threading.Thread]:
     yield thread
     thread.join(DEADLINE)
     assert not thread.is_alive(), "it waits for good"
+
+
+@contextmanager
+def ended_by_a_signal(condition: Callable[[], object]) -> Iterator[None]:
+    """The block raises what a signal's handler raises, which comes when the condition holds."""
+
+    def raise_it(number: int, frame: object) -> None:
+        raise InterruptedError
+
+    def send() -> None:
+        until(condition)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR2)
+
+    before = signal.signal(signal.SIGUSR2, raise_it)
+    try:
+        with begun(send), pytest.raises(InterruptedError):
+            yield
+    finally:
+        signal.signal(signal.SIGUSR2, before)
 
 
 def dozes(group: orca.Group) -> bool:
@@ -149,11 +170,17 @@ def test_what_another_thread_ends_wakes_the_one_that_dozes(groups: list[orca.Gro
     until(lambda: there.number == 7, "the write is applied, though nothing waits for it")
 
 
-def test_a_wait_that_is_over_without_news_leaves_the_member_awake_to_writes(
-    groups: list[orca.Group],
+@pytest.mark.parametrize("way", ["time", "signal"])
+def test_a_wait_that_ends_without_news_leaves_the_member_awake_to_writes(
+    groups: list[orca.Group], way: str
 ) -> None:
     here, there = counts(groups)
-    assert not groups[1]._session.pump.attend(Waitable(), 0.05)
+    pump = groups[1]._session.pump
+    if way == "time":
+        assert not pump.attend(Waitable(), 0.05)
+    else:
+        with ended_by_a_signal(lambda: dozes(groups[1])):
+            pump.attend(Waitable())
     here.to(7)
     until(lambda: there.number == 7, "the write is applied, though nothing waits for it")
 
@@ -172,6 +199,28 @@ def test_a_group_that_is_left_wakes_the_thread_that_dozes(groups: list[orca.Grou
         until(lambda: dozes(groups[1]), "it dozes")
         groups[1].close()
     assert len(errors) == 1
+
+
+def test_a_child_that_is_forked_meanwhile_goes_on_without_the_group(
+    groups: list[orca.Group],
+) -> None:
+    """It has neither the thread that dozes nor the memory of the order."""
+    here, there = counts(groups)
+    seen: list[int] = []
+    with begun(lambda: seen.append(there.reach(1))):
+        until(lambda: dozes(groups[1]), "it dozes")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                here.to(1)
+            except GroupClosed:
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        here.to(1)
+    assert seen == [1]
 
 
 def test_it_looks_again_if_one_that_was_to_wake_it_never_does(groups: list[orca.Group]) -> None:
