@@ -7,7 +7,7 @@ import queue
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,22 @@ class Notebook:
         )
         self.client = self.kernel.client()
         self.client.start_channels()
+        self.begin()
+
+    def begin(self) -> None:
+        """Wait until the kernel answers, and what it shows arrives.
+
+        That comes on a channel of its own, to which the client may not be connected anew when the kernel
+        answers: a cell that is run then shows nothing, and its end is not seen. So it is asked until something comes.
+        """
         self.client.wait_for_ready(timeout=DEADLINE)
+        end = time.monotonic() + DEADLINE
+        while True:
+            self.client.kernel_info()
+            with suppress(queue.Empty):
+                self.client.get_iopub_msg(timeout=1)
+                return
+            assert time.monotonic() < end, "nothing that the kernel shows arrives"
 
     def cell(self, source: str, *, interrupt_at: str | None = None) -> str:
         """All that a cell shows, an error as `NAME: TEXT`; it is interrupted once it has shown that.
@@ -99,7 +114,7 @@ class Notebook:
     def restart(self) -> None:
         """As the menu's Restart does."""
         self.kernel.restart_kernel()
-        self.client.wait_for_ready(timeout=DEADLINE)
+        self.begin()
 
     def close(self) -> None:
         self.client.stop_channels()
