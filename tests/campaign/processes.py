@@ -19,7 +19,7 @@ from orcalike.history_check.records import load
 from tests.campaign.bars import Bar, Figure, Scale, percentile
 from tests.campaign.members import Processes, Settings
 from tests.campaign.models import model_of
-from tests.campaign.real import Run, Strike, pauses
+from tests.campaign.real import Run, Strike, arguments, pauses
 from tests.lib.processes import Stuck
 
 DETECTION = 500.0
@@ -57,19 +57,8 @@ CHECKED = Campaign()
 
 def options(**given: object) -> argparse.Namespace:
     """What `tests.campaign.real` takes, as a campaign needs it."""
-    usual = {
-        "n": 5,
-        "r": 2,
-        "fault": ["none"],
-        "failpoints": "",
-        "rate": 1_000,
-        "objects": 2,
-        "between": 0.5,
-        "detection": DETECTION,
-        "black_box": 10_000,
-        "per_run": 5,
-    }
-    return argparse.Namespace(**{**usual, **given})
+    usual = vars(arguments([])) | {"n": 5, "r": 2, "detection": DETECTION}
+    return argparse.Namespace(**usual | given)
 
 
 def torment(cycles: int, seed: int, **given: object) -> Campaign:

@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -212,8 +213,8 @@ def shown(values: list[float], detection: float) -> str:
     return ", ".join(f"{name} {ms:.1f} ms = {ms / detection:.2f} D" for name, ms in figures)
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """These, or the command line's."""
     parser = argparse.ArgumentParser(prog="tests.campaign.real", description=__doc__)
     parser.add_argument("--cycles", type=int, default=20, help="faults in all (default: 20)")
     parser.add_argument("--per-run", type=int, default=5, help="faults in one group (default: 5)")
@@ -230,7 +231,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--detection", type=float, default=500, help="the detection time, in ms")
     parser.add_argument("--black-box", type=int, default=10_000, help="calls for the search")
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_args(given)
     options.fault = options.fault or ["none"]
     if min(options.cycles, options.per_run, options.n) < 1:
         parser.error("--cycles, --per-run and --n take numbers from 1 on")

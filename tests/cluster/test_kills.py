@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaign.processes import torment
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -45,3 +47,10 @@ def test_nothing_acknowledged_is_lost(
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert f"{cycles} cycles, 0 runs wrong" in ended.stdout
+
+
+def test_a_campaign_runs_as_it_is_called() -> None:
+    """Its bars take the same runs, with what they do not name as the command line has it."""
+    found = torment(1, 2, n=2, r=1, fault=["kill-random"], between=0.1)
+    assert (found.cycles, found.wrong) == (1, [])
+    assert found.acknowledged > 0
