@@ -56,8 +56,8 @@ class Writing:
             try:
                 self.write()
             except orca.OrcalikeError as error:
+                self.paused.set()  # first: the test may have it go on as soon as it reads of the error
                 tell(error=type(error).__name__, text=str(error), after=self.number)
-                self.paused.set()
 
     def write(self) -> None:
         """The next numbers: one that is waited for, or three under way at once."""
