@@ -27,14 +27,14 @@ from orcalike.launcher.orphans import adopt_orphans
 from orcalike.launcher.reaper import Reaper
 from orcalike.launcher.run_plan import RunPlan
 
-class Untold(Reaper):
+class Silent(Reaper):
     def watch(self, group):
         "Nothing: the launcher is killed before."
 
 folder, ranks = Path(sys.argv[1]), int(sys.argv[2])
 here = folder / "run"
 here.mkdir()
-reaper = Untold(here)
+reaper = Silent(here)
 adopt_orphans()
 plan = RunPlan(
     identity="j", seed=1, program="program.py", directory=folder, nprocs=ranks, sequencer="rank"

@@ -179,23 +179,25 @@ def test_the_pumps_own_thread_serves_the_sockets_meanwhile(groups: list[orca.Gro
 def test_what_another_thread_ends_wakes_the_one_that_dozes(groups: list[orca.Group]) -> None:
     """And the member is woken by writes from then on as it was before."""
     here, there = counts(groups)
-    waitable = Waitable()
-    with begun(lambda: groups[1]._session.pump.attend(waitable)):
+    waitable, done = Waitable(), list[bool]()
+    with begun(lambda: done.append(groups[1]._session.pump.attend(waitable))):
         until(lambda: dozes(groups[1]), "it dozes")
         waitable.finish()
+    assert done == [True]
     here.to(7)
     until(lambda: there.number == 7, "the write is applied, though nothing waits for it")
+    assert (here.number, there.number) == (7, 7)
 
 
 def test_a_wait_that_a_signal_ends_leaves_the_member_awake_to_writes(
     groups: list[orca.Group],
 ) -> None:
     here, there = counts(groups)
-
     with ended_by_a_signal(lambda: dozes_without_an_alarm(groups[1], here, there)):
         groups[1]._session.pump.attend(Waitable())
     here.to(7)
     until(lambda: there.number == 7, "the write is applied, though nothing waits for it")
+    assert (here.number, there.number) == (7, 7)
 
 
 def test_a_group_that_is_left_wakes_the_thread_that_dozes(groups: list[orca.Group]) -> None:
@@ -241,10 +243,11 @@ def test_it_looks_again_if_one_that_was_to_wake_it_never_does(
 ) -> None:
     """A process may be stopped after it has taken the bits of those that sleep, and before it wakes them."""
     here, there = counts(groups)
-    pump, waitable = groups[1]._session.pump, Waitable()
+    pump, waitable, done = groups[1]._session.pump, Waitable(), list[bool]()
     pump.doze_most = 20_000_000
     monkeypatch.setitem(AWAITED, id(there), waitable)
-    with order_of(groups[0]) as order, begun(lambda: pump.attend(waitable)):
+    with order_of(groups[0]) as order, begun(lambda: done.append(pump.attend(waitable))):
         until(lambda: dozes_without_an_alarm(groups[1], here, there))
         order[SLEEPERS] = bytes(8)
         here.finish()
+    assert done == [True]
