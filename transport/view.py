@@ -42,6 +42,16 @@ def is_address(text: str) -> bool:
     return len(text) <= ADDRESS_MAX and text.isprintable() and ":" in text
 
 
+def share_host(one: str, other: str) -> bool:
+    """Whether processes that listen at these addresses run on one host, as far as the addresses say."""
+    return _host(one) == _host(other)
+
+
+def _host(address: str) -> str:
+    """What all addresses of a host have in common: that they are paths, or the host's own address."""
+    return "unix" if address.startswith("unix:") else address.rpartition(":")[0]
+
+
 def next_lineage(before: tuple[int, int, int], ballot: int) -> int:
     """The lineage that a reset of the view with the identity `before` begins under `ballot`.
 

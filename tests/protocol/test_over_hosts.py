@@ -50,6 +50,7 @@ def network() -> Network:
     network.form("S A")
     network.cast("S", b"one")
     network.stabilize()
+    network.now += 400 * MS  # what each lets the other have as the view begins is over
     network.slow.add(("S", "sim:A"))
     end = network.endpoints["S"]
     link = network.link("S", "A")
@@ -101,7 +102,17 @@ def test_word_from_another_host_makes_no_second_primary(network: Network) -> Non
     assert network["A"].problems, "a suspicion, at once"
 
 
+def test_a_member_has_a_lease_as_soon_as_it_is_in_a_view(network: Network) -> None:
+    """S has let C in 10 ms ago, and no beat has come from it since."""
+    network.died("A", "S")
+    network.died("C", "S")
+    go_on(network)
+    assert members(network, "A") == ["S", "A"]
+    assert members(network, "C") == ["C"]
+
+
 def test_a_certain_death_without_a_lease_makes_none_either(network: Network) -> None:
+    network.now += 400 * MS
     network.died("A", "S")
     network.died("C", "S")
     go_on(network)

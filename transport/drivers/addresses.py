@@ -113,16 +113,6 @@ def is_loopback(host: str) -> bool:
     return ipaddress.ip_address(host).is_loopback
 
 
-def share_host(one: str, other: str) -> bool:
-    """Whether processes that listen at these addresses run on one host, as far as the addresses say."""
-    return _host(one) == _host(other)
-
-
-def _host(address: str) -> str:
-    """What all addresses of a host have in common: that they are paths, or the host's own address."""
-    return "unix" if address.startswith("unix:") else address.rpartition(":")[0]
-
-
 def check_open(host: str, *, beyond: bool) -> None:
     """Raise InsecureConfig for a host beyond the loopback interface, unless that may be used."""
     if not beyond and not is_loopback(host):

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from orcalike.transport.drivers.addresses import share_host
 from orcalike.transport.drivers.heartbeat import Heartbeat
 from orcalike.transport.drivers.key_ring import KeyRing
 from orcalike.transport.drivers.peer_processes import PeerProcesses
 from orcalike.transport.membership.lease import window_of
 from orcalike.transport.stack import Stack
-from orcalike.transport.view import Member
+from orcalike.transport.view import Member, share_host
 
 BEATS = 5
 """In a detection time."""

@@ -10,14 +10,14 @@ import os
 from collections import deque
 from collections.abc import Collection
 
-from orcalike.transport.drivers import addresses, pidfd
+from orcalike.transport.drivers import pidfd
 from orcalike.transport.drivers.epoll_set import EpollSet
 from orcalike.transport.drivers.pidfd import Process
 from orcalike.transport.errors import OrcalikeError, ProtocolError
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.layers.mbrship import Mbrship
 from orcalike.transport.stack import Stack
-from orcalike.transport.view import View
+from orcalike.transport.view import View, share_host
 
 LATE_MAX = 64
 """Processes that are watched on when their links are gone, and incarnations that are known to have ended."""
@@ -29,7 +29,7 @@ def is_elsewhere(stack: Stack, incarnation: int) -> bool:
     view: object = membership.view if isinstance(membership, Mbrship) else None
     if not isinstance(view, View) or (position := view.position(incarnation)) < 0:
         return False
-    return not addresses.share_host(stack.me.address, view.members[position].address)
+    return not share_host(stack.me.address, view.members[position].address)
 
 
 class PeerProcesses:

@@ -160,8 +160,8 @@ cdef class Mbrship(Layer):
         self.left_behind.forget(incarnation, self.position, self.core.now)
         if self.view is None or self.view.position(incarnation) < 0:
             return
-        vouched = bool(lease) and lease == self.key and 0 <= age < self.leases.span
-        self.step(events.Died(incarnation, vouched))
+        age = age if lease and lease == self.key else -1    # one of another view does not count
+        self.step(events.Died(incarnation, self.leases.ended_at(incarnation, self.core.now, age)))
         self.reachability.report(self.core.now)
 
     def leases_ended(self, granted):
@@ -481,6 +481,8 @@ cdef class Mbrship(Layer):
         self.below.send(control, (position,))
 
     def contact_with(self, address, message):
+        if self.view is None:
+            self.leases.speak(self.core.now)
         cdef Message control = Message(msgpack.packb(message.pack()))
         if address:
             self.others.sent(address, message)
@@ -488,8 +490,7 @@ cdef class Mbrship(Layer):
             self.below.contact(control, address)
 
     cdef freeze(self):
-        if self.frozen_at == NEVER:
-            self.frozen_at = self.core.now
+        self.frozen_at = min(self.frozen_at, self.core.now)
         self.leader.wait(self.core.now)
         self.plan()
         self.above.up_flush(None)

@@ -240,6 +240,7 @@ class Agreement:
         )
 
     def _held(self, report: bytes) -> None:
+        self.coordinator.leases.speak(self.coordinator.now)
         if self.participant.coordinator == self.known.position:
             self.coordinator.flush(report)
         else:
@@ -279,6 +280,7 @@ class Agreement:
         self.known.enter(value)
         self.participant.installed()
         self.coordinator.installed(value.view)
+        self.known.vouched = self.coordinator.leases.vouched() & self.known.dead
         if before is not None and not led and self.known.position == 0:
             # The old coordinator may have ended before they had its word.
             self.coordinator.notify_joiners(before, value)

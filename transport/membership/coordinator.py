@@ -252,7 +252,8 @@ class Coordinator:
     def _new_value(self, ballot: Ballot) -> Value:
         """The next view, and the packets before it.
 
-        Where no member with state goes on, what is tentative ends with the state that it was for.
+        Where no member with state goes on, what is tentative ends with the state that it was for. A witness
+        that keeps the state counts: one that does not has it only where there is none.
         """
         plan = next_view(
             ballot, self.known.dead, self.known.expelled, self.leaving, self.joining.values()
@@ -261,8 +262,8 @@ class Coordinator:
             self.out.append(Contact(member.address, Denied("the group has ended")))
         self.leaving = set()
         self.joining = {member.incarnation: member for member in plan.waiting}
-        staying = {member.incarnation for member in plan.view.members if not member.witness}
-        ends = not staying & ballot.with_state(self.known.dead)
+        whole = ballot.with_state(self.known.dead, State.WHOLE)
+        ends = whole.isdisjoint(each.incarnation for each in plan.view.members)
         held = {position: report.held for position, report in ballot.reports.items()}
         return Value(plan.view, self.holdings.cut_of(held, ends))
 
@@ -432,6 +433,7 @@ class Coordinator:
     def installed(self, view: View) -> None:
         """A new view; a member that wanted to leave, and may, asks again."""
         self.machine.change(CoordinatorCause.INSTALLED)
+        self.leases.begin(view, self.known.me, self.now)
         self.ballot = None
         self.leaving = set()
         self.joining = {

@@ -6,14 +6,16 @@ is there can vouch that it decided nothing that is unknown there. That is what a
 
 *Granting.* Each heartbeat of a member L to a member X of its view V grants a lease: L decides on no
 view after V without the acceptance of X until `span` has passed since that beat was sent. A beat
-grants only if L had contact with X within `window`, and none grants while L proposes a value.
+grants only if L had contact with X within `window`, and none grants while L proposes a value. As L installs V
+it grants one to each member of V that is on its host: else it would be some beats until X has any.
 
 *Deciding.* A coordinator that has the acceptances of a quorum decides at once if all others of V
 have accepted or are certainly dead. Else it waits until its leases to the rest are over.
 
 *Vouching.* X knows of a beat from L that it was sent after X's own beat which it echoes, by X's own
 clock at `leased`. If X sees the end of L's process before `leased + span`, L was within its lease to
-X when it died, so it had decided nothing that X had not accepted; X vouches for L.
+X when it died, so it had decided nothing that X had not accepted; X vouches for L. It knows as well that L installed V
+after X had said for the first time what V could follow from: its report, or that it wants to join.
 
 Leases are granted only to members that learn of deaths for certain: those of the same host. L has
 ended before X sees its end, so within the span, for both have one clock. The clocks of two hosts
@@ -28,6 +30,8 @@ suspected at the latest.
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from orcalike.transport.view import Member, View, share_host
 
 
 def span_of(detection: int) -> int:
@@ -49,8 +53,44 @@ class Leases:
 
     def __init__(self, detection: int) -> None:
         self.span = span_of(detection)
+        self._spoke_at: int | None = None
+        """When this member first said what the next view may follow from, ns."""
+        self._leased_at: int | None = None
+        """The same of the view that is installed: all its members installed it later."""
+        self._began = 0
+        self._ends: dict[int, int] = {}
+        """When the process of a member of this host was seen to end, by incarnation."""
+        self._near: frozenset[int] = frozenset()
+        """Members of this host, which got a lease when that was installed here."""
         self._granted: dict[int, int] | None = {}
         """When the last lease was granted, by incarnation; None until the driver has said so."""
+
+    def speak(self, now: int) -> None:
+        """This member says what it holds, or that it wants to join, at the time `now`, ns."""
+        if self._spoke_at is None:
+            self._spoke_at = now
+
+    def begin(self, view: View, me: Member, now: int) -> None:
+        """A view is installed here: its members on this host have a lease."""
+        self._leased_at, self._spoke_at, self._began = self._spoke_at, None, now
+        near = (each for each in view.members if share_host(each.address, me.address))
+        self._near = frozenset(each.incarnation for each in near)
+        self._ends = {each: when for each, when in self._ends.items() if each in self._near}
+
+    def ended_at(self, incarnation: int, now: int, age: int = -1) -> bool:
+        """The process of a member was seen to end; whether it decided nothing in the view without this member.
+
+        `age` is the time since the beat of this member that the last lease answers, ns; negative if there is none.
+        """
+        self._ends[incarnation] = now
+        began = self._leased_at is not None and now - self._leased_at < self.span
+        return began or 0 <= age < self.span
+
+    def vouched(self) -> set[int]:
+        """The members of the view that were seen to end, before it was installed here too, and decided nothing then."""
+        if self._leased_at is None:
+            return set()
+        return {each for each, when in self._ends.items() if when - self._leased_at < self.span}
 
     def end(self) -> None:
         """No lease is granted from here on; `ended` says what was granted before."""
@@ -64,5 +104,7 @@ class Leases:
         """When the last lease to a member is over, ns; None until that is known."""
         if self._granted is None:
             return None
-        granted = self._granted.get(incarnation)
-        return 0 if granted is None else granted + self.span
+        granted = self._granted.get(incarnation, 0)
+        if incarnation in self._near:
+            granted = max(granted, self._began)
+        return granted + self.span if granted else 0

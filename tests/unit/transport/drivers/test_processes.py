@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from orcalike.transport.drivers import addresses, pidfd
+from orcalike.transport.drivers import peer_processes, pidfd
 from orcalike.transport.drivers.driver import clock
 from orcalike.transport.drivers.heartbeat_report import unleased
 from orcalike.transport.drivers.pidfd import Process
@@ -173,7 +173,7 @@ def test_no_death_is_certain_on_another_host(
     end: End, sender: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though the launcher says so there."""
-    monkeypatch.setattr(addresses, "share_host", lambda one, other: False)
+    monkeypatch.setattr(peer_processes, "share_host", lambda one, other: False)
     end.pump.report_death(sender.incarnation)
     assert end.events_of("link_down") == [("link_down", sender.incarnation)]
     assert end.events_of("died") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orcalike.transport.membership.lease import Leases, span_of, window_of
+from orcalike.transport.view import Member, View
 
 D = 500_000_000
 
@@ -19,6 +20,40 @@ def test_a_lease_is_over_one_span_after_it_was_granted() -> None:
     leases.ended([(7, 1_000)])
     assert leases.over_at(7) == 1_000 + span_of(D)
     assert leases.over_at(8) == 0, "it was granted none"
+
+
+def test_members_of_this_host_have_one_from_the_view_on() -> None:
+    """Those elsewhere have none; what a beat has granted later counts."""
+    me, near, far = (Member(f"tcp:{host}:1", number) for number, host in enumerate("aab", 7))
+    leases = Leases(D)
+    leases.begin(View(1, 1, 0, (me, near, far)), me, 5_000)
+    leases.end()
+    leases.ended([])
+    assert leases.over_at(near.incarnation) == 5_000 + span_of(D)
+    assert leases.over_at(far.incarnation) == 0
+    leases.ended([(near.incarnation, 6_000)])
+    assert leases.over_at(near.incarnation) == 6_000 + span_of(D)
+
+
+def test_a_member_vouches_from_what_the_view_followed_from() -> None:
+    """All others installed the view after it had spoken, and not after it had spoken again."""
+    me = Member("unix:/a", 7)
+    leases = Leases(D)
+    members = (me, Member("unix:/b", 8), Member("unix:/c", 9))
+    assert not leases.ended_at(8, 0)
+    leases.begin(View(1, 1, 0, members), me, 500)
+    assert not leases.ended_at(8, 500), "it has not said anything"
+    assert leases.vouched() == set()
+    leases.speak(1_000)
+    leases.speak(9_000)
+    assert not leases.ended_at(8, 1_000), "this is of the view to come"
+    leases.begin(View(1, 2, 0, members), me, 10_000)
+    assert leases.vouched() == {8}, "it had ended before this member had the view"
+    assert leases.ended_at(9, 999 + span_of(D))
+    assert not leases.ended_at(9, 1_000 + span_of(D))
+    leases.speak(2_000 + span_of(D))
+    leases.begin(View(1, 3, 0, members[::2]), me, 2_001 + span_of(D))
+    assert leases.vouched() == {9}
 
 
 def test_what_was_granted_is_asked_anew_each_time() -> None:
