@@ -473,14 +473,14 @@ cdef class Runtime(Layer):
         self.clock.ahead_is_old = True      # another member may order
         self.position = view.position(self.incarnation)
         if self.sender.history is not None:
-            self.sender.history.viewed(view, self.position,
-                                       None if self.message is None else self.message.seqno)
+            self.sender.history.viewed(view, self.position, None if self.message is None else self.message.seqno)
         self.budget.run_aside(self.sender.driver, self.manager.view_changed, before, view)
         if self.sender.receipts is not None:
             self.sender.receipts.viewed(view)
         if self.digests is not None:
             self.digests.begin()
-        self.events.viewed(view)
+        if self.position >= 0:          # else it was before this member, and comes with the state
+            self.events.viewed(view)
 
     cpdef up_stable(self, object matrix):
         self.sender.receipts.up_stable(matrix)

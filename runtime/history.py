@@ -61,6 +61,8 @@ class Recorder:
         self._directory = Path(directory)
         self._group = group
         self._lines: list[bytes] = []
+        self._is_given = False
+        """What comes is part of the state that this member is given."""
         self._file: int | None = None
         self._directory.mkdir(parents=True, exist_ok=True)
         if not os.access(self._directory, os.W_OK):
@@ -71,10 +73,14 @@ class Recorder:
     def viewed(self, view: View, place: int, gseq: int | None) -> None:
         """A view is installed, after the packet `gseq`; None if none was delivered here yet.
 
-        A member that has joined again is another incarnation, and has another file.
+        A member that has joined again is another incarnation, and has another file. What came in a view
+        without this member is part of the state that it was given.
         """
-        me = view.members[place]
         with self.lock:
+            self._is_given = place < 0
+            if self._is_given:
+                return
+            me = view.members[place]
             if self._file is None or self.incarnation != f"{me.incarnation:016x}":
                 self._open(me)
                 gseq = None
@@ -225,6 +231,8 @@ class Recorder:
         self._lines = early
 
     def _note(self, kind: str, **fields: object) -> None:
+        if self._is_given:
+            return
         line = {"kind": kind, "t": self._time(), **fields}
         self._lines.append(_encode(line))
 

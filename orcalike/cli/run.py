@@ -102,7 +102,7 @@ _OPTIONS = [
         type=click.IntRange(min=0, max=1000),
         default=0,
         metavar="K",
-        help="Start a rank that fails again, up to K times each rank.",
+        help="Start a rank that fails again, up to K times each rank, also if all fail at once.",
     ),
     click.option("--no-prefix", is_flag=True, help="Show lines without the rank."),
     click.option(
@@ -246,7 +246,7 @@ def start(
     if stack is not None or asked.layers:
         asked = _with_stack(asked, stack, sequencer)
     if stack is None and sequencer is None and _can_share_memory(asked):
-        asked = asked.replace(stack=SHARED_ORDER, sequencer="rank")
+        asked = _in_shared_memory(asked.replace(stack=SHARED_ORDER))
     if dry_run:
         show_commands(asked)
         return
@@ -294,7 +294,12 @@ def _without_witness(options: Options, sequencer: SequencerPlace | None) -> Opti
         raise Refusal("--sequencer witness: RING has no sequencer, and a group takes no witness")
     if not options.is_local:
         raise Refusal("--stack: RING needs all ranks on one host: put TOTAL in its place")
-    return options.replace(sequencer="rank")
+    return _in_shared_memory(options)
+
+
+def _in_shared_memory(options: Options) -> Options:
+    """The options for an order in shared memory: a witness is there only to keep the state, for ranks that start again."""
+    return options.replace(sequencer="witness" if options.restart else "rank")
 
 
 def _check_file(program: str, directory: Path) -> None:

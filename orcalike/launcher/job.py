@@ -137,6 +137,7 @@ class Job:
             environment=options.environment,
             variables={} if options.is_local else variables_for_all(os.environ),
             kills_rest=options.restart > 0,
+            keeps_state=options.restart > 0,
         )
 
     def _directory(self) -> Path | None:

@@ -156,7 +156,7 @@ class LocalHost:
         return [*command, plan.program, *plan.arguments]
 
     def _start_witness(self, start: Start, listener: socket.socket) -> LocalChild:
-        """Start the member without replicas that orders."""
+        """Start the member without replicas that orders, or keeps the state, or both."""
         plan = self.plan
         environment = (
             self._inherited(start.slots) | RunEnvironment(**self._of_the_run(start)).to_environ()
@@ -165,6 +165,8 @@ class LocalHost:
             *(sys.executable, "-P", "-m", "orcalike.launcher.witness"),
             *("--listen-fd", str(listener.fileno()), "--address", start.listen),
         ]
+        if plan.keeps_state:
+            command.append("--keep-state")
         if plan.layers:
             command += ["--layers-from", str(plan.program_folder)]
         return self._start(

@@ -44,6 +44,8 @@ class RunPlan(Record, kw_only=True):
     variables: Mapping[str, str] = NO_VARIABLES
     #: Whether what a rank has started ends with it when it fails.
     kills_rest: bool = False
+    #: Whether the witness keeps the state of each group, so that it outlives all ranks.
+    keeps_state: bool = False
 
     @property
     def program_folder(self) -> Path:

@@ -39,6 +39,7 @@ from orcalike.launch_protocol.environment import (
 from orcalike.runtime.codes import Code
 from orcalike.session.adopting import DETECTION, STACK, as_option
 from orcalike.session.describing import describe_stack
+from orcalike.session.group_info import shares_memory
 from orcalike.session.keys import find_keys
 from orcalike.session.layers import load_layers
 from orcalike.transport.config import StackConfig
@@ -98,9 +99,12 @@ class WitnessEndpoint(Layer):
         """A member that comes late must know which ranks have ended."""
         self.installed = view
         self.orders = view.position(self.stack.me.incarnation) == 0
-        (control_channel.report_sequencer if self.orders else control_channel.report_unblocked)(
-            self.group
-        )
+        if shares_memory(self.stack):
+            control_channel.report_shared_order(self.group)
+        elif self.orders:
+            control_channel.report_sequencer(self.group)
+        else:
+            control_channel.report_unblocked(self.group)
         self.stack.again(self)
 
     def proceed(self) -> None:
@@ -129,9 +133,16 @@ class Witness:
     """All endpoints of one launched program's witness, on one pump."""
 
     def __init__(
-        self, listener: socket.socket, address: str, formed: frozenset[str], layers: str
+        self,
+        listener: socket.socket,
+        address: str,
+        formed: frozenset[str],
+        layers: str,
+        *,
+        keeps_state: bool,
     ) -> None:
         self.address = address
+        self.keeps_state = keeps_state
         self.layers = layers
         self.formed = set(formed)
         self.cut: frozenset[int | None] = frozenset()
@@ -180,6 +191,8 @@ class Witness:
             transfer = stack.focus("XFER")
             assert isinstance(transfer, Xfer)
             transfer.silent = True
+            if self.keeps_state:
+                transfer.keep()
             self.pump.add(stack)
             self.pump.later(self._cut_off)
             control_channel.report_joining(group, incarnation)
@@ -228,10 +241,12 @@ class Witness:
                     _log.error("the launcher sent %r", line)
 
 
-def serve(listener: socket.socket, line: int, address: str, layers: str) -> None:
+def serve(
+    listener: socket.socket, line: int, address: str, layers: str, *, keeps_state: bool
+) -> None:
     """Order until the launcher is gone, or ends this process as no rank is left."""
     control_channel.speak_by(line)
-    witness = Witness(listener, address, find_formed(), layers)
+    witness = Witness(listener, address, find_formed(), layers, keeps_state=keeps_state)
     rest = b""
 
     def read() -> None:
@@ -258,6 +273,9 @@ def main() -> None:
     parser.add_argument("--listen-fd", type=int, required=True)
     parser.add_argument("--control-fd", type=int, required=True)
     parser.add_argument("--address", required=True)
+    parser.add_argument(
+        "--keep-state", action="store_true", help="keep the state of each group, for all ranks"
+    )
     parser.add_argument("--layers-from", help="the folder of the program's own layers")
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -270,7 +288,13 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     listener = socket.socket(fileno=arguments.listen_fd)
     load_layers(find_layers(), arguments.layers_from)
-    serve(listener, arguments.control_fd, arguments.address, find_stack() or DEFAULT_LAYERS)
+    serve(
+        listener,
+        arguments.control_fd,
+        arguments.address,
+        find_stack() or DEFAULT_LAYERS,
+        keeps_state=arguments.keep_state,
+    )
 
 
 if __name__ == "__main__":

@@ -237,6 +237,8 @@ class Inbox(Layer):
     # Upcalls.
 
     def up_view(self, view: View, cut: bytes) -> None:
+        if view.position(self.me.incarnation) < 0:
+            return  # of the time before this member: a witness has kept it
         before, self.installed = self.installed, view
         self.position = view.position(self.me.incarnation)
         self.me = view.members[self.position]
@@ -249,7 +251,10 @@ class Inbox(Layer):
         self.session.viewed(view)
 
     def up_cast(self, message: Message) -> None:
-        assert self.installed is not None
+        if self.installed is None:  # likewise: messages of that time are for others
+            if message.body == LOWERED:
+                self.lower_degree()
+            return
         if message.source >= 0:
             sender = self.installed.members[message.source]
         else:  # it has left since

@@ -8,7 +8,7 @@ from zlib import crc32
 
 import msgpack
 
-from orcalike.simulator.checkers.facts import Installed, Key
+from orcalike.simulator.checkers.facts import Installed, Key, number_of
 from orcalike.simulator.checkers.monitor import Monitor
 from orcalike.simulator.scenario import Scenario
 from orcalike.transport.drivers.sim import Node, World
@@ -27,6 +27,9 @@ class Watching(Protocol):
 
     def holders(self, view: View, seqno: int) -> int:
         """How many members of a view hold the packet with that seqno, and all before it (H3)."""
+
+    def is_kept(self, view: View) -> bool:
+        """Whether a witness in a view has kept the state."""
 
     def viewed(self, application: Application) -> None:
         """A view was installed."""
@@ -62,8 +65,13 @@ class Application(Layer):
         self._joined_at = -1
         """The step in which its first view came: with it comes what was buffered since."""
         self._taken: list[list[Any]] = []
+        self._last: Key | None = None
+        """Of what its state knows; None if it knows nothing."""
+        self._sources: dict[int, int] = {}
         self._count = 0
         """Of casts in the view that its state is as of."""
+        self._before: View | None = None
+        """The last view without it: it left then, or what comes in it belongs to the state that it is given."""
 
     @property
     def inside(self) -> bool:
@@ -71,13 +79,17 @@ class Application(Layer):
         return self.entered is not None and self.exited is None
 
     def up_cast(self, message: Any) -> None:
-        view = self.entered
+        view = self.entered or self._before
         assert view is not None
         position = message.source
         sender = view.members[position] if position >= 0 else self.stack.departed[-2 - position]
         body = message.body
         key: Key = message.seqno, message.index
         self.digest = crc32(body, self.digest)
+        if self.entered is None:
+            self._last, self._count = key, self._count + 1
+            self._sources[sender.incarnation] = number_of(body)
+            return
         run = self.run
         holders = None
         if self._joined_at != run.world.steps and run.monitor.is_first(self.me, key):
@@ -86,12 +98,14 @@ class Application(Layer):
 
     def up_view(self, view: View, cut: bytes) -> None:
         if view.position(self.me) < 0:
-            return  # the view without this member
+            self._take_before(view)
+            return
         members = tuple(member.incarnation for member in view.members)
         witnesses = frozenset(each.incarnation for each in view.members if each.witness)
         whole = self.total.replicas if self.total is not None else None
         start, held = self.total.begins if self.total is not None else (None, None)
-        seen = Installed(view.identity, members, witnesses, whole)
+        kept = self.run.is_kept(view)
+        seen = Installed(view.identity, members, witnesses, kept, whole)
         steps = self.run.world.steps
         if self.entered is None and not self.creates:
             self._joined_at = steps
@@ -108,20 +122,35 @@ class Application(Layer):
         self.run.viewed(self)
 
     def _begins_later(self, view: View) -> bool:
-        """Whether its state is as of a cast in that view: it had to ask for the state again."""
-        if self.transfer is None:
+        """Whether its state may be as of a cast in that view: it had to ask for the state again, or a witness gave it."""
+        if self.transfer is None or self._before is not None:
             return False
         state = self.transfer.dump()
-        return state["start"] != 0 and bool(state["epoch"] == view.number)
+        return bool(
+            (state["start"] and state["epoch"] == view.number) or state["epoch"] > view.number
+        )
 
     def _begin(self) -> None:
         """Take the state that was given, if any was."""
+        self._unpack_taken()
+        if self._last is not None:
+            self.run.monitor.take_state(self.me, self._last, self._sources)
+
+    def _unpack_taken(self) -> None:
         if self._taken:
-            digest, last, pairs, self._count = self._taken.pop(0)
+            self.digest, last, pairs, self._count = self._taken.pop(0)
+            self._last = last[0], last[1]
+            self._sources = dict(pairs)
             for more in self._taken:
-                pairs = [*pairs, *more]
-            self.digest = digest
-            self.run.monitor.take_state(self.me, (last[0], last[1]), dict(pairs))
+                self._sources.update(more)
+            self._taken = []
+
+    def _take_before(self, view: View) -> None:
+        """What comes in a view without this member belongs to its state: one that only kept that has given it."""
+        self._unpack_taken()
+        if self._before is not None:
+            self._count = 0  # else the state may be as of the middle of this view
+        self._before = view
 
     def up_give_state(self) -> Iterator[bytes]:
         seen = self.run.monitor.seen(self.me)

@@ -39,6 +39,7 @@ def draw(seed: int) -> Scenario:
         seed=seed,
         size=size,
         witness=size > 1 and rng.random() < 0.4,
+        keeps=Random(f"{seed} keeps").random() < 0.5,
         stack=draw_stack(rng, packet),
         hosts=draw_hosts(rng, size),
         delays=draw_delays(rng, detection),

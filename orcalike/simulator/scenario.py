@@ -106,6 +106,8 @@ class Scenario:
     stack: str = "PACK:XFER:TOTAL:MBRSHIP:COM:sim"
     witness: bool = False
     """The first is a witness."""
+    keeps: bool = False
+    """It keeps the state, for members that come when all that had it are gone."""
     hosts: tuple[int, ...] = ()
     """On which host each runs; all on hosts of their own if this is empty."""
     delays: Delays = field(default_factory=Delays)
@@ -165,7 +167,9 @@ class Scenario:
         return scenario
 
     def __str__(self) -> str:
-        members = f"{counted(self.size, 'member')}{', the first a witness' if self.witness else ''}"
+        witness = ", the first a witness" if self.witness else ""
+        witness += " that keeps the state" if self.witness and self.keeps else ""
+        members = f"{counted(self.size, 'member')}{witness}"
         faults = sum(event.do in FAULTS for event in self.events)
         casts = sum(event.count for event in self.events if event.do == "cast")
         events = f"{counted(casts, 'cast')}, {counted(faults, 'fault')}"

@@ -31,6 +31,8 @@ EVENTS_MAX = 2_000_000
 """More events than that are a group that never comes to rest."""
 VIEWS_PER_CHANGE = 10
 """More views for each fault, join and leave are a group that thrashes."""
+KEPT_LEAST = 500
+"""Bytes since a state, past which a witness that keeps it asks for another."""
 GAUGED = 8
 """One in so many steps what a member keeps is looked at."""
 ROUNDS = 10
@@ -115,6 +117,8 @@ class Run:
         application.node = self.world.add(name, stack, host)
         if witness and application.transfer is not None:
             application.transfer.silent = True
+            if scenario.keeps:
+                application.transfer.keep(least=KEPT_LEAST)
         application.stack.on_mark = lambda step: self._pass(application, step)
         application.membership.on_change = lambda change: self.on_change(application, change)
         self.applications[me.incarnation] = self.current[name] = application
@@ -123,6 +127,15 @@ class Run:
     def node(self, name: str) -> Node:
         """The process of that name."""
         return self.world.nodes[f"sim:{name}"]
+
+    def is_kept(self, view: View) -> bool:
+        """Whether a witness in a view has kept the state."""
+        keepers = [
+            self.applications[member.incarnation].transfer.keeper
+            for member in view.others
+            if self.scenario.keeps and member.incarnation in self.applications
+        ]
+        return any(keeper is not None and keeper.whole for keeper in keepers)
 
     def living(self, view: View | None) -> list[Application]:
         """The members of a view that run."""

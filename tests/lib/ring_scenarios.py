@@ -27,10 +27,15 @@ STACK = "XFER:RING(slots=64,lane=65536):MBRSHIP:COM:sim"
 
 
 def over_ring(scenario: Scenario) -> Scenario:
-    """The same over shared memory: without a witness, which such a group does not take."""
+    """The same over shared memory: with a witness only if it keeps the state, since it has nothing to order."""
     layer = SMALL_LANES if scenario.seed % 7 == 2 else LAYERS[scenario.seed % len(LAYERS)]
     stack = re.sub(r"TOTAL(\([^)]*\))?", layer, scenario.stack)
-    return replace(scenario, stack=stack, hosts=(0,) * scenario.size, witness=False)
+    return replace(
+        scenario,
+        stack=stack,
+        hosts=(0,) * scenario.size,
+        witness=scenario.witness and scenario.keeps,
+    )
 
 
 def draw_over_ring(seed: int) -> Scenario:

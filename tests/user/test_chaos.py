@@ -188,7 +188,7 @@ def test_rank_that_is_started_again_is_still_cut_off(cli: WarmCli) -> None:
             assert "cut" in process.stdout.readline()
         chaos("kill", "1")
         said = {process.stdout.readline() for _ in range(2)}
-        assert said == {"[1] ready\n", "[1] cut ['0']\n"}
+        assert said == {"[1] ready\n", "[1] cut ['0', 'w']\n"}
 
 
 def test_several_runs(cli: WarmCli) -> None:

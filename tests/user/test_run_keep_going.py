@@ -433,17 +433,36 @@ def test_the_others_go_on_if_rank_0_has_ended_before_it_joined(cli: Cli) -> None
     assert (result.returncode, result.stdout) == (0, "in\nin\n"), result.stderr
 
 
-@pytest.mark.parametrize("order", [(), ("--sequencer", "rank"), ("--sequencer", "witness")])
+ALL_END = """
+import orcalike as orca
+with orca.join() as group:
+    print("in view", group.view.number, flush=True)
+    group.barrier()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("order", [(), ("--sequencer", "witness"), ("--tcp",)])
 @pytest.mark.parametrize("ranks", ["1", "3"])
-def test_a_run_whose_members_have_all_ended_ends(
+def test_a_run_goes_on_when_its_members_have_all_ended(
     cli: Cli, ranks: str, order: tuple[str, ...]
 ) -> None:
-    """Whatever orders, and though there is no other rank that the one in its place could ask."""
-    program = cli.write(
-        AGAIN
-        + "import orcalike as orca\nwith orca.join() as group: group.barrier(); os.kill(os.getpid(), 9)"
-    )
-    result = cli.run("-n", ranks, "-q", "--restart", "3", *order, program)
+    """It is the same group each time, whatever orders; the rank that fails once more ends the run."""
+    program = cli.write(AGAIN + ALL_END)
+    result = cli.run("-n", ranks, "-q", "--no-prefix", "--restart", "3", *order, program)
+    assert result.returncode == 137, result.stderr
+    assert "it had been started again 3 times" in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+    views = [int(line.split()[-1]) for line in result.stdout.splitlines()]
+    assert len(views) >= 4
+    assert views == sorted(views)
+
+
+@pytest.mark.parametrize("ranks", ["1", "3"])
+def test_a_run_without_a_witness_whose_members_have_all_ended_ends(cli: Cli, ranks: str) -> None:
+    """Though there is no other rank that the one in its place could ask."""
+    program = cli.write(AGAIN + ALL_END)
+    result = cli.run("-n", ranks, "-q", "--restart", "3", "--sequencer", "rank", program)
     assert result.returncode == 74, result.stderr
     assert "blocked for good: " in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr

@@ -21,49 +21,34 @@ application learns why it could not join. If no piece comes for `slow_timeout`, 
 time, it casts AGAIN too: then another member gives if there is one, else the same one from the start.
 
 Needs total order. If no member has state (only witnesses were there) a joiner begins empty.
+
+A witness may keep the state without applying anything (`keep`; transport/xfer): pieces of a state as they were given,
+and all casts and views since. By a KEEP it asks for another one, as of that place in the order, when much has come
+since, and the first member that is complete for all to see gives it. When no other member has the state it gives what
+it keeps, and the joiner applies what has come since (SINCE) to the state before what it has buffered itself.
 """
 
-from collections import deque
-
-import msgpack
-
 from orcalike.transport.application_state import State
-from orcalike.transport.errors import OrcalikeError, ProtocolError
+from orcalike.transport.errors import ProtocolError
 from orcalike.transport.wire.control import unpack
+from orcalike.transport.xfer.kept_state import events
 
 from libc.stdint cimport uint32_t
 
-from orcalike.transport.layers.base cimport NEVER, Core, Layer
-from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
+from orcalike.transport.layers.base cimport NEVER, Core
+from orcalike.transport.wire.bytes cimport load32, store64
 from orcalike.transport.wire.message cimport Message
+from orcalike.transport.xfer.donor cimport (
+    AGAIN, COMPLETE, DATA, FAILED, HEADER, KEEP, LAST, OTHER, PIECE, REFUSED, SINCE, TRIES, WANT, Donor, Transfer,
+    reason_of, store_header,
+)
 
 cdef enum:
-    # The first byte of a cast, ...
-    DATA = 0
-    COMPLETE = 1
-    AGAIN = 6                       # then the incarnations of the donors that were tried (8 each)
-    # ... and of a message to one member; then, but for OTHER, the epoch (4), the start (4) and a
-    # number (4). The state is that at the view `epoch`, or at the cast whose seqno ends in `start`.
-    PIECE = 2
-    LAST = 3
-    WANT = 4                        # the number is that of the piece that is wanted next
-    OTHER = 5
-    FAILED = 7                      # in a piece's place: why this donor cannot give the rest
-    REFUSED = 8                     # likewise, and no other member can
-    HEADER = 13
-    AHEAD = 8                       # pieces that are given before one is acknowledged
-    ANY_DONOR = 0                     # as a donor: all that are complete, whether it is known or not
-    TRIES = 2                       # donors that a joiner tries
-    REASON_MAX = 2000               # bytes of a reason
     BUFFERED_MAX = 67108864         # bytes of casts that a joiner keeps before senders must wait
     CAST_COST = 256                 # bytes that one takes beside its own
 
 
-cdef class Transfer:
-    """State on its way to one joiner."""
-
-
-cdef class Xfer(Layer):
+cdef class Xfer(Donor):
     """A joiner gets the state as it stood at the view that admits it."""
 
     name = "XFER"
@@ -72,11 +57,10 @@ cdef class Xfer(Layer):
 
     def __init__(self, Core core, config, me):
         super().__init__(core)
-        self.donors = {}
-        self.transfers = {}
         self.buffered = []
         self.tried = []
         self.kept = []
+        self.since = []
         self.piece_timeout = config.slow
 
     cpdef cast(self, Message message):
@@ -115,24 +99,14 @@ cdef class Xfer(Layer):
         message.push(1)[0] = OTHER
         self.below.send(message, members)
 
-    cpdef leave(self):
-        if self.transfers:
-            self.leaves = True
-        else:
-            self.below.leave()
-
     cpdef proceed(self):
+        if self.keeper is not None:
+            self.renew_kept()
         for transfer in list(self.transfers.values()):
             self.give(transfer)
         if self.leaves and not self.transfers:
             self.leaves = False
             self.below.leave()
-
-    cpdef bint up_may_leave(self):
-        if not self.transfers:
-            return True
-        self.leaves = True              # it became a donor after it had asked to leave
-        return False
 
     cpdef up_cast(self, Message message):
         cdef unsigned char* kind
@@ -140,23 +114,29 @@ cdef class Xfer(Layer):
             self.buffer(message)
             return
         kind = message.pop(1)
-        if kind is NULL or kind[0] > COMPLETE and kind[0] != AGAIN:
+        if kind is NULL or kind[0] > COMPLETE and kind[0] not in (AGAIN, KEEP):
             self.above.up_system_error(f"member {message.source}: a cast of no kind")
             if message.source >= 0:
                 self.below.flush((message.source,))
         elif kind[0] == DATA:
             if not self.silent:
                 self.above.up_cast(message)
+            elif self.keeper is not None:
+                self.keeper.note_cast(message, self.core.departed)
+                if self.keeper.is_due():
+                    self.core.again(self)
         elif message.source < 0:
             return                          # it has left since
+        elif kind[0] == KEEP:
+            self.give_to_keeper(self.known_view.members[message.source], message)
         elif kind[0] == AGAIN:
-            self.change_donor(self.view.members[message.source].incarnation, message)
+            self.change_donor(self.known_view.members[message.source].incarnation, message)
         else:
-            joiner = self.view.members[message.source].incarnation
+            joiner = self.known_view.members[message.source].incarnation
             self.donors.pop(joiner, None)
             self.take_back(joiner)
             self.tell_incomplete()
-            if self.leaves:
+            if self.leaves or self.keeper is not None:
                 self.core.again(self)
 
     cpdef up_send(self, Message message):
@@ -164,10 +144,12 @@ cdef class Xfer(Layer):
         if kind == OTHER:
             message.pop(1)
             self.above.up_send(message)
-        elif message.size() < HEADER or not (PIECE <= kind <= WANT or FAILED <= kind <= REFUSED):
+        elif message.size() < HEADER or not (PIECE <= kind <= WANT or FAILED <= kind <= SINCE):
             raise ProtocolError("a message of no kind for XFER")
         elif kind == WANT:
             self.acknowledged(message.source, message)
+        elif self.keeper is not None:
+            self.take_to_keep(message.source, message)
         else:
             self.take(message.source, message)
 
@@ -178,10 +160,12 @@ cdef class Xfer(Layer):
     cpdef up_view(self, object view, bytes cut):
         if not self.replays:
             self.blocked = None
-        if self.view is None:
-            self.view = view
+        if self.known_view is None:
+            self.known_view = view
             self.epoch = view.number
             self.complete = len(view.members) == 1 or self.core.me.witness
+            if self.keeper is not None and len(view.members) == 1:
+                self.keeper.found()
         elif self.complete:
             self.admit(view)
         if not self.complete:
@@ -196,6 +180,8 @@ cdef class Xfer(Layer):
         self.above.up_view(view, cut)
         self.cast_kept()
         self.hand_out()
+        if self.keeper is not None:
+            self.keep_view(view, cut)
         if self.leaves:                 # those that it gave to may be gone
             self.core.again(self)
 
@@ -205,150 +191,18 @@ cdef class Xfer(Layer):
         self.below.incomplete([member for member in self.donors if member != me])
 
     cpdef int up_has_state(self):
-        """A witness has all there is, the empty state, as long as no member with replicas has more."""
+        """A witness has all there is, the empty state, as long as no member with replicas has more, or keeps more."""
         if not self.core.me.witness:
             return State.WHOLE if self.complete else State.NONE
-        if self.view is None:
+        if self.keeper is not None and self.keeper.whole:
+            return State.WHOLE
+        if self.known_view is None:
             return State.NONE
-        ranked = [member for member in self.view.members if not member.witness]
+        ranked = [member for member in self.known_view.members if not member.witness]
         if not ranked:
             return State.WHOLE
         known = all([member.incarnation in self.donors for member in ranked])
         return State.EMPTY if known else State.NONE
-
-    cdef admit(self, object view):
-        """Which members wait for state in `view`, and from which donors; all whose state is complete agree."""
-        for member in view.members:
-            if self.view.position(member.incarnation) < 0 and not member.witness:
-                self.donors[member.incarnation] = ANY_DONOR
-        oldest = view.members[0].incarnation
-        present = {member.incarnation for member in view.members}
-        able = [member.incarnation for member in view.members
-                if not member.witness and member.incarnation not in self.donors]
-        # If none is complete for all to see, some that joined before may be, and may have seen
-        # casts, which a witness cannot give: each of these gives, and a joiner takes from one.
-        unsure = [member.incarnation for member in view.members
-                  if not member.witness and self.view.position(member.incarnation) >= 0]
-        alone = unsure[0] if not able and len(unsure) == 1 else None
-        giver = able[0] if able else ANY_DONOR if unsure else oldest
-        self.view = view
-        self.donors = {joiner: donor if donor in present else oldest if joiner == alone else giver
-                       for joiner, donor in self.donors.items() if joiner in present}
-        for joiner in [joiner for joiner in self.transfers if joiner not in present]:
-            self.take_back(joiner)
-
-    cdef change_donor(self, object joiner, Message message):
-        """A joiner cannot do with what it got: all whose state is complete agree on another donor."""
-        cdef const unsigned char* p = message.data()
-        cdef object me = self.core.me.incarnation
-        cdef Py_ssize_t i
-        if joiner not in self.donors or message.size() % 8 or message.size() > 8 * TRIES:
-            return
-        tried = [load64(p + 8 * i) for i in range(message.size() // 8)]
-        able = [member.incarnation for member in self.view.members
-                if not member.witness and member.incarnation not in self.donors]
-        untried = [member for member in able if member not in tried]
-        others = [member for member in untried if member != self.donors[joiner]]
-        # Where none is complete for all to see, each that is knows only of itself.
-        giver = (others or untried or able or [ANY_DONOR])[0]
-        self.donors[joiner] = giver
-        self.take_back(joiner)
-        if giver == me or giver == ANY_DONOR and not self.core.me.witness and joiner != me:
-            self.begin(joiner, <uint32_t>message.seqno, me in tried)
-        if self.leaves:
-            self.core.again(self)
-
-    # The donor.
-
-    cdef take_back(self, object joiner):
-        """A transfer is over: nothing waits for it any more."""
-        cdef Transfer transfer = self.transfers.pop(joiner, None)
-        if transfer is not None:
-            close = getattr(transfer.pieces, "close", None)
-            transfer.over = True
-            transfer.pieces = iter(())
-            if close is not None:
-                close()
-
-    cdef hand_out(self):
-        """Begin to give to those that wait for this member; repeat what may have been dropped."""
-        cdef Transfer transfer
-        for transfer in self.transfers.values():
-            for number, kind, body in transfer.sent:
-                self.tell(transfer, number, kind, body)
-        me = self.core.me.incarnation
-        for joiner, donor in list(self.donors.items()):
-            # This member may stand here itself, until its COMPLETE has its place in the order.
-            mine = donor == me or donor == ANY_DONOR and not self.core.me.witness
-            if mine and joiner != me and joiner not in self.transfers:
-                self.begin(joiner, 0, False)
-
-    cdef begin(self, object joiner, uint32_t start, bint refused):
-        """Begin to give the state as it is now; `refused`: say only that there is no other donor."""
-        cdef Transfer transfer = Transfer.__new__(Transfer)
-        self.transfers[joiner] = transfer
-        transfer.joiner = joiner
-        transfer.epoch = self.view.number
-        transfer.start = start
-        transfer.waiting = msgpack.packb(list(self.donors.items()))
-        transfer.sent = deque()
-        transfer.pieces = iter(())
-        if refused:
-            self.end_transfer(transfer, REFUSED, b"no other member has the state")
-            return
-        if not self.core.me.witness:
-            try:
-                transfer.pieces = self.above.up_give_state()
-            except Exception as error:  # whatever it is, the giver goes on
-                self.end_transfer(transfer, FAILED, reason_of(error))
-                return
-        self.give(transfer)
-
-    cdef give(self, Transfer transfer):
-        """The next pieces, as far ahead as may be."""
-        while not self.replays and not transfer.over and len(transfer.sent) < AHEAD:
-            try:
-                piece = next(transfer.pieces, None)
-            except Exception as error:
-                self.end_transfer(transfer, FAILED, reason_of(error))
-                return
-            if piece == b"":
-                return                  # nothing now: `again` has this layer go on
-            if piece is None:
-                self.end_transfer(transfer, LAST, transfer.waiting)
-            else:
-                self.put(transfer, PIECE, piece)
-
-    cdef end_transfer(self, Transfer transfer, int kind, bytes body):
-        transfer.over = True
-        self.put(transfer, kind, body)
-
-    cdef put(self, Transfer transfer, int kind, bytes body):
-        """Send the next piece, and keep it until it is acknowledged."""
-        transfer.sent.append((transfer.next, kind, body))
-        self.tell(transfer, transfer.next, kind, body)
-        transfer.next += 1
-
-    cdef tell(self, Transfer transfer, uint32_t number, int kind, bytes body):
-        cdef Message message
-        if self.replays:
-            return                      # in no view yet: `finish` repeats it
-        message = Message(body)
-        store_header(message, kind, transfer.epoch, transfer.start, number)
-        self.below.send(message, (self.view.position(transfer.joiner),))
-
-    cdef acknowledged(self, int source, Message message):
-        cdef Transfer transfer
-        if not self.complete:
-            return
-        transfer = self.transfers.get(self.view.members[source].incarnation)
-        if (transfer is None or load32(message.data() + 1) != transfer.epoch
-                or load32(message.data() + 5) != transfer.start):
-            return
-        wanted = load32(message.data() + 9)
-        while transfer.sent and transfer.sent[0][0] < wanted:
-            transfer.sent.popleft()
-        self.give(transfer)
 
     # The joiner.
 
@@ -409,6 +263,9 @@ cdef class Xfer(Layer):
             self.failed(body.decode(errors="replace"), kind == REFUSED)
             return False
         try:
+            if kind == SINCE:
+                self.since.append(body)
+                return True
             if not self.begun and (kind == PIECE or not witness):
                 self.begun = True
                 self.above.up_begin_state()
@@ -416,8 +273,11 @@ cdef class Xfer(Layer):
                 self.above.up_take_state(body)
                 return True
             donors = unpack_waiting(body)
+            self.since = list(events(self.since))
             if self.begun:              # else a witness gave: there is no state yet
                 self.above.up_end_state()
+            elif self.was_begun:        # by another donor, of which nothing is to stay
+                self.above.up_begin_state()
         except Exception as error:      # whatever it is: this member is no holder
             self.failed(reason_of(error).decode(), False)
             return False
@@ -476,19 +336,22 @@ cdef class Xfer(Layer):
         """The next donor gives all of it."""
         self.giver = None
         self.wanted = 0
+        self.was_begun |= self.begun
         self.begun = self.deaf = False
+        self.since = []
 
     cdef finish(self, dict donors):
         """The state is whole: hand up what was buffered on top of it."""
-        cdef Message done = Message.new(0)
         cdef Transfer transfer
         cdef tuple departed = self.core.departed
         buffered, self.buffered, self.buffered_bytes = self.buffered, [], 0
         self.complete = self.replays = True
         self.deadline = NEVER
         self.donors = donors
-        self.view, cut = buffered[0]
-        self.above.up_view(self.view, cut)
+        before = self.replay_since()
+        self.known_view, cut = buffered[0]
+        if self.known_view != before:
+            self.above.up_view(self.known_view, cut)
         self.hand_out()                 # it may be the donor, as of this view
         for event in buffered[1:]:
             if isinstance(event, tuple):
@@ -504,12 +367,24 @@ cdef class Xfer(Layer):
             self.give(transfer)
         self.below.credit(True)
         self.tell_incomplete()
-        done.push(1)[0] = COMPLETE
-        self.below.cast(done)
+        self.cast_kind(COMPLETE)
         self.cast_kept()
         if self.blocked is not None:
             missing, rule = self.blocked
             self.above.up_blocked(missing, rule)
+
+    cdef object replay_since(self):
+        """Hand up what has come since the state, at a member that only kept it; the last view of it, or None."""
+        before = None
+        since, self.since = self.since, []
+        for first, second in since:
+            if isinstance(first, Message):
+                self.core.departed = second
+                self.above.up_cast(first)
+            elif first != before:
+                before = first
+                self.above.up_view(first, second)
+        return before
 
     cpdef up_exit(self, str why):
         if self.gives_up:
@@ -541,19 +416,3 @@ cdef dict unpack_waiting(bytes waiting):
     if all(isinstance(incarnation, int) for pair in donors.items() for incarnation in pair):
         return donors
     raise ProtocolError("state that ends in no list of waiting members")
-
-
-cdef bytes reason_of(object error):
-    """Why a state could not be given or taken, as it travels."""
-    text = str(error) if isinstance(error, OrcalikeError) else f"{type(error).__name__}: {error}"
-    return text.encode(errors="replace")[:REASON_MAX].decode(errors="ignore").encode()
-
-
-cdef int store_header(Message message, int kind, uint32_t epoch, uint32_t start,
-                      uint32_t number) except -1:
-    cdef unsigned char* header = message.push(HEADER)
-    header[0] = <unsigned char>kind
-    store32(header + 1, epoch)
-    store32(header + 5, start)
-    store32(header + 9, number)
-    return 0

@@ -40,8 +40,15 @@ class Installed:
     members: tuple[int, ...]
     """All of them, oldest first."""
     witnesses: frozenset[int] = frozenset()
+    kept: bool = field(default=False, compare=False)
+    """Whether a witness among them has kept the state."""
     whole: int | None = field(default=None, compare=False)
     """How many members with replicas were known to have complete state as it began."""
+
+    @property
+    def ends_state(self) -> bool:
+        """Whether no member has state: the next to come begins anew."""
+        return self.witnesses.issuperset(self.members) and not self.kept
 
     @property
     def lineage(self) -> int:

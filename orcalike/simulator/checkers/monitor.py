@@ -106,8 +106,8 @@ class Monitor:
             facts.views[view.identity] = view
             facts.rivals.setdefault(view.identity[:2], []).append(view.identity)
             facts.latest[view.lineage] = max(view.number, facts.latest.get(view.lineage, 0))
-        if view.witnesses.issuperset(view.members):
-            facts.acked.clear()  # all that had state have left: the next to come begins anew
+        if view.ends_state:
+            facts.acked.clear()
             facts.anew = max(facts.anew, view.identity)
         facts.installed.setdefault(view.identity, []).append(member)
         if start is not None:

@@ -138,7 +138,7 @@ class OnePrimary(Checker):
                 f"{len(voters)} of the {size} of {before.identity} made {view.identity}, "
                 f"with degree {least}",
             )
-        if view.witnesses.issuperset(view.members):
+        if view.ends_state:
             self._check_state(member, before, view)
 
     def _check_state(self, member: int, before: Installed, view: Installed) -> None:

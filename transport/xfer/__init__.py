@@ -1,0 +1,1 @@
+"""XFER: the state of a group for joiners."""
