@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 MiB = 1 << 20
 
 
+STABLE = "PACK:STABLE:XFER:RING:MBRSHIP:COM:unix"
+
+
 @pytest.mark.parametrize(
-    "how", [[], ["--sequencer", "witness"], ["--tcp"]], ids=["memory", "sockets", "tcp"]
+    "how",
+    [[], ["--sequencer", "witness"], ["--tcp"], ["--stack", STABLE]],
+    ids=["memory", "sockets", "tcp", "stable"],
 )
 @pytest.mark.parametrize("size", [0, 20])
 def test_a_run_comes_back_when_all_ranks_have_ended(
@@ -29,3 +34,11 @@ def test_a_run_comes_back_when_all_ranks_have_ended(
     assert facts["passed"] == 0
     assert facts["left"] == [0, 0, 1, 1, 2, 2]
     assert facts["sizes"] == [MiB] * size
+
+
+@pytest.mark.parametrize("how", [[], ["--tcp"]], ids=["memory", "tcp"])
+def test_messages_of_the_time_before_are_not_received(programs: Programs, how: list[str]) -> None:
+    """A process that comes back gets what is sent from then on, all of it."""
+    for facts in programs.facts("-n2", "--restart", "1", *how, "messages_all_ending.py"):
+        assert facts["lives"] == ["1"]
+        assert facts["count"] == 40

@@ -243,14 +243,16 @@ cdef class Stable(Layer):
 
     cpdef up_view(self, object view, bytes cut):
         me = self.core.me
-        if view.position(me.incarnation) >= 0:
+        is_in = view.position(me.incarnation) >= 0
+        if is_in or self.view is None:  # of the time before this member, if it is not in: a witness has kept that
+            self.senders = [member.incarnation for member in view.members]
+            self.matrix.install(view)
+        if is_in:
             self.asks = self.view is None and not me.witness
             self.view = view
-            self.senders = [member.incarnation for member in view.members]
             self.others = () if me.witness else tuple([
                 position for position, member in enumerate(view.members)
                 if not member.witness and member.incarnation != me.incarnation])
-            self.matrix.install(view)
             self.matrix.note(me.incarnation, self.own)
             self.reported = 0
             self.changed = True
