@@ -285,13 +285,13 @@ def _with_stack(options: Options, stack: str | None, sequencer: SequencerPlace |
         raise Refusal(f"--stack ends in COM:{medium}, which --{options.scheme} is not")
     scheme: Literal["unix", "tcp"] = "tcp" if medium == "tcp" else "unix"
     options = options.replace(stack=name_layers(layers), scheme=scheme)
-    return _without_witness(options, sequencer) if options.shares_memory else options
+    return _over_ring(options, sequencer) if options.shares_memory else options
 
 
-def _without_witness(options: Options, sequencer: SequencerPlace | None) -> Options:
-    """The options for an order in shared memory, which no process hands out; refuses those that ask for one."""
+def _over_ring(options: Options, sequencer: SequencerPlace | None) -> Options:
+    """The options for an order in shared memory, which no process hands out; refuses those that ask for a sequencer, or for hosts."""
     if sequencer == "witness":
-        raise Refusal("--sequencer witness: RING has no sequencer, and a group takes no witness")
+        raise Refusal("--sequencer witness: RING has no sequencer")
     if not options.is_local:
         raise Refusal("--stack: RING needs all ranks on one host: put TOTAL in its place")
     return _in_shared_memory(options)

@@ -414,7 +414,8 @@ class _Launcher:
         if witness.restarts < self.options.restart and not end.lost:
             self._start_soon(None, what, witness.restarts)
         elif self.options.outlives_failures:
-            self.relay.notice(f"orcalike: {what}; the ranks go on, and one of them orders")
+            orders, keeps = not self.options.shares_memory, self.options.restart > 0
+            self.relay.notice(outcome.go_on_without_witness(what, orders=orders, keeps=keeps))
         else:
             self._decide(outcome.witness_lost(witness.pid, end))
             self._stop(_STOP)

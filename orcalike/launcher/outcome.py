@@ -192,6 +192,13 @@ def describe_witness(pid: int, end: Exit) -> str:
     return f"the witness (pid {pid}) ended {describe_end(end.returncode)}"
 
 
+def go_on_without_witness(what: str, *, orders: bool, keeps: bool) -> str:
+    """The line for a run that goes on without its witness, which ordered, or kept the state; `what` is how it ended."""
+    ordered = ", and one of them orders" if orders else ""
+    kept = "; if all end at once, their state is lost" if keeps else ""
+    return f"orcalike: {what}; the ranks go on{ordered}{kept}"
+
+
 def witness_lost(pid: int, end: Exit) -> Outcome:
     """The outcome of a run whose sequencer ended while ranks still needed it."""
     how = f"was lost: {end.lost}" if end.lost else f"ended {describe_end(end.returncode)}"

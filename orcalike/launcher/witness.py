@@ -1,4 +1,4 @@
-"""The witness: a member without replicas, which orders.
+"""The witness: a member without replicas, which orders, or keeps the state of each group, or both (ADR-25).
 
 `orcalike run` starts it before the ranks, as a child of the launching process: busy workers never
 delay the order. It serves each group of the program, one stack for each name. The launcher reports to it
@@ -58,7 +58,7 @@ _log = logging.getLogger("orcalike")
 
 
 class WitnessEndpoint(Layer):
-    """The witness in one group: on top of its stack, where nothing is applied."""
+    """The witness in one group: on top of its stack, where nothing is applied. XFER keeps the state, if it is kept."""
 
     needs = frozenset({"TOTAL_ORDER", "STATE"})
 
@@ -244,7 +244,7 @@ class Witness:
 def serve(
     listener: socket.socket, line: int, address: str, layers: str, *, keeps_state: bool
 ) -> None:
-    """Order until the launcher is gone, or ends this process as no rank is left."""
+    """Order, and keep the state if `keeps_state`, until the launcher is gone, or ends this process as no rank is left."""
     control_channel.speak_by(line)
     witness = Witness(listener, address, find_formed(), layers, keeps_state=keeps_state)
     rest = b""

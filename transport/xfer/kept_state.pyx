@@ -1,5 +1,5 @@
 # cython: allow_none_for_extension_args=False
-"""The state of a group at a member that applies nothing: one as it was given, and all that has come since.
+"""The state of a group at a member that applies nothing: one as it was given, and all that has come since (A44, ADR-25).
 
 So a witness can give it to joiners when all members with replicas have ended at once. Past a bound of what has come
 since, a member with the whole state gives it anew, as of a later place in the order. Until all of that is here,
@@ -33,8 +33,6 @@ cdef enum:
     HEAD = 5
     PIECE = 65536                   # bytes of a piece
     SIZE_MOST = 1073741824          # bytes that may have come since, where no member can give the state anew
-
-
 
 
 cdef class KeptState:
