@@ -8,9 +8,13 @@ import pytest
 
 from orcalike.simulator.scenario import MS, Event, Scenario
 from orcalike.simulator.simulation import KEPT_LEAST, Run
+from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.layers.xfer import Xfer
+from orcalike.transport.wire.message import Message
 from orcalike.transport.xfer.kept_state import events
 from tests.lib.all_ending import draw_all_ending
+from tests.lib.manual_network import ManualNetwork
 
 OVER = ("XFER:TOTAL:MBRSHIP:COM:sim", "PACK:XFER:RING(slots=64,lane=65536):MBRSHIP:COM:sim")
 RANKS = ("1", "2", "3")
@@ -69,6 +73,58 @@ def test_what_is_kept_does_not_grow_with_what_is_cast(stack: str) -> None:
     assert keeper.whole
     assert keeper.given_bytes() > 0
     assert keeper.size < 10 * KEPT_LEAST
+
+
+@pytest.mark.parametrize("size", [12, 20_000])
+@pytest.mark.parametrize("stack", OVER)
+def test_those_that_come_back_have_the_state_of_those_that_ended(stack: str, size: int) -> None:
+    """Each cast has run once on what the members have given, also if what came since is several pieces."""
+    scenario = all_end(stack)
+    others = [event for event in scenario.events if event.do != "cast"]
+    casts = [Event("cast", 20 * MS + 10_000 * i, RANKS[i % 3], size=size) for i in range(300)]
+    run = Run(scenario.with_events([*others, *casts]))
+    assert not run.run().blocked
+    keeper = run.current["0"].transfer.keeper
+    assert keeper.given_bytes() > 0
+    came_back = {run.current[rank].me for rank in RANKS}
+    ended = [each for each in run.applications.values() if each.process in RANKS]
+    assert len(ended) == 2 * len(came_back)
+    assert len({each.digest for each in ended}) == 1
+
+
+def test_a_witness_has_no_state_before_all_of_it_is_there() -> None:
+    """It has asked, and the pieces are under way: without the member that gives them nothing is left.
+
+    What is cast meanwhile, more than one piece of it, is kept with the state.
+    """
+    network = ManualNetwork()
+    network.form("a b")
+    for number in range(30):
+        network.cast("a", b"%d" % number)
+    network.stabilize()
+    network["a"].piece = 1  # so that some wait until others have come
+    network.add("k", witness=True)
+    layer = network.endpoints["k"].stack.focus("XFER")
+    assert isinstance(layer, Xfer)
+    layer.keep()
+    network.join("k", "a")
+    keeper = layer.keeper
+    assert keeper is not None
+    for _ in range(20):
+        for source, target in ("ka", "ba", "ab"):
+            network.deliver(source, target, 9)
+        if keeper.giver is None:
+            network.deliver("a", "k")
+    assert keeper.giver is not None, "it has asked, and knows which member gives"
+    assert layer.up_has_state() == State.NONE
+    large = [bytes([number]) * 30_000 for number in range(4)]
+    for body in large:
+        network.cast("a", body)
+    network.stabilize()
+    assert layer.up_has_state() == State.WHOLE
+    since = events(piece for is_since, piece in keeper.pieces() if is_since)
+    kept = [cast.body for cast, _ in since if isinstance(cast, Message)]
+    assert [sum(body in each for each in kept) for body in large] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("stack", OVER)

@@ -13,26 +13,13 @@ import signal
 from pathlib import Path
 
 from common import MEETINGS, call, called, meet, wait_for
-from objects import Log
+from objects import Box, Log
 
 import orcalike as orca
 
 EACH = 300
 RANKS = 3
 SIZE = int(os.environ.get("SIZE", "0"))
-
-
-@orca.shared
-class Box:
-    """Something large."""
-
-    def __init__(self, filling: bytes) -> None:
-        self.size = len(filling)
-
-    @orca.read
-    def get(self) -> int:
-        """How large it is."""
-        return self.size
 
 
 @orca.shared

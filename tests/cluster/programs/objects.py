@@ -58,6 +58,19 @@ class Log:
 
 
 @orca.shared
+class Box:
+    """Something large, with what it was made of."""
+
+    def __init__(self, filling: bytes) -> None:
+        self.size = len(filling)
+
+    @orca.read
+    def get(self) -> int:
+        """How large it is."""
+        return self.size
+
+
+@orca.shared
 class Buffer:
     """A bounded buffer, with guards on both sides."""
 

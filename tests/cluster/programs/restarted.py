@@ -10,25 +10,12 @@ import os
 import signal
 
 from common import MEETINGS, call, called, wait_for
-from objects import Tally
+from objects import Box, Tally
 
 import orcalike as orca
 
 MiB = 1 << 20
 EACH = 200
-
-
-@orca.shared
-class Box:
-    """Something large."""
-
-    def __init__(self, filling: bytes) -> None:
-        self.size = len(filling)
-
-    @orca.read
-    def get(self) -> int:
-        """How large it is."""
-        return self.size
 
 
 with orca.join(resilience=int(os.environ["DEGREE"])) as group:
