@@ -128,16 +128,18 @@ def test_it_does_not_go_back_between_two_that_were_tentative() -> None:
 
 
 def test_a_joiner_sees_the_moments_of_what_was_tentative() -> None:
+    """Of each packet its own: the sequencer's clock is at the last one's."""
     network = group(HOUR, 0, 0)
-    network.now += 1
-    network.cast("a", b"tentative", degree=2)
-    network.deliver("a", "b")
+    for body in (b"first", b"second"):
+        network.now += 1
+        network.cast("a", body, degree=2)
+    network.deliver("a", "b", 2)
     network.cut_off("a")
     network.add("e", epoch=EPOCH)
     network.join("e", "b")
     network.stabilize()
-    assert network["e"].bodies == [b"tentative"]
-    assert check(network, "bce") == [EPOCH + HOUR + 1]
+    assert network["e"].bodies == [b"first", b"second"]
+    assert check(network, "bce") == [EPOCH + HOUR + 1, EPOCH + HOUR + 2]
 
 
 def view_of(network: ManualNetwork, name: str) -> View:
