@@ -160,6 +160,7 @@ cdef class Total(Order):
         if self.position < 0:
             return
         self.count_whole()
+        self.sequencer.was_lacking |= not self.is_whole()
         if not self.frozen:
             self.submit_more()
             if self.position == 0:
@@ -302,7 +303,8 @@ cdef class Total(Order):
         if self.frozen:
             self.check_cut()
             return 0
-        if self.accepted == seqno and self.needed(degree) <= <int>self.is_whole():
+        if self.accepted == seqno and (degree == 0 or self.needed(degree)
+                                       <= self.acks.by_position[0].whole + <int>self.is_whole()):
             self.accepted = seqno + 1   # the sequencer holds it, and this member does
         if degree or known <= seqno:
             self.ack_due = True
@@ -528,6 +530,7 @@ cdef class Total(Order):
         self.floor = self.acked = self.next
         self.announced = self.accepted
         self.sequencer.announces = self.accepted < self.held
+        self.sequencer.was_lacking = False
         self.unacked = self.cut = 0
         if self.acks.count == 1:
             self.trim(self.next)

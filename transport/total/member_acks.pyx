@@ -57,9 +57,9 @@ cdef class MemberAcks:
         return least
 
     cdef int holders(self, uint64_t seqno) noexcept:
-        """How many members beside the sequencer hold that packet, and their word counts."""
+        """How many members hold that packet, and their word counts."""
         cdef int position, found = 0
-        for position in range(1, self.count):
+        for position in range(self.count):
             found += self.by_position[position].holds > seqno and self.by_position[position].whole
         return found
 

@@ -34,13 +34,15 @@ cdef class Order(Layer):
         self.acked = self.seqno = self.floor = self.announced = 1
 
     cdef int needed(self, int degree) except -1:
-        """How many members beside the sequencer must hold a packet of this degree."""
+        """How many members must hold a packet of this degree, the sequencer included; 0 if that is all the same."""
         cdef int limit = max(self.replicas - 1, 0)
         cdef bint limited = self.was_reset or degree & AVAILABLE != 0
         degree &= NO_FLAGS
+        if degree == 0:
+            return 0
         if limited and limit < degree <= NUMBER_MAX:
-            return limit
-        return degree if degree <= NUMBER_MAX else number_of(degree, self.acks.count)
+            return limit + 1
+        return 1 + (degree if degree <= NUMBER_MAX else number_of(degree, self.acks.count))
 
     cdef int keep(self, Message message, Py_ssize_t size, int position, int degree, uint64_t counter,
                   uint64_t seqno, uint64_t stamp) except -1:

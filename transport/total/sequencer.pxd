@@ -11,6 +11,7 @@ cdef class Sequencer:
     cdef Order order
     cdef Ring queue                 # requests that wait for credit
     cdef bint announces             # some members cannot know by themselves what is accepted
+    cdef bint was_lacking           # in this view: others may not know yet that the word of this member counts
     cdef int64_t slow
 
     cdef int take(self, int position, uint64_t counter, int degree, Message message) except -1

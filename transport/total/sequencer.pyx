@@ -97,7 +97,8 @@ cdef class Sequencer:
         cdef Order order = self.order
         cdef Py_ssize_t size = message.size()
         cdef uint64_t seqno = order.seqno
-        cdef bint settled = order.accepted == seqno and (degree == 0 or order.needed(degree) == 0)
+        cdef int here = order.acks.by_position[0].whole
+        cdef bint settled = order.accepted == seqno and (degree == 0 or order.needed(degree) <= here)
         cdef uint64_t last = order.acks.by_position[position].last
         if counter != last + 1:
             if counter > last:
@@ -109,7 +110,7 @@ cdef class Sequencer:
             order.stamp = order.core.wall
         if settled:
             order.accepted = seqno + 1
-        elif order.needed(degree) > 1 or order.lacking:
+        elif order.needed(degree) > 2 or order.lacking or self.was_lacking:
             self.announces = True       # members cannot know it by themselves
         order.core.mark("W4")
         order.keep(message, size, position, degree, counter, seqno, order.stamp)
