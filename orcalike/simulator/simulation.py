@@ -67,7 +67,7 @@ class Run:
         self.world.beat_loss = scenario.beat_loss
         self.world.on_input = self._stepped
         self.world.on_death = lambda node: self.monitor.die(node.incarnation)
-        self.monitor: Monitor = Monitor(scenario.least)
+        self.monitor: Monitor = Monitor(scenario.least_counted, in_memory=scenario.in_memory)
         self.specs = parse_stack(scenario.stack, sound=False)  # a DROP below may be a bad network
         self.rng = Stream(scenario.seed, "run", "dice")
         self.applications: dict[int, Application] = {}
@@ -463,7 +463,7 @@ class Run:
         """Whether these may form the next primary view (H1); None if it depends on what others know."""
         size, present = len(view.members), {each.me for each in living}
         least = self.monitor.facts.degree_in(
-            self.scenario.least, self.monitor.facts.views[view.identity]
+            self.scenario.least_counted, self.monitor.facts.views[view.identity]
         )
         if least and len(living) < size - least:
             return False

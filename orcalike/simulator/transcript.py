@@ -22,6 +22,9 @@ from orcalike.transport.view import POSITION_BITS, Member, View
 from orcalike.transport.wording import counted
 
 KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT", 4: "ACCEPT", 5: "state"}
+"""TOTAL's."""
+KINDS_IN_MEMORY = {1: "OFFER", 2: "MAPPED", 3: "UNREADABLE", 5: "state"}
+"""RING's."""
 LINES_MAX = 300
 """A diagram shows the last so many of a longer story."""
 
@@ -56,7 +59,8 @@ class Transcript:
 
     def _frame(self, end: End, frame: bytes) -> None:
         names = {each: it.process for each, it in self.run.applications.items()}
-        self._add(end.node.name, describe(frame, names), end.peer.node.name)
+        kinds = KINDS_IN_MEMORY if self.run.scenario.in_memory else KINDS
+        self._add(end.node.name, describe(frame, names, kinds), end.peer.node.name)
 
     def _event(self, event: Event, name: str) -> None:
         if event.do != "lag":
@@ -104,15 +108,17 @@ class Transcript:
                 yield f"    Note over {line.process}: {line.when / MS:.3f} ms {what}"
 
 
-def describe(frame: bytes, names: Mapping[int, str] | None = None) -> str:
+def describe(
+    frame: bytes, names: Mapping[int, str] | None = None, kinds: Mapping[int, str] = KINDS
+) -> str:
     """A frame in a few words; its length if it cannot be read. `names` are of incarnations."""
     try:
-        return _describe(frame, names or {})
+        return _describe(frame, names or {}, kinds)
     except (ValueError, LookupError, TypeError, ProtocolError):
         return counted(len(frame), "byte")
 
 
-def _describe(frame: bytes, names: Mapping[int, str]) -> str:
+def _describe(frame: bytes, names: Mapping[int, str], kinds: Mapping[int, str]) -> str:
     if frame[6] == 1:
         return "HELLO"
     key = int.from_bytes(frame[8:16], "little")
@@ -120,8 +126,8 @@ def _describe(frame: bytes, names: Mapping[int, str]) -> str:
         said = msgpack.unpackb(frame[16:], strict_map_key=False)
         return describe_control(messages.unpack(said), names)
     view = f"v{key >> 24 & 0xFFFFFFFF}"
-    kind = KINDS.get(frame[16], "?")
-    if kind == "state":
+    kind = kinds.get(frame[16], "?")
+    if kind == "state" or kinds is KINDS_IN_MEMORY:
         return f"{view} {kind}"
     counter, number = (int.from_bytes(frame[i : i + 8], "little") for i in (24, 32))
     place = int.from_bytes(frame[18:20], "little")

@@ -26,7 +26,21 @@ def test_a_run_comes_back_when_all_ranks_have_ended(
     programs: Programs, how: list[str], size: int
 ) -> None:
     """Twice; with 20 MiB of objects as well, so that the members have given their state anew."""
-    result = programs.run("-n3", "--restart", "2", *how, "all_ending.py", SIZE=str(size))
+    check_coming_back(programs, how, size)
+
+
+@pytest.mark.parametrize("degree", ["1", "2"])
+def test_a_degree_does_not_keep_a_run_in_memory_from_coming_back(
+    programs: Programs, degree: str
+) -> None:
+    """The witness holds what is in memory, as each member does."""
+    check_coming_back(programs, [], 0, DEGREE=degree)
+
+
+def check_coming_back(programs: Programs, how: list[str], size: int, **environment: str) -> None:
+    """All ranks end twice; all that they knew to be written is there in the end, at each of them."""
+    arguments = ["-n3", "--restart", "2", *how, "all_ending.py"]
+    result = programs.run(*arguments, SIZE=str(size), **environment)
     assert result.returncode == 0, result.stderr
     (facts,) = [json.loads(line) for line in result.stdout.splitlines()]
     assert facts["whole"]

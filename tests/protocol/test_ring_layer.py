@@ -160,6 +160,24 @@ def test_a_degree_waits_for_members() -> None:
     assert bodies(network, "a")[-2:] == bodies(network, "b")[-2:] == bodies(network, "c")[-2:]
 
 
+def test_a_degree_asks_for_none_of_those_that_are_lost() -> None:
+    """Those that are left hold all that is in memory: half of them, with the oldest, go on."""
+    network = group("a b c d")
+    for name in "abcd":
+        network.call(name, lambda now, name=name: network.endpoints[name].stack.top.degree(1))  # type: ignore[misc]
+    network.cast("d", b"written", degree=1)
+    network.stabilize()
+    network.cut_off("c")
+    network.cut_off("d")
+    network.cast("b", b"after", degree=1)
+    network.stabilize()
+    for name in "ab":
+        assert bodies(network, name) == [b"written", b"after"]
+    view = network["a"].installed
+    assert view is not None
+    assert len(view.members) == 2
+
+
 def test_the_fence_ends_a_view_for_a_member_that_was_not_asked() -> None:
     """It meets the fence when it appends, and appends in the next view."""
     network = group()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -26,6 +27,7 @@ from orcalike.transport import stacks
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.view import View
 from orcalike.transport.wire.message import Message
+from tests.lib.ring_scenarios import draw_over_ring
 
 CHUNK = 25
 SEEDS = 75
@@ -141,6 +143,13 @@ def test_one_fault_less_leaves_the_rest_as_it_was() -> None:
     before = [str(line) for line in transcript.lines if line.when < fault.at]
     assert before == [str(line) for line in other.lines if line.when < fault.at]
     assert len(before) > 20
+
+
+def test_a_transcript_names_what_members_send_about_memory() -> None:
+    transcript = Transcript(Run(draw_over_ring(8)))
+    transcript.run.run()
+    kinds = {line.what.split()[1] for line in transcript.lines if re.match(r"v\d+ ", line.what)}
+    assert kinds == {"OFFER", "MAPPED", "state"}
 
 
 # The shrinker, on a bug of its own.

@@ -40,7 +40,7 @@ cdef class SharedOrder(MappedOrder):
     cdef int64_t busy_until         # until then this member is taken to write much, and other threads deliver nothing
     cdef frozenset lacking
     cdef bint was_reset
-    cdef int mode, least            # as TOTAL's
+    cdef int mode                   # as TOTAL's
     cdef int64_t linger             # ns: `freshness`
     cdef int64_t linger_at          # deadlines: to look for news, ...
     cdef int64_t full_at            # ... to try again to append,
@@ -64,5 +64,4 @@ cdef class SharedOrder(MappedOrder):
     cdef int listen(self) except -1
     cdef bint has_members(self, int degree) except -1
     cdef bint is_met(self, int degree) except -1
-    cdef int tell_degree(self) except -1
     cdef int count_whole(self) except -1

@@ -19,7 +19,8 @@ a full lane waits for room in the middle of one.
 all, those that are ahead would write on meanwhile, and stay ahead for good.
 
 *Resilience*: what is in memory survives the death of any members but the last; so each degree that the view
-has members for is met at once. A packet whose degree it has too few members for waits, as on TOTAL.
+has members for is met at once, and no degree is reported to MBRSHIP (H1: any member that is left holds all). A packet
+whose degree it has too few members for waits, as on TOTAL.
 
 *Waking*: others write to the alarm, a pipe in the driver's epoll set, if it is armed. It is armed at the end of an
 input in which there was no news; after news this member looks again 1 ms later, and is not woken meanwhile, unless a
@@ -42,7 +43,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX, is_large_enough, least_kept
+from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX, is_large_enough
 from orcalike.transport.drivers.ring_segment cimport (
     RING_FULL, RING_OUT, RING_ROWS, ring_advance, ring_append, ring_applied, ring_arm_eventfd, ring_entry,
     ring_has_news, ring_is_in, ring_member, ring_next, ring_renew_least, ring_room, ring_wake,
@@ -227,14 +228,7 @@ cdef class SharedOrder(MappedOrder):
     cpdef degree(self, int least):
         """As TOTAL: with AVAILABLE what this member casts goes also if members are too few."""
         self.mode = least & AVAILABLE
-        self.least = least & NO_FLAGS
-        self.tell_degree()
         self.core.again(self)
-
-    cdef int tell_degree(self) except -1:
-        """R in H1, as far as it is kept in this view."""
-        self.below.degree(least_kept(self.least, self.replicas, self.mode or self.was_reset))
-        return 0
 
     cpdef incomplete(self, object members):
         self.lacking = frozenset(members)
@@ -250,7 +244,6 @@ cdef class SharedOrder(MappedOrder):
             if member.incarnation not in self.lacking:
                 self.whole += 1
                 self.replicas += not member.witness
-        self.tell_degree()
         return 0
 
     cdef bint has_members(self, int degree) except -1:
@@ -536,6 +529,8 @@ cdef class SharedOrder(MappedOrder):
         cdef object it = Fence.unpack(Cut.unpack(cut).order)
         if self.installed is None or self.failed or self.is_out or it.slot < 0:
             return True                 # one that is out delivers no more, and may lead to the view without it
+        if self.segment is None:
+            return True                 # no member appends in a view before this one has mapped its memory
         self.drain(ALL_OF_IT)
         if self.at_fence:
             return True
@@ -560,7 +555,8 @@ cdef class SharedOrder(MappedOrder):
             return
         self.enter_order(it, view)
         self.is_out = False
-        self.linger_at, self.lacking = NEVER, frozenset()
+        self.linger_at = NEVER
+        self.lacking = frozenset()
         self.count_whole()
         self.begins = self.next, self.next
         if self.me.incarnation not in self.rows:

@@ -1,6 +1,6 @@
 """I8 to I10: what was acknowledged, or readable anywhere, is held by enough members and not lost.
 
-With degree 0 nothing of this is promised (H4).
+With degree 0 nothing of this is promised (H4), unless the order is in memory that members share.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from orcalike.simulator.checkers.facts import Checker, Facts, Installed, Key, Na
 
 
 class _Held(Checker):
-    """A cast of degree r >= 1 has r + 1 holders, and each member that enters a later view holds it."""
+    """A cast of degree r has r + 1 holders, and each member that enters a later view holds it."""
 
     what = ""
 
@@ -24,7 +24,7 @@ class _Held(Checker):
 
     def deliver(self, member: int, key: Key, name: Name, body: bytes, holders: int | None) -> None:
         degree = self.facts.casts[name].degree
-        if not degree or not self.concerns(member, name):
+        if not self.facts.is_kept(name) or not self.concerns(member, name):
             return
         view = self.facts.seen[member].view
         assert view is not None
@@ -70,15 +70,15 @@ class NoDirtyRead(_Held):
 
 
 class NoSilentLoss(Checker):
-    """I9: an acknowledged cast of degree 1 or more is there in the end, or the lineage is another."""
+    """I9: an acknowledged cast that is kept is there in the end, or the lineage is another."""
 
     id = "I9"
 
     def finish(self, live: list[int], blocked: bool) -> None:
         for member, seen, view in self.facts.served_by(live, blocked):
             for (source, number), (lineage, key) in self.facts.acked.items():
-                degree = self.facts.casts[source, number].degree
-                if degree and lineage == view.lineage and number > seen.sources.get(source, 0):
+                kept = self.facts.is_kept((source, number))
+                if kept and lineage == view.lineage and number > seen.sources.get(source, 0):
                     self.fail(
                         member, f"it lacks cast {number} of {source:x}, acknowledged at {key}"
                     )

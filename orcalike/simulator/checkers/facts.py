@@ -93,7 +93,9 @@ class Facts:
     """What has happened so far in the group, for all checkers; they change nothing in it."""
 
     least: int = 0
-    """R: the least degree of 1 or more of any cast (H2)."""
+    """R: the least degree of 1 or more of any cast (H2); 0 where the order does not count it."""
+    in_memory: bool = False
+    """The order is in memory that members share: each holds all that is in it, whatever its degree."""
     casts: dict[Name, Cast] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)
     """How many casts each member has made."""
@@ -120,7 +122,7 @@ class Facts:
     placed: dict[tuple[int, Key], tuple[Name, Identity]] = field(default_factory=dict)
     """(lineage, place) -> what was delivered there last, and in which view."""
     pinned: dict[Identity, Key] = field(default_factory=dict)
-    """The last place in a view at which a cast of degree 1 or more was delivered anywhere."""
+    """The last place in a view at which a cast that is kept was delivered anywhere."""
 
     def degree_in(self, degree: int, view: Installed) -> int:
         """How many others must hold a cast of that degree in that view (H2).
@@ -136,8 +138,12 @@ class Facts:
             return min(degree, max(whole - 1, 0))
         return degree
 
+    def is_kept(self, name: Name) -> bool:
+        """Whether a cast that was delivered anywhere must not be lost."""
+        return self.in_memory or self.casts[name].degree > 0
+
     def is_pinned(self, view: Identity, key: Key) -> bool:
-        """Whether what was delivered there must stay: it, or something behind it, has a degree."""
+        """Whether what was delivered there must stay: it, or something behind it, is kept."""
         return self.pinned.get(view, (0, 0)) >= key
 
     def members_of(self, identity: Identity) -> list[int]:
