@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +79,30 @@ def test_a_read_sees_what_another_member_has_written_at_once(
     reader, writer = (programs.start("looker.py", role, place) for role in ("reader", "writer"))
     assert reader.next_fact() == {"seen": list(range(1, 51))}
     assert [reader.end(), writer.end()] == [0, 0]
+
+
+def core_time(pid: int) -> float:
+    """What a process has taken so far, s."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_member_whose_group_is_blocked_takes_hardly_any_core_time(
+    programs: Programs, place: str
+) -> None:
+    """Nor does one that waits for the next view, while others need the cores to agree on it."""
+    programs.environment["ORCALIKE_DETECTION"] = "0.2"
+    members: list[Program] = []
+    for _ in range(MEMBERS):
+        members.append(programs.start("now_and_then.py", place))
+        pid = members[-1].next_fact()["pid"]
+    last, *others = reversed(members)
+    for other in others:
+        other.pause()
+    assert last.next_fact() == {"blocked": True}
+    before = core_time(pid)
+    time.sleep(1)
+    assert core_time(pid) - before < 0.3
 
 
 @pytest.mark.parametrize("pack", ["PACK", "PACK(fragment=8388608)"], ids=["cut by PACK", "by RING"])

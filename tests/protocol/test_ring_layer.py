@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from orcalike.simulator.simulation import Run
+from orcalike.simulator.transcript import KINDS_IN_MEMORY, describe
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
 from orcalike.transport.errors import StackError
@@ -211,6 +212,21 @@ def test_nothing_is_in_the_order_that_a_member_of_the_view_cannot_deliver_yet() 
     network.stabilize()
     for name in "abc":
         assert bodies(network, name)[-1] == b"in the next view"
+
+
+def test_memory_is_offered_once() -> None:
+    """As a view begins those that have mapped each other's only say that they have begun it."""
+    network = group("a b c d")
+    network.leave("d")
+    said: list[str] = []
+    while any(network.frames(one) for one in "abcd"):
+        for one, other in itertools.permutations("abcd", 2):
+            said += [describe(each, None, KINDS_IN_MEMORY) for each in network.frames(one)[:1]]
+            network.deliver(one, other, 1)
+    assert {text.split()[1] for text in said if text.startswith("v")} == {"MAPPED"}
+    network.cast("c", b"at once")
+    for name in "abc":
+        assert bodies(network, name)[-1] == b"at once"
 
 
 def test_a_member_that_was_put_out_appends_nothing() -> None:

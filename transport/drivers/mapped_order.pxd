@@ -38,7 +38,8 @@ cdef class MappedOrder(Layer):
     cdef dict counters              # by incarnation: of its last packet before the view
     cdef int position_of[64]        # by row
     cdef set mapped                 # incarnations whose lanes are mapped here
-    cdef set mapped_by              # those that have mapped the lane of this member, and have begun the view
+    cdef set mapped_by              # those that have mapped the lane of this member, and have said so in this view
+    cdef set known_by               # those that have mapped it
     cdef int alarms[64]             # descriptors of others' alarms, by row; -1
     cdef bint may_append            # all others have mapped the own lane
     cdef bint failed                # the memory cannot be used: this member leaves
@@ -58,7 +59,10 @@ cdef class MappedOrder(Layer):
     cdef int take_refusal(self, int source, bytes why) except -1
     cdef int use(self, Segment segment) except -1
     cdef str map_lane(self, object member, object lane, object alarm)
-    cdef int offer_lane(self) except -1
+    cdef int mapped_at(self, int source) except -1
+    cdef int begin_to_append(self) except -1
+    cdef int offer_lane(self, bint again) except -1
+    cdef tuple positions_of(self, set incarnations)
     cdef int offer_again(self, bint packets_wait) except -1
     cdef tuple not_begun(self)
     cdef int give_up(self, str why) except -1

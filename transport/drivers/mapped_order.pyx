@@ -1,9 +1,10 @@
 # cython: allow_none_for_extension_args=False
 """The memory below RING: the order and the lanes that a member maps, and the rows of a view.
 
-In each view a member offers its memory to all others (OFFER), until they say that they have mapped it (MAPPED).
-It appends only when all have: they must be able to read what it appends, if it dies; and one that has
-not begun the view delivers nothing of it, so its reads would not see what has been written there.
+A member offers its memory to those that have not mapped it (OFFER), until they say that they have (MAPPED). As a view
+begins each says so once more to all whose memory it has mapped. A member appends only when all others have said so in
+the view: they must be able to read what it appends, if it dies; and one that has not begun the view delivers nothing of
+it, so its reads would not see what has been written there.
 """
 
 import os
@@ -87,7 +88,7 @@ cdef class MappedOrder(Layer):
         self.group = config.group
         self.detection, self.slow = config.detection, config.slow
         self.rows, self.counters = {}, {}
-        self.mapped, self.mapped_by = set(), set()
+        self.mapped, self.mapped_by, self.known_by = set(), set(), set()
         self.position = -1
         self.next = 1
         self.lanes_at = NEVER
@@ -135,6 +136,7 @@ cdef class MappedOrder(Layer):
                 self.drop_alarm(row)
         here = {member.incarnation for member in view.members}
         self.mapped &= here
+        self.known_by &= here
         self.mapped_by.clear()          # until they have begun this view, too
         ring_pass_fence(m, view.number)
         self.settle_rows()
@@ -163,13 +165,36 @@ cdef class MappedOrder(Layer):
         self.may_append = self.segment is not None and others <= self.mapped_by
         return 0
 
-    cdef int offer_lane(self) except -1:
-        """Offer this member's memory to those that have not said in this view that they have mapped it."""
+    cdef int mapped_at(self, int source) except -1:
+        """Another member has mapped the memory of this one, and has begun the view."""
+        incarnation = self.installed.members[source].incarnation
+        self.mapped_by.add(incarnation)
+        self.known_by.add(incarnation)
+        return self.count_mapped()
+
+    cdef int begin_to_append(self) except -1:
+        """A view has begun: say so to those whose memory is mapped here, and offer this member's to those that have not mapped it."""
+        cdef Message message
+        known = self.positions_of(self.mapped)
+        if known:
+            message = Message(b"")
+            message.push(1)[0] = MAPPED
+            self.below.send(message, known)
+        self.count_mapped()
+        return self.offer_lane(False)
+
+    cdef int offer_lane(self, bint again) except -1:
+        """Offer this member's memory to those that have never mapped it; `again`: or have not said in this view that they have."""
         cdef Message message
         self.lanes_at = NEVER
         if self.segment is None or self.installed is None or self.position < 0:
             return self.set_deadline()
         missing = self.not_begun()
+        if missing:
+            self.lanes_at = self.core.now + self.detection
+        if not again:
+            missing = tuple([position for position in missing
+                             if self.installed.members[position].incarnation not in self.known_by])
         if missing:
             offer = self.core.descriptors.offer
             me = self.me.incarnation
@@ -178,8 +203,11 @@ cdef class MappedOrder(Layer):
                 offer(me, LANE, self.segment.lane_fd), offer(me, ALARM, self.core.alarm.writer)]))
             message.push(1)[0] = OFFER
             self.below.send(message, missing)
-            self.lanes_at = self.core.now + self.detection
         return self.set_deadline()
+
+    cdef tuple positions_of(self, set incarnations):
+        return tuple([position for position, member in enumerate(self.installed.members)
+                      if member.incarnation in incarnations])
 
     cdef tuple not_begun(self):
         """The positions of those that have not said that they have begun this view."""
@@ -196,7 +224,7 @@ cdef class MappedOrder(Layer):
         if packets_wait and not self.may_append and self.offers * self.detection >= self.slow:
             self.offers = 0
             self.below.flush(self.not_begun())
-        return self.offer_lane()
+        return self.offer_lane(True)
 
     cdef int take_lane(self, int source, bytes body) except -1:
         """Another member offers its memory: map it, all of the order if this member has not."""
@@ -267,7 +295,7 @@ cdef class MappedOrder(Layer):
         self.use(segment)
         self.settle_rows()
         self.count_mapped()
-        self.offer_lane()
+        self.offer_lane(False)
         return None
 
     cdef int use(self, Segment segment) except -1:
@@ -313,6 +341,7 @@ cdef class MappedOrder(Layer):
         self.may_append = self.armed = False
         self.mapped.clear()
         self.mapped_by.clear()
+        self.known_by.clear()
         self.drop_alarms()
         self.lanes_at = NEVER
         return self.set_deadline()

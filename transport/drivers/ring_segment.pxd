@@ -100,6 +100,7 @@ cdef class Segment(Futex):
     cdef int map_own_lane(self) except -1
     cdef void unmap(self, uintptr_t address) noexcept
     cdef bint listen(self) noexcept
+    cdef void ignore_news(self) noexcept
     cdef slot_of(self, int64_t slot)
     cdef int check(self) except -1
     cdef fail(self, int64_t code)

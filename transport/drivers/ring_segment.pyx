@@ -319,6 +319,10 @@ cdef class Segment(Futex):
         self.alarm = ring_alarm_now(&self.member)
         return ring_arm(&self.member)
 
+    cdef void ignore_news(self) noexcept:
+        """Have a thread that dozes sleep until it is woken, whatever news there was before."""
+        self.alarm = ring_alarm_now(&self.member)
+
     cdef int doze(self, int64_t ns) except -1:
         cdef ring_order* order = self.member.order
         cdef unsigned row = self.member.row

@@ -313,6 +313,7 @@ cdef class SharedOrder(MappedOrder):
         self.core.by_futex = False
         if self.is_out or self.at_fence:
             self.linger_at = NEVER      # nothing is to come that is for this view
+            self.segment.ignore_news()
         elif self.allowed <= 0:         # one that writes goes on itself, as a rule
             self.linger_at = self.core.now + (self.linger if self.shares and not self.core.waiting else 0)
         elif self.core.dozes:
@@ -480,7 +481,7 @@ cdef class SharedOrder(MappedOrder):
         else:
             self.report_is_due = True
             self.end_view()
-        self.offer_lane()
+        self.offer_lane(False)
 
     cdef int end_view(self) except -1:
         """Put the fence, if it is not there, and go up to it."""
@@ -563,8 +564,7 @@ cdef class SharedOrder(MappedOrder):
             self.give_up(f"it has room for {RING_ROWS} members; {REMEDY}")
         self.above.up_view(view, cut)
         self.frozen = self.at_fence = False
-        self.count_mapped()
-        self.offer_lane()
+        self.begin_to_append()
         self.core.again(self)
 
     cpdef up_send(self, Message message):
@@ -579,8 +579,7 @@ cdef class SharedOrder(MappedOrder):
         elif kind[0] == UNREADABLE:
             self.take_refusal(message.source, message.body)
         elif self.segment is not None:
-            self.mapped_by.add(self.installed.members[message.source].incarnation)
-            self.count_mapped()
+            self.mapped_at(message.source)
             self.core.again(self)
 
     cpdef up_exit(self, str why):
