@@ -38,6 +38,9 @@ class Frozen:
     def __init__(self, *values: Any, **named: Any) -> None:
         """Raises TypeError if a field is missing, is there twice, or is none of its class."""
         names = self.__match_args__
+        if len(values) == len(names) and not named:
+            self.__dict__.update(zip(names, values, strict=True))
+            return
         given = dict(zip(names, values, strict=False))
         if len(values) > len(names) or not given.keys().isdisjoint(named):
             raise TypeError(f"{type(self).__name__} has the fields {names}, each once")
