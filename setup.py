@@ -19,6 +19,7 @@ if DEBUG or SANITIZE:
 if platform.libc_ver()[0] == "glibc":  # which keeps room for the few words that are a thread's own
     COMPILE.append("-ftls-model=initial-exec")  # so that no function is called to find them
 COMPILE += ["-g" if DEBUG else "-g1" if SANITIZE else "-g0", "-Wall", "-Wno-unused-function"]
+COMPILE.append("-Werror=overflow")  # a constant of Cython that does not fit its variable
 
 # No invocation goes through these: compiled with less effort, in two thirds of the time.
 SELDOM_RUN = {

@@ -115,7 +115,7 @@ class Agreement:
         return None if value is None else value[1].view
 
     def missed(self) -> list[Member]:
-        """While the group is blocked: the members that have not reported; else none."""
+        """While the group is blocked: the members that have not reported, or not accepted; else none."""
         return self.coordinator.missed()
 
     # The step.

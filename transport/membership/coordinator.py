@@ -350,12 +350,13 @@ class Coordinator:
         self.out.append(Send(position, Blocked(missing, ruling.rule)))
 
     def missed(self) -> list[Member]:
-        """While the group is blocked: the members that have not reported; else none."""
+        """While the group is blocked: the members that have not reported, or not accepted; else none."""
         ballot = self.ballot
         if ballot is None or ballot.refusal is None:
             return []
+        answered = ballot.reports.keys() if ballot.value is None else ballot.accepts
         members = enumerate(ballot.view.members)
-        return [member for position, member in members if position not in ballot.reports]
+        return [member for position, member in members if position not in answered]
 
     def ask_again(self) -> None:
         """While the group is blocked: missing members may be there, and in another view.
