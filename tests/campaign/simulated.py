@@ -21,6 +21,7 @@ from orcalike.simulator.generator import draw
 from orcalike.simulator.scenario import Event, Scenario
 from orcalike.simulator.simulation import Run
 from orcalike.simulator.transcript import Transcript
+from orcalike.transport.membership import messages
 from tests.campaign.bars import Bar, Figure, Scale
 from tests.lib.ring_scenarios import over_ring
 from tests.protocol import sim_bootstrap
@@ -199,10 +200,14 @@ def measure_shrinking(scale: Scale) -> list[Figure]:
     return [Figure("G27", text, tried > 0 and small >= 0.9 * tried, notes)]
 
 
+Pair = tuple[str, str]
+"""A state of the receiver, and the kind of a message that came in it."""
+
+
 class Pairs(Transcript):
     """Which message came in which state of its receiver."""
 
-    def __init__(self, run: Run, seen: set[tuple[str, str]]) -> None:
+    def __init__(self, run: Run, seen: set[Pair]) -> None:
         super().__init__(run)
         self.seen = seen
 
@@ -222,26 +227,26 @@ class Pairs(Transcript):
 
 
 STATES = ("outside", "normal", "frozen", "leads", "proposes")
-KINDS = (
-    *("HELLO", "JOIN", "INSTALL", "EXPELLED", "BEHIND", "SHIP", "LEAVE", "LOST", "HERE"),
-    *("FLUSH", "FLUSH_OK", "PROMISED", "PROPOSE", "ACCEPT", "BLOCKED"),
-    *("REQUEST", "ORDERED", "EXPECT", "state"),
-)
+KINDS = {"HELLO", "REQUEST", "ORDERED", "EXPECT", "state", *messages.KINDS} - {
+    *("DENIED", "NOWHERE", "TAKEN", "INSIDE")
+}
 """What is sent among members that agree on their options; ACCEPT is MBRSHIP's and TOTAL's."""
 
-UNREACHABLE: dict[tuple[str, str], str] = {}
+UNREACHABLE: dict[Pair, str] = {}
 """Pairs of state and kind that cannot be, and why; one of these that comes is a failure, too.
 
 None is known: whatever is sent can be under way for long, and its receiver be in any state then.
 """
 
+WANTED = {(state, kind) for state in STATES for kind in KINDS} - UNREACHABLE.keys()
+FEW_SEEDS = range(400)
 RARE = Path(__file__).parent / "pairs"
-"""Scenarios in which the pairs come that few seeds show, each named after its pair."""
+"""Scenarios in which the pairs come that these show not, each named after its pair (`rare_pairs`)."""
 
 
-def pairs_in(scenario: Scenario) -> set[tuple[str, str]]:
+def pairs_in(scenario: Scenario) -> set[Pair]:
     """The pairs that come in a scenario, whether it breaks something or not: G2 tells of that."""
-    seen: set[tuple[str, str]] = set()
+    seen: set[Pair] = set()
     run = Run(scenario)
     Pairs(run, seen)
     with suppress(Violation):
@@ -252,14 +257,13 @@ def pairs_in(scenario: Scenario) -> set[tuple[str, str]]:
 def measure_pairs(scale: Scale) -> list[Figure]:
     """G30: each kind of message came in each state of its receiver, or cannot."""
     scenarios = [Scenario.from_json(path.read_text()) for path in sorted(RARE.glob("*.json"))]
-    seeds = range(scale.of(400, 4_000))
-    seen = set[tuple[str, str]]().union(*map(pairs_in, chain(scenarios, map(draw, seeds))))
-    wanted = {(state, kind) for state in STATES for kind in KINDS} - UNREACHABLE.keys()
-    notes = [f"{kind} never came when {state}" for state, kind in sorted(wanted - seen)]
+    seeds = range(scale.of(len(FEW_SEEDS), 4_000))
+    seen = set[Pair]().union(*map(pairs_in, chain(scenarios, map(draw, seeds))))
+    notes = [f"{kind} never came when {state}" for state, kind in sorted(WANTED - seen)]
     notes += [
-        f"{kind} came when {state}: not in the table" for state, kind in sorted(seen - wanted)
+        f"{kind} came when {state}: not in the table" for state, kind in sorted(seen - WANTED)
     ]
-    text = f"{len(wanted & seen)} of {len(wanted)} pairs, {len(KINDS)} kinds"
+    text = f"{len(WANTED & seen)} of {len(WANTED)} pairs, {len(KINDS)} kinds"
     return [Figure("G30", text, not notes, notes)]
 
 
