@@ -226,6 +226,8 @@ class Run:
 
     def _stepped(self, node: Node) -> None:
         application = self.applications[node.incarnation]
+        if self.monitor.facts.broken is not None:
+            raise self.monitor.facts.broken
         if application.errors:
             raise Violation("E1", f"at {node.name}: {application.errors[0]}")
         if self.world.steps % GAUGED == 0 and application.entered is not None:
@@ -463,7 +465,9 @@ class Run:
         """Whether these may form the next primary view (H1); None if it depends on what others know."""
         size, present = len(view.members), {each.me for each in living}
         least = self.monitor.facts.degree_in(
-            self.scenario.least_counted, self.monitor.facts.views[view.identity]
+            self.scenario.least_counted,
+            self.monitor.facts.views[view.identity],
+            view.members[0].incarnation,
         )
         if least and len(living) < size - least:
             return False

@@ -145,6 +145,22 @@ def test_one_fault_less_leaves_the_rest_as_it_was() -> None:
     assert len(before) > 20
 
 
+def test_a_violation_is_what_is_reported_where_a_stack_handles_a_frame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stack takes what is raised there for a fault of the sender, and closes the connection."""
+    run = Run(draw(8))
+    (order,) = [each for each in run.monitor.checkers if each.id == "I1"]
+
+    def deliver(member: int, *_: object) -> None:
+        if run.applications[member].total.position > 0:
+            order.fail(member, "planted")
+
+    monkeypatch.setattr(run.monitor, "deliver", deliver)
+    with pytest.raises(Violation, match=r"I1: .*planted"):
+        run.run()
+
+
 def test_a_transcript_names_what_members_send_about_memory() -> None:
     transcript = Transcript(Run(draw_over_ring(8)))
     transcript.run.run()

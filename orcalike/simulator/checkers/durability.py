@@ -28,7 +28,7 @@ class _Held(Checker):
             return
         view = self.facts.seen[member].view
         assert view is not None
-        needed = self.facts.degree_in(degree, view) + 1
+        needed = self.facts.degree_in(degree, view, name[0]) + 1
         if holders is not None and holders < needed:
             self.fail(member, f"{key} is {self.what}, and {holders} hold it, not {needed}")
         last = self._last.setdefault(view.lineage, [])

@@ -96,6 +96,8 @@ class Facts:
     """R: the least degree of 1 or more of any cast (H2); 0 where the order does not count it."""
     in_memory: bool = False
     """The order is in memory that members share: each holds all that is in it, whatever its degree."""
+    broken: Violation | None = None
+    """The last promise that was found broken."""
     casts: dict[Name, Cast] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)
     """How many casts each member has made."""
@@ -105,6 +107,8 @@ class Facts:
     """The last view in which no member had state: what was written before is gone, by their own will."""
     seen: dict[int, Seen] = field(default_factory=dict)
     views: dict[Identity, Installed] = field(default_factory=dict)
+    whole: dict[tuple[Identity, int], int | None] = field(default_factory=dict)
+    """(view, member) -> how many members with replicas it knew to have complete state as it began that view."""
     starts: dict[Identity, int] = field(default_factory=dict)
     """The seqno that is delivered next where a view begins."""
     cuts: dict[Identity, int] = field(default_factory=dict)
@@ -124,16 +128,19 @@ class Facts:
     pinned: dict[Identity, Key] = field(default_factory=dict)
     """The last place in a view at which a cast that is kept was delivered anywhere."""
 
-    def degree_in(self, degree: int, view: Installed) -> int:
+    def degree_in(self, degree: int, view: Installed, sender: int) -> int:
         """How many others must hold a cast of that degree in that view (H2).
 
-        After a reset no more than there are, with complete state (Amoeba 3.1).
+        After a reset no more than there are, with complete state (Amoeba 3.1), as far as the member
+        knows that counts them: the sequencer, or, in memory, the sender itself.
         """
         if degree == MAJORITY:
             return len(view.members) // 2
         if degree == ALL:
             return len(view.members) - 1
-        whole = self.views.get(view.identity, view).whole
+        counts = sender if self.in_memory else view.members[0]
+        first = self.views.get(view.identity, view).whole
+        whole = self.whole.get((view.identity, counts), first)
         if whole is not None and resets_of(view.lineage):
             return min(degree, max(whole - 1, 0))
         return degree
@@ -199,8 +206,9 @@ class Checker:
         """It is over; `live` are the members of the last view that run, and may be blocked."""
 
     def fail(self, member: int, what: str) -> None:
-        """Raise the violation."""
-        raise Violation(self.id, f"at {member:x}: {what}")
+        """Raise the violation, and keep it: where a frame is handled, a stack takes it for a fault of its sender."""
+        self.facts.broken = Violation(self.id, f"at {member:x}: {what}")
+        raise self.facts.broken
 
 
 def body_of(sender: int, number: int, size: int) -> bytes:

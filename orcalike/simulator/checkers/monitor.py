@@ -108,6 +108,7 @@ class Monitor:
             checker.view(member, view, start, held)
         facts, seen = self.facts, self.seen(member)
         seen.view, seen.count = view, 0
+        facts.whole[view.identity, member] = view.whole
         if view.identity not in facts.views:
             facts.views[view.identity] = view
             facts.rivals.setdefault(view.identity[:2], []).append(view.identity)
