@@ -61,7 +61,7 @@ test: check build $(VENV)/collected  ## everything that must pass: `make check`,
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
 TIER ?= 1
-campaign: build  ## 25 minutes of faults, measured by the bars of docs/testing.md; TIER=2: hours
+campaign: build  ## over an hour of faults, measured by the bars of docs/testing.md; TIER=2: hours
 	$(BIN)/python -m tests.campaign --tier $(TIER)
 
 MUTANTS ?=
