@@ -29,6 +29,7 @@ EARLIER = {
     5958: "a member that applied nothing went from view to view, until no fence had room",
     2173: "one that had left lived on, and its silence was excused for as long as that of others",
     126: "a coordinator asked for reports before it had come to the fence itself",
+    1358141545601857: "members that found the order full, since one hung, kept all others awake",
 }
 """Seeds that have found faults."""
 

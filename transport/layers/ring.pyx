@@ -194,7 +194,8 @@ cdef class SharedOrder(MappedOrder):
         if self.full_at != NEVER:
             return 0                    # the others know, and wake each other no faster
         ring_wake_all(m)
-        self.full_at = self.core.now + AGAIN
+        # Each of those that wait wakes all others: where a member hangs they must not keep each other awake.
+        self.full_at = self.core.now + min(max(AGAIN, (self.core.now - self.full_since) // 8), self.detection)
         if self.core.now - self.full_since >= self.slow and self.has_credit and not self.frozen:
             self.full_since = 0
             least = ring_renew_least(m)
