@@ -262,11 +262,21 @@ class Run:
             broken.add_note(f"at {world.now / MS:.3f} ms, event {world.events}, of {scenario}")
             broken.add_note(traceback.format_exc(limit=-6))
             raise broken from None
+        finally:
+            self._release()
         views = len(self.monitor.facts.views)
         delivered, fired = self.monitor.delivered, tuple(self.fired)
         return Result(
             scenario, world.trace, world.steps, world.now, delivered, views, blocked, fired
         )
+
+    def _release(self) -> None:
+        """Close what members share memory by: a process makes thousands of runs, and has some 1,000 descriptors."""
+        if self.scenario.in_memory:
+            for application in self.applications.values():
+                application.total.release()
+            for application in self.applications.values():
+                application.stack.alarm.close()
 
     def _schedule(self) -> None:
         first = self.current["0"]

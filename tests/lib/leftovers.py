@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import subprocess
 import sys
 import traceback
@@ -61,18 +60,12 @@ def end(process: subprocess.Popen[Any]) -> bool:
     return ran
 
 
-MANY = 300
-"""Open descriptors; with more than 1023 `select`, and so a terminal of pexpect, does not work."""
-
-
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown() -> Generator[None, object, object]:
-    """After a failure, what its frames hold is closed here; so are simulated members that share memory."""
+    """After a failure, what its frames hold is closed here."""
     try:
         return (yield)
     finally:
-        if len(os.listdir("/proc/self/fd")) > MANY:
-            gc.collect()
         failure: BaseException | None = getattr(sys, "last_value", None)
         if failure is not None:
             with warnings.catch_warnings():

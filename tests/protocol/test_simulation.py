@@ -168,6 +168,15 @@ def test_a_transcript_names_what_members_send_about_memory() -> None:
     assert kinds == {"OFFER", "MAPPED", "state"}
 
 
+def test_a_run_leaves_no_descriptor_open() -> None:
+    """A process makes thousands of runs. What shares memory is closed, though the run is still here."""
+    before = len(os.listdir("/proc/self/fd"))
+    run = Run(draw_over_ring(8))
+    run.run()
+    assert len(run.applications) > 1
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 # The shrinker, on a bug of its own.
 
 

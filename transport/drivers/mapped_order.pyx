@@ -330,6 +330,10 @@ cdef class MappedOrder(Layer):
             self.below.leave()
         return 0
 
+    def release(self):
+        """Give the memory back where the member is of no use any more, as after a simulated run."""
+        self.close()
+
     cdef int close(self) except -1:
         """Take part in the order no more; the others need not wait for this member."""
         self.core.order, self.core.futex = NULL, None
