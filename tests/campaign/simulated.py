@@ -230,7 +230,10 @@ STATES = ("outside", "normal", "frozen", "leads", "proposes")
 KINDS = {"HELLO", "REQUEST", "ORDERED", "EXPECT", "state", *messages.KINDS} - {
     *("DENIED", "NOWHERE", "TAKEN", "INSIDE")
 }
-"""What is sent among members that agree on their options; ACCEPT is MBRSHIP's and TOTAL's."""
+"""What is sent among members that agree on their options; ACCEPT is MBRSHIP's and TOTAL's.
+
+The four that are left out refuse a process, or pass among ranks that are to make a group (G35).
+"""
 
 UNREACHABLE: dict[Pair, str] = {}
 """Pairs of state and kind that cannot be, and why; one of these that comes is a failure, too.

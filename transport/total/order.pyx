@@ -34,7 +34,7 @@ cdef class Order(Layer):
         self.acked = self.seqno = self.floor = self.announced = 1
 
     cdef int needed(self, int degree) except -1:
-        """How many members must hold a packet of this degree, the sequencer included; 0 if that is all the same."""
+        """How many members must hold a packet of this degree, the sequencer included; 0 for degree 0, which waits for none."""
         cdef int limit = max(self.replicas - 1, 0)
         cdef bint limited = self.was_reset or degree & AVAILABLE != 0
         degree &= NO_FLAGS
