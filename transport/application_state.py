@@ -11,4 +11,6 @@ class State(IntEnum):
     NONE = 0
     EMPTY = 1
     """There was none yet, unless a member that is not there has it."""
-    WHOLE = 2
+    BEHIND = 2
+    """A state that is whole, but for packets that were tentative before it: others may have delivered them."""
+    WHOLE = 3

@@ -58,6 +58,8 @@ class Port:
         self.held = held
         self.degree = degree
         self.state = State.WHOLE
+        self.ends: bool | None = None
+        """Whether the last cut that it made ends what is tentative."""
         self.granting = True
         self.leases = Leases(1000)
         self.sent: deque[tuple[int, ControlMessage]] = deque()
@@ -77,6 +79,7 @@ class Port:
         pass
 
     def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
+        self.ends = ends
         return max(reports.values())
 
     def has_cut(self, cut: bytes) -> bool:

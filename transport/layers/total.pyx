@@ -29,6 +29,7 @@ accepted is delivered before the view; the rest keeps its places, and is tentati
 members of the new view hold it (H12).
 """
 
+from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.total.flush import Cut, Piece, Report
 from orcalike.transport.view import resets_of
@@ -442,6 +443,13 @@ cdef class Total(Order):
         senders = [self.sender_of(held) for held in self.buffer.all()
                    if mark <= (<Held>held).seqno < last]
         return Cut(last, mark, self.stamp, self.counters, tuple(senders)).pack()
+
+    cpdef int up_has_state(self):
+        """A joiner that lacks what was tentative before its view has not all: it may have been delivered elsewhere."""
+        cdef int state = self.above.up_has_state()
+        if state == State.WHOLE and self.view is not None and self.held < self.begun:
+            return State.BEHIND
+        return state
 
     cpdef bint up_cut(self, bytes cut):
         cdef uint64_t last = Cut.unpack(cut).last

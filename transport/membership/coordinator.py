@@ -253,7 +253,8 @@ class Coordinator:
         """The next view, and the packets before it.
 
         Where no member with state goes on, what is tentative ends with the state that it was for. A witness
-        that keeps the state counts: one that does not has it only where there is none.
+        that keeps the state counts: one that does not has it only where there is none. So does a member
+        that is behind: it has what others have reported before the view begins.
         """
         plan = next_view(
             ballot, self.known.dead, self.known.expelled, self.leaving, self.joining.values()
@@ -262,8 +263,8 @@ class Coordinator:
             self.out.append(Contact(member.address, Denied("the group has ended")))
         self.leaving = set()
         self.joining = {member.incarnation: member for member in plan.waiting}
-        whole = ballot.with_state(self.known.dead, State.WHOLE)
-        ends = whole.isdisjoint(each.incarnation for each in plan.view.members)
+        having = ballot.with_state(self.known.dead, State.BEHIND)
+        ends = having.isdisjoint(each.incarnation for each in plan.view.members)
         held = {position: report.held for position, report in ballot.reports.items()}
         return Value(plan.view, self.holdings.cut_of(held, ends))
 
@@ -361,14 +362,15 @@ class Coordinator:
     def ask_again(self) -> None:
         """While the group is blocked: missing members may be there, and in another view.
 
-        A member that had no state when it reported may have it all now.
+        A member that had no state when it reported, or was behind, may have it all now.
         """
         ballot = self.ballot
         if ballot is None or ballot.refusal is None:
             return
         for position, member in enumerate(ballot.view.members):
             report = ballot.reports.get(position)
-            if member.incarnation in self.known.dead or (report is not None and report.state):
+            has_all = report is not None and report.state in (State.EMPTY, State.WHOLE)
+            if has_all or member.incarnation in self.known.dead:
                 continue
             if position != self.known.position:
                 self._ask(position)

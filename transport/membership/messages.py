@@ -251,7 +251,7 @@ class FlushOk(ControlMessage):
                 bytes(held),
                 accepted,
                 [*dead],
-                0 | 1 | 2 as state,
+                0 | 1 | 2 | 3 as state,
                 [*vouched],
                 int(degree),
             ]:

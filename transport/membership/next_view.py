@@ -37,7 +37,7 @@ def next_view(
         joiners, denied = [], joiners
     kept = _last_with_state(ballot, dead, expelled, leaving, joiners, loses=loses)
     gone = (leaving | expelled | dead) - kept
-    if ballot.reset and not ballot.with_state(dead, State.WHOLE):
+    if ballot.reset and not ballot.with_state(dead, State.BEHIND):
         gone |= ballot.without_state()  # they begin anew, with the others
     members = [member for member in staying if member.incarnation not in gone]
     ranks = {member.rank for member in members}

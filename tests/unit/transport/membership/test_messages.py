@@ -69,7 +69,7 @@ ON_THE_WIRE: list[tuple[ControlMessage, list[Any]]] = [
     ),
     (
         FlushOk(1024, b"held", None, (), State.WHOLE, (), 0),
-        ["FLUSH_OK", 1024, b"held", None, [], 2, [], 0],
+        ["FLUSH_OK", 1024, b"held", None, [], 3, [], 0],
     ),
     (Promised(2048), ["PROMISED", 2048]),
     (Propose(1024, VALUE), ["PROPOSE", 1024, PACKED, b"cut"]),

@@ -152,6 +152,7 @@ def test_one_has_the_whole_state() -> None:
     assert not found.granted
     assert found.rule == "no member that is there has the whole state"
     assert names(found) == {3}
+    assert not rule_on(view, {1, 2}, set(), 0, known | {2: State.BEHIND}).granted
     assert rule_on(view, {1, 2}, set(), 0, known | {2: State.WHOLE}).granted
 
 

@@ -10,7 +10,7 @@ from orcalike.transport.view import Member, View
 
 MEMBERS = tuple(Member(f"sim:{number}", number, number) for number in range(1, 6))
 VIEW = View(1, 1, 0, MEMBERS)
-NONE, EMPTY, WHOLE = State
+NONE, EMPTY, BEHIND, WHOLE = State
 
 
 def ballot(*states: State, reset: int = 1) -> Ballot:
@@ -32,6 +32,8 @@ def ballot(*states: State, reset: int = 1) -> Ballot:
         ((NONE, NONE), set(), False),
         ((NONE, EMPTY), set(), True),
         ((NONE, EMPTY), {2}, False),
+        ((NONE, BEHIND), set(), True),
+        ((NONE, BEHIND), {2}, False),
     ],
 )
 def test_the_state_of_the_dead_is_dead(
