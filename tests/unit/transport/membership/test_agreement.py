@@ -429,32 +429,6 @@ def test_a_reset_needs_a_member_with_the_state() -> None:
     assert not group["a"].views
 
 
-def test_what_is_tentative_goes_on_with_a_member_that_was_behind() -> None:
-    """By the reports of those that leave it has what it lacked."""
-    group = Group(A, B)
-    group["b"].state = State.BEHIND
-    group["a"].ask_leave(A.incarnation)
-    group["a"].proceed()
-    group.settle()
-    assert [view.members for view in group["b"].views] == [(B,)]
-    assert group["a"].ends is False
-
-
-def test_a_member_that_was_behind_is_asked_again() -> None:
-    """While the group is blocked it may get what it lacked."""
-    group = Group(A, B, C)
-    group["a"].state = group["b"].state = State.BEHIND
-    group.crash("c")
-    group.suspect("ab", "c")
-    group.settle()
-    assert not group["a"].views
-    assert "whole state" in group["a"].blocks[-1][1]
-    group["b"].state = State.WHOLE
-    group["a"].step(events.AskAgain())
-    group.settle()
-    assert [view.members for view in group["a"].views] == [(A, B)]
-
-
 def test_only_the_leader_resets() -> None:
     group = Group(A, B, C)
     group.crash("c")
