@@ -23,7 +23,7 @@ from orcalike.transport.wording import counted
 
 KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT", 4: "ACCEPT", 5: "state"}
 """TOTAL's."""
-KINDS_IN_MEMORY = {1: "OFFER", 2: "MAPPED", 3: "UNREADABLE", 5: "state"}
+KINDS_IN_MEMORY = {1: "OFFER", 2: "UNREADABLE", 3: "state"}
 """RING's."""
 LINES_MAX = 300
 """A diagram shows the last so many of a longer story."""

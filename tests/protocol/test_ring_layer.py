@@ -10,8 +10,6 @@ from random import Random
 import pytest
 
 from orcalike.simulator.simulation import Run
-from orcalike.simulator.transcript import KINDS_IN_MEMORY, describe
-from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
 from orcalike.transport.errors import StackError
 from orcalike.transport.stacks import parse_stack
@@ -195,41 +193,6 @@ def test_the_fence_ends_a_view_for_a_member_that_was_not_asked() -> None:
     assert b"behind the fence" not in bodies(network, "c")
 
 
-def test_nothing_is_in_the_order_that_a_member_of_the_view_cannot_deliver_yet() -> None:
-    """A read of a member that has not begun the view would not see it, though the write has returned."""
-    network = group("a b c d")
-    network.leave("d")
-    at = network["a"].installed
-    while network["a"].installed == at:
-        for one, other in itertools.permutations("abcd", 2):
-            network.deliver(one, other, 1)
-    network.deliver("a", "b", 9)
-    assert network["b"].installed == network["a"].installed != at
-    assert network["c"].installed == at, "it does not know of it"
-    network.cast("b", b"in the next view")
-    network.deliver("b", "a", 9)
-    network.deliver("a", "b", 9)
-    assert b"in the next view" not in bodies(network, "a")
-    network.stabilize()
-    for name in "abc":
-        assert bodies(network, name)[-1] == b"in the next view"
-
-
-def test_memory_is_offered_once() -> None:
-    """As a view begins those that have mapped each other's only say that they have begun it."""
-    network = group("a b c d")
-    network.leave("d")
-    said: list[str] = []
-    while any(network.frames(one) for one in "abcd"):
-        for one, other in itertools.permutations("abcd", 2):
-            said += [describe(each, None, KINDS_IN_MEMORY) for each in network.frames(one)[:1]]
-            network.deliver(one, other, 1)
-    assert {text.split()[1] for text in said if text.startswith("v")} == {"MAPPED"}
-    network.cast("c", b"at once")
-    for name in "abc":
-        assert bodies(network, name)[-1] == b"at once"
-
-
 def test_a_member_that_was_put_out_appends_nothing() -> None:
     network = group()
     network.asleep = {"c"}
@@ -359,34 +322,6 @@ def test_a_full_order_waits_for_the_slowest_and_goes_on() -> None:
     assert [int(each) for each in bodies(network, "a")[-40:]] == list(range(40))
     network.call("b", network.endpoints["b"].stack.expire)
     assert bodies(network, "a") == bodies(network, "b")
-
-
-def test_writers_go_on_without_a_member_that_does_not_begin_the_view() -> None:
-    """It lives, and answers no more: what is written waits for `slow`, and not for good (F17)."""
-    network = group("a b c")
-    network.add("d")
-    network.join("d", "a")
-    while len(network["a"].installed.members) < 4:  # type: ignore[union-attr]
-        for one, other in itertools.permutations(network.endpoints, 2):
-            if len(network["a"].installed.members) < 4:  # type: ignore[union-attr]
-                network.deliver(one, other)
-    stabilize_without(network, "c")
-    assert len(network["c"].installed.members) == 3  # type: ignore[union-attr]
-    network.cast("a", b"it waits")
-    config = StackConfig("group", {})
-    ticks = config.slow // config.detection
-    for tick in range(ticks + 1):
-        assert (b"it waits" in bodies(network, "b")) == (tick == ticks), tick
-        network.now += config.detection
-        for name in "abd":
-            stack = network.endpoints[name].stack
-            for each in network.endpoints.values():
-                stack.heard(each.stack.me.incarnation, network.now)
-            network.call(name, stack.expire)
-        stabilize_without(network, "c")
-    assert [member.address for member in network["d"].installed.members] == [  # type: ignore[union-attr]
-        f"sim:{name}" for name in "abd"
-    ]
 
 
 @pytest.mark.parametrize("freshness", [0, 1_000_000, 400_000_000])

@@ -165,7 +165,7 @@ def test_a_transcript_names_what_members_send_about_memory() -> None:
     transcript = Transcript(Run(draw_over_ring(8)))
     transcript.run.run()
     kinds = {line.what.split()[1] for line in transcript.lines if re.match(r"v\d+ ", line.what)}
-    assert kinds == {"OFFER", "MAPPED", "state"}
+    assert kinds == {"OFFER", "state"}
 
 
 def test_a_run_leaves_no_descriptor_open() -> None:

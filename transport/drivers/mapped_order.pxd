@@ -1,6 +1,6 @@
 """The memory below RING: the order and the lanes that a member maps, and the rows of a view."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.transport.drivers.ring_segment cimport Segment, ring_member
 from orcalike.transport.layers.base cimport Layer
@@ -20,8 +20,7 @@ cdef extern from *:
 cdef enum:
     # The first byte of a message to some members.
     OFFER = 1                       # [lineage, handles of the order, the lane, and the alarm]
-    MAPPED = 2                      # the lane that was offered is mapped
-    UNREADABLE = 3                  # why it cannot be: the younger of the two leaves
+    UNREADABLE = 2                  # why it cannot be: the younger of the two leaves
 
 
 cdef class MappedOrder(Layer):
@@ -38,10 +37,9 @@ cdef class MappedOrder(Layer):
     cdef dict counters              # by incarnation: of its last packet before the view
     cdef int position_of[64]        # by row
     cdef set mapped                 # incarnations whose lanes are mapped here
-    cdef set mapped_by              # those that have mapped the lane of this member, and have said so in this view
-    cdef set known_by               # those that have mapped it
+    cdef set mapped_by              # those that have mapped the lane of this member, as it knows
     cdef int alarms[64]             # descriptors of others' alarms, by row; -1
-    cdef bint may_append            # all others have mapped the own lane
+    cdef bint may_append            # all have begun the view, as this member has seen
     cdef bint failed                # the memory cannot be used: this member leaves
     cdef bint armed                 # the alarm will be written to
     cdef uint64_t slots, lane
@@ -54,17 +52,15 @@ cdef class MappedOrder(Layer):
     cdef int settle_rows(self) except -1
     cdef int enter_order(self, object it, object view) except -1
     cdef int pass_fence(self, object view) except -1
-    cdef int count_mapped(self) except -1
     cdef int take_lane(self, int source, bytes body) except -1
     cdef int take_refusal(self, int source, bytes why) except -1
     cdef int use(self, Segment segment) except -1
     cdef str map_lane(self, object member, object lane, object alarm)
-    cdef int mapped_at(self, int source) except -1
-    cdef int begin_to_append(self) except -1
+    cdef int say_begun(self) except -1
+    cdef bint have_all_begun(self) except -1
     cdef int offer_lane(self, bint again) except -1
-    cdef tuple positions_of(self, set incarnations)
     cdef int offer_again(self, bint packets_wait) except -1
-    cdef tuple not_begun(self)
+    cdef tuple not_begun(self, uint32_t reads_all)
     cdef int give_up(self, str why) except -1
     cdef int close(self) except -1
     cdef int drop_alarms(self) noexcept

@@ -1,10 +1,10 @@
 # cython: allow_none_for_extension_args=False
 """The memory below RING: the order and the lanes that a member maps, and the rows of a view.
 
-A member offers its memory to those that have not mapped it (OFFER), until they say that they have (MAPPED). As a view
-begins each says so once more to all whose memory it has mapped. A member appends only when all others have said so in
-the view: they must be able to read what it appends, if it dies; and one that has not begun the view delivers nothing of
-it, so its reads would not see what has been written there.
+A member offers its memory to those that have not mapped it (OFFER). It says in its row that it has begun a view, and that
+it has mapped the memory of all others in it; the last one to say that wakes the others. A member appends only when all
+have said so: they must be able to read what it appends, if it dies; and one that has not begun the view delivers nothing
+of it, so its reads would not see what has been written there.
 """
 
 import os
@@ -21,7 +21,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from posix.unistd cimport close, getpid
 
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_LOST, RING_ROWS, Segment, ring_alarm_all, ring_header, ring_member, ring_order, ring_strike, ring_take_row,
+    RING_LOST, RING_ROWS, Segment, ring_header, ring_member, ring_order, ring_strike, ring_take_row, ring_wake,
 )
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
 from orcalike.transport.wire.message cimport Message
@@ -30,6 +30,10 @@ cdef extern from "ring/order.h" nogil:
     void ring_pass_fence(ring_member* m, uint32_t view)
     void ring_admit(ring_member* m, unsigned row, uint32_t incarnation)
     void ring_drop(ring_member* m, unsigned row)
+    enum:
+        RING_READS_ALL
+    void ring_say_begun(ring_member* m, uint32_t reads_all)
+    uint64_t ring_not_begun(const ring_member* m, uint32_t reads_all)
     void ring_use_alarm(ring_member* m, uint32_t pid)
     int ring_map_order(int fd, const unsigned char* group, const unsigned char* boot,
                        ring_order** order, ring_header* header)
@@ -88,7 +92,7 @@ cdef class MappedOrder(Layer):
         self.group = config.group
         self.detection, self.slow = config.detection, config.slow
         self.rows, self.counters = {}, {}
-        self.mapped, self.mapped_by, self.known_by = set(), set(), set()
+        self.mapped, self.mapped_by = set(), set()
         self.position = -1
         self.next = 1
         self.lanes_at = NEVER
@@ -126,22 +130,19 @@ cdef class MappedOrder(Layer):
         """Go on behind the fence, with the rows of the view."""
         cdef ring_member* m = &self.segment.member
         cdef unsigned row
-        cdef bint are_gone = False
         present = {row: incarnation for row, incarnation in self.rows.values()}
         for row in range(<unsigned>RING_ROWS):
             if m.members >> row & 1 and present.get(row) != m.incarnations[row]:
-                are_gone = True
                 ring_drop(m, row)
                 self.segment.unmap(self.segment.lane_of.pop(row, 0))
                 self.drop_alarm(row)
         here = {member.incarnation for member in view.members}
         self.mapped &= here
-        self.known_by &= here
-        self.mapped_by.clear()          # until they have begun this view, too
+        self.mapped_by &= here
+        self.may_append = False         # until all have begun this view, too
         ring_pass_fence(m, view.number)
         self.settle_rows()
-        if are_gone:
-            ring_alarm_all(m)           # one that died may have taken bits of sleepers
+        self.segment.rouse()            # one that died may have taken the bit of a thread that sleeps
         return 0
 
     cdef int settle_rows(self) except -1:
@@ -159,42 +160,36 @@ cdef class MappedOrder(Layer):
         self.published = <uint64_t>-1
         return 0
 
-    cdef int count_mapped(self) except -1:
-        """Whether all others can read what is appended here."""
-        others = {member.incarnation for member in self.installed.members} - {self.me.incarnation}
-        self.may_append = self.segment is not None and others <= self.mapped_by
+    cdef int say_begun(self) except -1:
+        """Say that this member has begun the view, and whether it can read what others append; the last one wakes them."""
+        cdef bint reads_all = self.rows.keys() - {self.me.incarnation} <= self.mapped
+        if self.segment is not None:
+            ring_say_begun(&self.segment.member, RING_READS_ALL if reads_all else 0)
+            if self.have_all_begun():
+                ring_wake_all(&self.segment.member)
         return 0
 
-    cdef int mapped_at(self, int source) except -1:
-        """Another member has mapped the memory of this one, and has begun the view."""
-        incarnation = self.installed.members[source].incarnation
-        self.mapped_by.add(incarnation)
-        self.known_by.add(incarnation)
-        return self.count_mapped()
-
-    cdef int begin_to_append(self) except -1:
-        """A view has begun: say so to those whose memory is mapped here, and offer this member's to those that have not mapped it."""
-        cdef Message message
-        known = self.positions_of(self.mapped)
-        if known:
-            message = Message(b"")
-            message.push(1)[0] = MAPPED
-            self.below.send(message, known)
-        self.count_mapped()
-        return self.offer_lane(False)
+    cdef bint have_all_begun(self) except -1:
+        """Whether all members have begun the view, and can read what is appended here."""
+        if self.segment is None or self.failed or ring_not_begun(&self.segment.member, RING_READS_ALL):
+            return False
+        self.may_append = True
+        self.mapped_by.update(self.rows)
+        self.lanes_at = NEVER
+        return True
 
     cdef int offer_lane(self, bint again) except -1:
-        """Offer this member's memory to those that have never mapped it; `again`: or have not said in this view that they have."""
+        """Offer this member's memory to those that have never mapped it; `again`: to all that cannot read all lanes."""
         cdef Message message
         self.lanes_at = NEVER
         if self.segment is None or self.installed is None or self.position < 0:
             return self.set_deadline()
-        missing = self.not_begun()
+        missing = self.not_begun(RING_READS_ALL)
         if missing:
             self.lanes_at = self.core.now + self.detection
         if not again:
             missing = tuple([position for position in missing
-                             if self.installed.members[position].incarnation not in self.known_by])
+                             if self.installed.members[position].incarnation not in self.mapped_by])
         if missing:
             offer = self.core.descriptors.offer
             me = self.me.incarnation
@@ -205,15 +200,12 @@ cdef class MappedOrder(Layer):
             self.below.send(message, missing)
         return self.set_deadline()
 
-    cdef tuple positions_of(self, set incarnations):
+    cdef tuple not_begun(self, uint32_t reads_all):
+        """The positions of the others that have not begun this view, or, with RING_READS_ALL, cannot read all lanes in it."""
+        cdef uint64_t missing = ring_not_begun(&self.segment.member, reads_all)
         return tuple([position for position, member in enumerate(self.installed.members)
-                      if member.incarnation in incarnations])
-
-    cdef tuple not_begun(self):
-        """The positions of those that have not said that they have begun this view."""
-        return tuple([position for position, member in enumerate(self.installed.members)
-                      if member.incarnation != self.me.incarnation
-                      and member.incarnation not in self.mapped_by])
+                      if position != self.position and member.incarnation in self.rows
+                      and missing >> <unsigned>self.rows[member.incarnation][0] & 1])
 
     cdef int offer_again(self, bint packets_wait) except -1:
         """Offer the memory once more; go on without those that do not begin the view while packets wait for it (F17).
@@ -221,9 +213,9 @@ cdef class MappedOrder(Layer):
         Offers are counted, not the time, so that a standstill of this member is not theirs.
         """
         self.offers += 1
-        if packets_wait and not self.may_append and self.offers * self.detection >= self.slow:
+        if packets_wait and not self.have_all_begun() and self.offers * self.detection >= self.slow:
             self.offers = 0
-            self.below.flush(self.not_begun())
+            self.below.flush(self.not_begun(0))
         return self.offer_lane(True)
 
     cdef int take_lane(self, int source, bytes body) except -1:
@@ -252,9 +244,12 @@ cdef class MappedOrder(Layer):
         if why is not None and source < self.position:
             return self.give_up(f"the memory of {member} cannot be mapped: {why}. If it is of another user or user "
                                 f"namespace, or on another host, {REMEDY}")
-        answer = Message(b"" if why is None else why.encode()[:WHY_MAX])
-        answer.push(1)[0] = MAPPED if why is None else UNREADABLE
-        self.below.send(answer, (source,))
+        if why is None:
+            self.say_begun()
+        else:
+            answer = Message(why.encode()[:WHY_MAX])
+            answer.push(1)[0] = UNREADABLE
+            self.below.send(answer, (source,))
         self.core.again(self)
         return 0
 
@@ -294,7 +289,6 @@ cdef class MappedOrder(Layer):
         segment.map_own_lane()
         self.use(segment)
         self.settle_rows()
-        self.count_mapped()
         self.offer_lane(False)
         return None
 
@@ -339,13 +333,12 @@ cdef class MappedOrder(Layer):
         self.core.order, self.core.futex = NULL, None
         if self.segment is not None:
             ring_strike(&self.segment.member, self.segment.member.row, self.segment.member.incarnation)
-            ring_alarm_all(&self.segment.member)
+            ring_wake(&self.segment.member)     # what was appended last
             self.segment.close()
         self.segment = None
         self.may_append = self.armed = False
         self.mapped.clear()
         self.mapped_by.clear()
-        self.known_by.clear()
         self.drop_alarms()
         self.lanes_at = NEVER
         return self.set_deadline()

@@ -50,7 +50,7 @@ from orcalike.transport.drivers.ring_segment cimport (
 )
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.drivers.mapped_order cimport (
-    MAPPED, OFFER, RING_FENCED, UNREADABLE, MappedOrder, ring_append_fence, ring_applied_of, ring_wake_all,
+    OFFER, RING_FENCED, UNREADABLE, MappedOrder, ring_append_fence, ring_applied_of, ring_wake_all,
 )
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
@@ -58,7 +58,7 @@ from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
-    OTHER = 5                       # the first byte of a message: beside OFFER and MAPPED, what the layer above sent
+    OTHER = 3                       # the first byte of a message: beside OFFER and UNREADABLE, what the layer above sent
     # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
     HEADER = 16
     AGAIN = 1000000                 # ns before another try to append
@@ -283,6 +283,8 @@ cdef class SharedOrder(MappedOrder):
         if self.segment is None:
             return
         m = &self.segment.member
+        if not self.may_append:
+            self.have_all_begun()
         self.allow(0)
         self.advance()
         if not self.at_fence and self.allowed > 0 and ring_has_news(m):
@@ -320,7 +322,8 @@ cdef class SharedOrder(MappedOrder):
         elif self.core.dozes:
             self.linger_at = NEVER
             self.core.by_futex = True
-            if self.segment.listen():
+            # In this order: one that begins the view after that look wakes this member.
+            if self.segment.listen() or not self.may_append and self.have_all_begun():
                 self.core.again(self)
         elif self.armed:
             pass
@@ -491,10 +494,7 @@ cdef class SharedOrder(MappedOrder):
             return self.report()
         if not self.at_fence:
             found = ring_append_fence(&self.segment.member)
-            if found == 0:
-                self.appended = True
-                self.core.again(self)
-            elif found == RING_FULL:
+            if found == RING_FULL:
                 self.full()
         self.drain(ALL_OF_IT)
         return 0
@@ -565,23 +565,21 @@ cdef class SharedOrder(MappedOrder):
             self.give_up(f"it has room for {RING_ROWS} members; {REMEDY}")
         self.above.up_view(view, cut)
         self.frozen = self.at_fence = False
-        self.begin_to_append()
+        self.say_begun()
+        self.offer_lane(False)
         self.core.again(self)
 
     cpdef up_send(self, Message message):
-        """OFFER or MAPPED; what else is sent is for the layers above."""
+        """OFFER or UNREADABLE; what else is sent is for the layers above."""
         cdef unsigned char* kind = message.pop(1)
-        if kind is NULL or kind[0] not in (OFFER, MAPPED, UNREADABLE, OTHER):
+        if kind is NULL or kind[0] not in (OFFER, UNREADABLE, OTHER):
             raise ProtocolError("a message of no kind for RING")
         if kind[0] == OTHER:
             self.above.up_send(message)
         elif kind[0] == OFFER:
             self.take_lane(message.source, message.body)
-        elif kind[0] == UNREADABLE:
+        else:
             self.take_refusal(message.source, message.body)
-        elif self.segment is not None:
-            self.mapped_at(message.source)
-            self.core.again(self)
 
     cpdef up_exit(self, str why):
         self.position = -1

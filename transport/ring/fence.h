@@ -7,6 +7,9 @@
  * At the fence all members know the same, so the next view's rows follow from it without a word in the
  * order. Each member sets them for all, before it goes on (`ring_admit`, `ring_drop`): twice does no harm.
  *
+ * A member says in its row that it has begun the view, and that it can read all lanes in it. It appends when all can: the
+ * last one to say so sees that, and wakes the others, which look again.
+ *
  * An expelled member that goes on late can write one word that counts: `applied` of its former row. It is
  * at or below the fence, and so too low for the row's next holder, which stores its own at its next step.
  */
@@ -53,6 +56,31 @@ static inline void ring_drop(struct ring_member *m, unsigned row)
     m->lanes[row] = NULL;
     m->eventfds[row] = -1;
     ring_strike(m, row, incarnation);
+}
+
+/* This member has begun its view; `reads_all` is 0 or RING_READS_ALL. A former holder that goes on late does not write over
+ * the word of the next one. */
+static inline void ring_say_begun(struct ring_member *m, uint32_t reads_all)
+{
+    _Atomic uint64_t *begun = &m->order->rows[m->row].begun;
+    uint64_t found = ring_get_acquire(begun), word = ring_begun_word(m->incarnation, m->view | reads_all);
+    while (!ring_is_later(ring_begun_incarnation(found), m->incarnation))
+        if (ring_swap_if(begun, &found, word))
+            return;
+}
+
+/* The rows whose holders have not said that they have begun the view, or, with RING_READS_ALL, that they can read all lanes
+ * in it. */
+static inline uint64_t ring_not_begun(const struct ring_member *m, uint32_t reads_all)
+{
+    uint64_t missing = 0;
+    for (uint64_t left = m->members; left; left &= left - 1) {
+        unsigned row = (unsigned)__builtin_ctzll(left);
+        uint64_t begun = ring_get_ordered(&m->order->rows[row].begun) & ~(uint64_t)(RING_READS_ALL ^ reads_all);
+        if (begun != ring_begun_word(m->incarnations[row], m->view | reads_all))
+            missing |= 1ull << row;
+    }
+    return missing;
 }
 
 /* Be woken by what the others have in `eventfds` for this row, from the own view on: they look at the

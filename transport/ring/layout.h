@@ -21,7 +21,7 @@
 #endif
 
 #define RING_MAGIC 0x676e6972616372ffull /* no text file begins so */
-#define RING_VERSION 1u
+#define RING_VERSION 2u
 #ifndef RING_ROWS              /* the simulator has fewer, which are used again sooner */
 #define RING_ROWS 64u         /* members at most */
 #define RING_HALF 32u         /* a futex can tell 32 sleepers apart, so there are two alarms */
@@ -146,10 +146,21 @@ static inline uint64_t ring_holder_word(uint32_t incarnation, uint64_t flags, ui
 }
 static inline uint32_t ring_holder_incarnation(uint64_t holder) { return (uint32_t)(holder >> 34); }
 
+/* The view that a row's holder has begun: incarnation (32) | can it read the lanes of all in it (1) | 0 (1) | number of
+ * the view (30). */
+#define RING_READS_ALL (1u << 31)
+
+static inline uint64_t ring_begun_word(uint32_t incarnation, uint32_t view)
+{
+    return (uint64_t)incarnation << 32 | view;
+}
+static inline uint32_t ring_begun_incarnation(uint64_t begun) { return (uint32_t)(begun >> 32); }
+
 struct ring_row {
     _Alignas(64) _Atomic uint64_t applied; /* the member has applied all slots below */
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint64_t holder;
+    _Atomic uint64_t begun;
 };
 
 struct ring_order {

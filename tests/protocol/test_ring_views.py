@@ -1,0 +1,92 @@
+"""How a view begins over RING: each member says in memory that it has, and appends when all have."""
+
+from __future__ import annotations
+
+import itertools
+
+from orcalike.simulator.transcript import KINDS_IN_MEMORY, describe
+from orcalike.transport.config import StackConfig
+from tests.protocol.test_ring_layer import bodies, group, stabilize_without
+
+
+def test_nothing_is_in_the_order_that_a_member_of_the_view_cannot_deliver_yet() -> None:
+    """A read of a member that has not begun the view would not see it, though the write has returned."""
+    network = group("a b c d")
+    network.leave("d")
+    at = network["a"].installed
+    while network["a"].installed == at:
+        for one, other in itertools.permutations("abcd", 2):
+            network.deliver(one, other, 1)
+    network.deliver("a", "b", 9)
+    assert network["b"].installed == network["a"].installed != at
+    assert network["c"].installed == at, "it does not know of it"
+    network.cast("b", b"in the next view")
+    network.deliver("b", "a", 9)
+    network.deliver("a", "b", 9)
+    assert b"in the next view" not in bodies(network, "a")
+    network.stabilize()
+    for name in "abc":
+        assert bodies(network, name)[-1] == b"in the next view"
+
+
+def test_the_last_one_to_begin_a_view_has_the_others_go_on() -> None:
+    """Nothing is sent then, and no time passes: a packet of another member is in the order at once."""
+    network = group("a b c d")
+    network.leave("d")
+    at = network["a"].installed
+    while network["b"].installed == at:
+        for one, other in itertools.permutations("abd", 2):
+            network.deliver(one, other, 1)
+        if network["a"].installed == at:
+            network.deliver("a", "c", 1)
+            network.deliver("c", "a", 1)
+    assert network["c"].installed == at
+    network.cast("b", b"in the next view")
+    assert b"in the next view" not in bodies(network, "b")
+    network.deliver("a", "c", 9)
+    assert network["c"].installed != at
+    assert bodies(network, "b") == bodies(network, "c") == [b"in the next view"]
+
+
+def test_memory_is_offered_once() -> None:
+    """As a view begins, those that have mapped each other's memory say that in it, and send nothing."""
+    network = group("a b c d")
+    network.leave("d")
+    said: list[str] = []
+    while any(network.frames(one) for one in "abcd"):
+        for one, other in itertools.permutations("abcd", 2):
+            said += [describe(each, None, KINDS_IN_MEMORY) for each in network.frames(one)[:1]]
+            network.deliver(one, other, 1)
+    assert any("INSTALL" in text for text in said)
+    assert not [text for text in said if text.startswith("v")]
+    network.cast("c", b"at once")
+    for name in "abc":
+        assert bodies(network, name)[-1] == b"at once"
+
+
+def test_writers_go_on_without_a_member_that_does_not_begin_the_view() -> None:
+    """It lives, and answers no more: what is written waits for `slow`, and not for good (F17)."""
+    network = group("a b c")
+    network.add("d")
+    network.join("d", "a")
+    while len(network["a"].installed.members) < 4:  # type: ignore[union-attr]
+        for one, other in itertools.permutations(network.endpoints, 2):
+            if len(network["a"].installed.members) < 4:  # type: ignore[union-attr]
+                network.deliver(one, other)
+    stabilize_without(network, "c")
+    assert len(network["c"].installed.members) == 3  # type: ignore[union-attr]
+    network.cast("a", b"it waits")
+    config = StackConfig("group", {})
+    ticks = config.slow // config.detection
+    for tick in range(ticks + 1):
+        assert (b"it waits" in bodies(network, "b")) == (tick == ticks), tick
+        network.now += config.detection
+        for name in "abd":
+            stack = network.endpoints[name].stack
+            for each in network.endpoints.values():
+                stack.heard(each.stack.me.incarnation, network.now)
+            network.call(name, stack.expire)
+        stabilize_without(network, "c")
+    assert [member.address for member in network["d"].installed.members] == [  # type: ignore[union-attr]
+        f"sim:{name}" for name in "abd"
+    ]
