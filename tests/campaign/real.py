@@ -200,6 +200,23 @@ def pauses(histories: list[History], strikes: list[Strike]) -> list[float]:
     return found
 
 
+def longest_calls(histories: list[History], strikes: list[Strike], fault: str) -> list[float]:
+    """At each fault of a kind, the longest call of each member that lived on, in ms; until the next fault of any kind.
+
+    What a writer waits between two calls is no part of it.
+    """
+    found = []
+    ends = [*(strike.when for strike in strikes[1:]), NEVER][: len(strikes)]
+    for history in histories:
+        began = {record["ticket"]: record["t"] for record in history.of("invoke")}
+        calls = [(began[record["ticket"]], record["t"]) for record in history.of("ok")]
+        for strike, end in zip(strikes, ends, strict=True):
+            times = [b - a for a, b in calls if b > strike.when and a < end]
+            if strike.fault == fault and history.incarnation not in strike.gone and times:
+                found.append(max(times) / 1e6)
+    return found
+
+
 def percentile(values: list[float], part: float) -> float:
     """The value below which that part of them lies."""
     ordered = sorted(values)
