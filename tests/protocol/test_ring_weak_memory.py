@@ -86,6 +86,23 @@ def packet(*, append: str = ORDERED, look: str = ACQUIRE) -> Threads:
     ]
 
 
+def begins(*, look: str = ORDERED) -> Threads:
+    """`ring_say_begun` and `ring_not_begun` of the last two that begin a view: one of them sees that all have, and wakes."""
+    return [
+        [swap("mine", 1), load("yours", look, "a")],
+        [swap("yours", 1), load("mine", look, "b")],
+    ]
+
+
+def begun(*, listens_first: bool = True) -> Threads:
+    """The last one that begins a view, which alarms the others; one that reads its alarm, looks once more, and sleeps."""
+    alarm, look = load("alarm", ORDERED, "alarm"), load("begun", ORDERED, "begun")
+    return [
+        [swap("begun", 1), swap("alarm", 1)],
+        [alarm, look] if listens_first else [look, alarm],
+    ]
+
+
 def holds(threads: Threads, **found: int) -> bool:
     """Whether an execution has all of these findings."""
     outcomes = [dict(outcome) for outcome in Program(*threads).outcomes()]
@@ -113,6 +130,8 @@ CASES: list[tuple[str, Threads, list[Threads], Found]] = [
         {"struck": 1, "new": 1, "out": 0},
     ),
     ("lazy", lazy(), [lazy(alarm=RELAXED)], {"alarm": 1, "news": 0}),
+    ("begins", begins(), [begins(look=ACQUIRE)], {"a": 0, "b": 0}),
+    ("begun", begun(), [begun(listens_first=False)], {"alarm": 1, "begun": 0}),
     ("packet", packet(), [packet(look=RELAXED), packet(append=RELAXED)], {"slot": 1, "bytes": 0}),
 ]
 
