@@ -6,7 +6,7 @@ import itertools
 
 from orcalike.simulator.transcript import KINDS_IN_MEMORY, describe
 from orcalike.transport.config import StackConfig
-from tests.protocol.test_ring_layer import bodies, group, stabilize_without
+from tests.protocol.test_ring_layer import bodies, group, let_time_pass, stabilize_without
 
 
 def test_nothing_is_in_the_order_that_a_member_of_the_view_cannot_deliver_yet() -> None:
@@ -46,6 +46,20 @@ def test_the_last_one_to_begin_a_view_has_the_others_go_on() -> None:
     network.deliver("a", "c", 9)
     assert network["c"].installed != at
     assert bodies(network, "b") == bodies(network, "c") == [b"in the next view"]
+
+
+def test_a_member_that_the_others_go_on_without_is_woken() -> None:
+    """It finds in memory that its view is over, though no message says so, and will ask what comes next."""
+    network = group()
+    network.asleep = {"c"}
+    for name in "ab":
+        network.lose_end(name, "c")
+    stack = network.endpoints["c"].stack
+    network.call("c", stack.rung)  # by what was written before
+    let_time_pass(network, ["ab"])
+    assert stack.focus("RING").dump()["at fence"] is False
+    network.call("c", stack.rung)
+    assert stack.focus("RING").dump()["at fence"] is True
 
 
 def test_memory_is_offered_once() -> None:

@@ -47,15 +47,18 @@ static inline void ring_admit(struct ring_member *m, unsigned row, uint32_t inca
         }
 }
 
-/* A row is no member's any more. */
+/* A row is no member's any more. One that did not leave by itself may live, and not know: it is woken. */
 static inline void ring_drop(struct ring_member *m, unsigned row)
 {
-    uint32_t incarnation = m->incarnations[row];
+    if (ring_strike(m, row, m->incarnations[row])) {
+        ring_alarm(m, 1ull << row);
+        if (m->eventfds[row] >= 0)
+            ring_notify(m->eventfds[row]);
+    }
     m->members &= ~(1ull << row);
     m->left_at[row] = m->next;
     m->lanes[row] = NULL;
     m->eventfds[row] = -1;
-    ring_strike(m, row, incarnation);
 }
 
 /* This member has begun its view; `reads_all` is 0 or RING_READS_ALL. A former holder that goes on late does not write over
