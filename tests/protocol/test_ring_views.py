@@ -55,11 +55,13 @@ def test_a_member_that_the_others_go_on_without_is_woken() -> None:
     for name in "ab":
         network.lose_end(name, "c")
     stack = network.endpoints["c"].stack
+    layer = stack.focus("RING")
+    assert layer is not None
     network.call("c", stack.rung)  # by what was written before
     let_time_pass(network, ["ab"])
-    assert stack.focus("RING").dump()["at fence"] is False
+    assert layer.dump()["at fence"] is False
     network.call("c", stack.rung)
-    assert stack.focus("RING").dump()["at fence"] is True
+    assert layer.dump()["at fence"] is True
 
 
 def test_memory_is_offered_once() -> None:
