@@ -35,7 +35,7 @@ from orcalike.transport.degree import number_of
 from orcalike.transport.drivers.descriptors import Alarm
 from orcalike.transport.drivers.mapped_order import REMEDY
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.ring.fence import Fence, slot_of
+from orcalike.transport.ring.fence import Fence, fence_of, slot_of
 from orcalike.transport.total.flush import SEQNO_MAX, Cut
 from orcalike.transport.view import resets_of
 
@@ -518,7 +518,7 @@ cdef class SharedOrder(MappedOrder):
     cpdef up_check(self, object report, object cut):
         for each in (report, cut):
             if each is not None:
-                Fence.unpack(Cut.unpack(each).order)
+                fence_of(each)
 
     cpdef up_supply(self, bytes piece):
         raise ProtocolError("a packet that nothing here lacks")
@@ -528,7 +528,7 @@ cdef class SharedOrder(MappedOrder):
         return max([self.up_held(), *reports.values()], key=slot_of)
 
     cpdef bint up_cut(self, bytes cut):
-        cdef object it = Fence.unpack(Cut.unpack(cut).order)
+        cdef object it = fence_of(cut)
         if self.installed is None or self.failed or self.is_out or it.slot < 0:
             return True                 # one that is out delivers no more, and may lead to the view without it
         if self.segment is None:

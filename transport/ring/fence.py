@@ -6,6 +6,7 @@ the right form.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Self
 
 import msgpack
@@ -21,13 +22,11 @@ ROWS = 64
 SLOT_MAX = 1 << 62
 INCARNATION_MASK = 0x3FFFFF
 
+KEPT, KEPT_BYTES = 8, 65_536
+"""So many reports that were read last are kept, of so many bytes at the most."""
+
 Row = tuple[int, int]
 """A row, and its incarnation there."""
-
-
-def slot_of(report: bytes) -> int:
-    """Where a view ends in the order, by a report; -1 by one of a member that is not attached."""
-    return Fence.unpack(Cut.unpack(report).order).slot
 
 
 class Fence(Record):
@@ -70,6 +69,23 @@ class Fence(Record):
         for member, row in zip(joiners, free, strict=False):
             rows[member.incarnation] = row, incarnation
         return rows
+
+
+def fence_of(report: bytes) -> Fence:
+    """The end of a view, by a report or a cut; raises ProtocolError. As a rule all members report the same bytes."""
+    return _read_once(report) if len(report) <= KEPT_BYTES else _read(report)
+
+
+def slot_of(report: bytes) -> int:
+    """Where a view ends in the order, by a report; -1 by one of a member that is not attached."""
+    return fence_of(report).slot
+
+
+def _read(report: bytes) -> Fence:
+    return Fence.unpack(Cut.unpack(report).order)
+
+
+_read_once = lru_cache(KEPT)(_read)
 
 
 def first_rows(members: tuple[Member, ...]) -> dict[int, Row]:
