@@ -127,6 +127,24 @@ def test_it_does_not_go_back_between_two_that_were_tentative() -> None:
     assert check(network, "bcde")[1:] == [EPOCH + HOUR + 2] * 2
 
 
+def test_it_does_not_go_back_behind_what_was_delivered_before_the_change() -> None:
+    """The new sequencer has delivered the first, and holds the second: it goes on from the second's moment."""
+    network = group(HOUR, 0, 0, 0, 0)
+    for degree in (2, 3):
+        network.now += 1
+        network.cast("a", b"%d" % degree, degree)
+    for name in "bc":
+        network.deliver("a", name, 2)
+        network.deliver(name, "a", 9)
+    network.deliver("a", "b", 9)
+    assert network["b"].bodies == [b"2"]
+    network.cut_off("a")
+    network.cast("b", b"after")
+    network.stabilize()
+    assert network["b"].bodies == [b"2", b"3", b"after"]
+    assert check(network, "bcde") == [EPOCH + HOUR + 1, EPOCH + HOUR + 2, EPOCH + HOUR + 2]
+
+
 def test_a_joiner_sees_the_moments_of_what_was_tentative() -> None:
     """Of each packet its own: the sequencer's clock is at the last one's."""
     network = group(HOUR, 0, 0)

@@ -209,11 +209,15 @@ class NotedError(Exception):
 
 @orca.shared
 class Failing:
-    """Its write fails."""
+    """One of its writes fails."""
 
     @orca.write
     def fail(self, allocations: int) -> None:
         raise NotedError(allocations)
+
+    @orca.write
+    def succeed(self) -> None:
+        """Behind one that fails; the member keeps the last call that it has made."""
 
 
 T = TypeVar("T")
@@ -235,11 +239,12 @@ def test_a_call_that_is_collected_is_under_way_for_nothing() -> None:
     counter = shared(network, Counter)[1]
     holder: list[object] = [counter.add.nowait(1)]
     holder.append(holder)
+    last = counter.add.nowait(2)  # which the member keeps
     del holder
     gc.collect()
-    later = counter.add.nowait(2)
+    later = counter.add.nowait(3)
     network.move()
-    assert later.result() == 3
+    assert (last.result(), later.result()) == (3, 6)
 
 
 def test_a_failure_that_is_let_go_as_it_is_noted(caplog: pytest.LogCaptureFixture) -> None:
@@ -260,6 +265,7 @@ def test_a_failure_that_is_let_go_as_it_is_noted(caplog: pytest.LogCaptureFixtur
         with caplog.at_level(logging.WARNING, "orcalike"):
             for allocations in range(1, 2 * APART):
                 held.append(failing[1].fail.nowait(allocations))
+                failing[1].succeed.nowait()
                 network.move()
                 gc.set_threshold(*before)
                 held.clear()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orcalike.transport.wire.message import Message
@@ -57,6 +57,7 @@ SIZES = st.sampled_from([0, 1, 400, 559, 560, 561, 2_000, 16_303, 16_304, 17_584
 
 
 @given(st.lists(st.tuples(SIZES, st.booleans(), SIZES), max_size=60))
+@example([(1, True, 0), (1, False, 0), (1, False, 0)])
 def test_no_two_messages_have_one_buffer(steps: list[tuple[int, bool, int]]) -> None:
     """Messages come, grow and go: what each holds is its own, in whatever buffer it was put."""
     held: list[tuple[Message, bytes]] = []
