@@ -3,11 +3,13 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from orcalike.runtime.invocation cimport Invocation
+from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.task cimport Task
 
 
 cdef class Call(Task):
     cdef readonly object function   # an Operation or an Atomic; None until the class is known
+    cdef Operation operation        # the function, if it is one
     cdef readonly uint32_t code     # of an operation: its index, twice, plus 1 where names follow
     cdef readonly bytes raw         # the arguments as they came; None once they are decoded
     cdef readonly tuple args
@@ -26,6 +28,14 @@ cdef class Call(Task):
     cdef unsigned long thread      # that tests its guard, or runs it
     cdef uint64_t attempts     # how often it did
 
+    cdef int is_about(self, runtime, function, uint32_t code, bytes raw, tuple args, dict named) except -1
+    cpdef Call of(self, sender, uint64_t ticket, Invocation invocation)
+    cdef Call for_reader(self, Invocation invocation, bint brief, bint on_loop)
+    cpdef tuple arguments(self)
+    cdef object apply(self, function)
+    cdef int decode(self) except -1
+    cdef object call(self)
+    cdef object run_once(self, bint stays)
     cdef bint pops_up(self) except -1
     cdef int let_wait(self) except -1
     cdef bint finds_room(self) except -1
@@ -34,4 +44,5 @@ cdef class Call(Task):
     cdef object look_at_state(self)
 
 
+cdef Call new_call(runtime, function, uint32_t code, bytes raw, tuple args, dict named)
 cpdef bint is_fault(object error)

@@ -4,6 +4,7 @@ A call decodes its arguments when it is its turn, tests its guard, and runs, on 
 its object's mutex go or in a pop-up thread; its outcome goes to the caller, where that is here.
 """
 
+from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uint64_t
 
 from functools import partial
@@ -18,7 +19,7 @@ from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport refusal
 from orcalike.runtime.invocation cimport Invocation, blocking
-from orcalike.runtime.operation cimport POPUP, READ, Atomic, Operation
+from orcalike.runtime.operation cimport POPUP, READ, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
     BYTES_MAX,
     DROPPED,
@@ -31,7 +32,14 @@ from orcalike.runtime.replica cimport (
 from orcalike.runtime.task cimport KEPT, OVER, WAITS, Task, finish, hand_on, note_pending
 
 cdef extern from "Python.h":
+    Py_ssize_t PyTuple_GET_SIZE(object) noexcept
+    PyObject* PyTuple_GET_ITEM(object, Py_ssize_t) noexcept
+    object PyObject_Vectorcall(object, PyObject* const*, size_t, PyObject*)
     unsigned long PyThread_get_thread_ident() noexcept
+
+
+cdef enum:
+    ARGS_MAX = 8            # arguments that are passed in an array
 
 
 cdef class Call(Task):
@@ -41,28 +49,34 @@ cdef class Call(Task):
     """
 
     def __init__(self, runtime, function, uint32_t code, raw, tuple args=(), dict named=None):
+        self.is_about(runtime, function, code, raw, args, named or {})
+
+    cdef int is_about(self, runtime, function, uint32_t code, bytes raw, tuple args, dict named) except -1:
+        """Say what is called: `raw`, if there is any, is decoded in its turn."""
         self.runtime = runtime
         self.function = function
+        self.operation = function if isinstance(function, Operation) else None
         self.code = code
         self.raw = raw
         self.args = args
-        self.named = named or {}
+        self.named = named
         if raw is not None:
             self.size = len(raw)
+        return 0
 
     def sized(self, Py_ssize_t size):
         """Say how long its arguments were as they came; returns the call."""
         self.size = size
         return self
 
-    def of(self, sender, uint64_t ticket, Invocation invocation):
+    cpdef Call of(self, sender, uint64_t ticket, Invocation invocation):
         """Say which member's it is, None for a hook; returns the call."""
         self.sender = sender
         self.source = 0 if sender is None else sender.incarnation
         self.ticket, self.invocation = ticket, invocation
         return self
 
-    def for_reader(self, Invocation invocation, bint brief, bint on_loop):
+    cdef Call for_reader(self, Invocation invocation, bint brief, bint on_loop):
         """Say that it is a read of this process; returns the call.
 
         `brief`: another thread runs the calls that come for the object meanwhile. `on_loop`: an event
@@ -95,6 +109,7 @@ cdef class Call(Task):
         cdef int progress = OVER
         cdef object result = None
         cdef object failure = None
+        cdef object guard
         self.thread = PyThread_get_thread_ident()
         self.attempts += 1
         for replica in self.replicas:
@@ -107,10 +122,11 @@ cdef class Call(Task):
             self.decode()
             if dropped is not None:
                 raise ObjectDropped(f"{dropped.name!r} was ended with group.drop")
-            if self.function.guard is not None:
+            guard = self.function.guard if self.operation is None else self.operation.guard
+            if guard is not None:
                 for replica in self.replicas:
                     replica.rng = None     # a later joiner has tried the guard less often
-                if not self.function.guard(*self.arguments(), **self.named):
+                if not self.apply(guard):
                     progress = WAITS
             if progress != WAITS:
                 if self.pops_up():
@@ -225,21 +241,33 @@ cdef class Call(Task):
                         replica.bonds.pop(other, None)
         return 0
 
-    def arguments(self):
+    cpdef tuple arguments(self):
         """All positional arguments: an operation's object comes first."""
-        if isinstance(self.function, Operation):
-            return ((<Replica>self.replicas[0]).object, *self.args)
-        return self.args
+        if self.operation is None:
+            return self.args
+        return ((<Replica>self.replicas[0]).object,) + self.args
+
+    cdef object apply(self, function):
+        """What its function, or its guard, returns for its arguments."""
+        cdef PyObject* argv[ARGS_MAX + 1]
+        cdef tuple args = self.args
+        cdef Py_ssize_t i, count = PyTuple_GET_SIZE(args)
+        if self.operation is None or count > ARGS_MAX or self.named:
+            return function(*self.arguments(), **self.named)
+        argv[0] = <PyObject*>(<Replica>self.replicas[0]).object
+        for i in range(count):
+            argv[i + 1] = PyTuple_GET_ITEM(args, i)
+        return PyObject_Vectorcall(function, argv, count + 1, NULL)
 
     def run_held(self, replicas):
         """Run with these mutexes, which the caller holds and goes on with: an `__init__`, or a hook."""
         self.replicas = self.held = replicas
         self.runtime.budget.run_aside(self.runtime.sender.driver, self.run)
 
-    def decode(self):
+    cdef int decode(self) except -1:
         """Decode the arguments: this replica's own copy."""
         if self.function is None:
-            self.function = (<Replica>self.replicas[0]).operations[self.code >> 1]
+            self.function = self.operation = (<Replica>self.replicas[0]).operations[self.code >> 1]
         if self.raw is not None:
             try:
                 values = self.runtime.sender.codec.decode(self.raw)
@@ -248,18 +276,18 @@ cdef class Call(Task):
             self.named = values.pop() if self.code & 1 else {}
             self.args = tuple(values)
             self.raw = None
+        return 0
 
     cdef bint pops_up(self) except -1:
         """Whether the operation may take long, and runs in a thread of its own."""
-        return isinstance(self.function, Operation) and (
-            (<Operation>self.function).traits & (POPUP | READ) == POPUP)
+        return self.operation is not None and self.operation.traits & (POPUP | READ) == POPUP
 
     def popped_up(self):
         """What the pop-up thread does: run with the mutex that the dispatcher took, and let it go."""
         cdef void** slot = thread_slot()
         cdef Replica replica = self.replicas[0]
         result = failure = before = None
-        if (<Operation>self.function).inline is not None:
+        if self.operation.inline is not None:
             before = self.runtime.budget.start_run(self.runtime.sender.driver)
         self.thread = PyThread_get_thread_ident()
         self.attempts += 1
@@ -277,17 +305,17 @@ cdef class Call(Task):
         self.over(result, failure)
         finish(self)
 
-    def call(self):
+    cdef object call(self):
         """Call the function; with `undo`, put the objects back where it raises."""
         cdef Replica replica = self.replicas[0] if self.replicas else None
         if replica is not None and replica.flags & STRICT and self.source is None:
             before = self.runtime.digest_of(replica)
-            result = self.function.function(*self.arguments(), **self.named)
+            result = self.apply(self.operation.function)
             if before != self.runtime.digest_of(replica):
                 raise ReplicaDivergence(f"{self.function.title} is declared @read and has changed "
                                         f"{replica.name!r}: declare it @write")
             return result
-        if not self.function.undo:
+        if not (self.function.undo if self.operation is None else self.operation.traits & UNDO):
             return self.run_once(True)
         saved = [(replica, state_of(self.runtime.sender.codec, replica)) for replica in self.replicas]
         try:
@@ -297,7 +325,7 @@ cdef class Call(Task):
                 set_state(self.runtime.sender.codec, replica, state)
             raise
 
-    def run_once(self, bint stays):
+    cdef object run_once(self, bint stays):
         """Run the function, and look at the objects' invariants.
 
         `stays`: the objects stay as it leaves them where it raises.
@@ -305,7 +333,8 @@ cdef class Call(Task):
         shadow = self.runtime.shadow
         try:
             if shadow is None or self.source is None:
-                result = self.function.function(*self.arguments(), **self.named)
+                result = self.apply(self.function.function if self.operation is None
+                                    else self.operation.function)
             else:
                 result = shadow.run(self)
         except Exception as error:
@@ -375,6 +404,13 @@ cdef class Call(Task):
                 slot[0] = before
                 replica.owner = NULL
         return refused
+
+
+cdef Call new_call(runtime, function, uint32_t code, bytes raw, tuple args, dict named):
+    """A call as `Call` makes it, for the path that is taken often."""
+    cdef Call call = Call.__new__(Call)
+    call.is_about(runtime, function, code, raw, args, named)
+    return call
 
 
 cdef int look_at_invariants(Call call, error) except -1:

@@ -60,7 +60,7 @@ cdef class Runtime(Layer):
                       PyObject* result, object error) except -1
     cdef int submit_dispatched(self, Task task) except -1
     cdef int come_back(self, Call call, Replica replica, Operation operation, PyObject* result) except -1
-    cdef int let_through(self, Replica replica) except -1
+    cdef int let_through(self, Replica replica, Message message, bint awaited) except -1
     cdef Invocation taken(self, Message message)
     cpdef uint64_t group_clock(self) except? 0
     cdef int drop_invocation(self, Message message, str why) except -1

@@ -28,7 +28,7 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.stacks import check_above
 
 from orcalike.runtime.audit cimport refusal
-from orcalike.runtime.call cimport Call, is_fault
+from orcalike.runtime.call cimport Call, is_fault, new_call
 from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.group_clock cimport GroupClock
 from orcalike.runtime.invocation cimport Invocation
@@ -37,18 +37,10 @@ from orcalike.runtime.operation cimport Operation, caught
 from orcalike.runtime.plain cimport get
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
-    APPLYING,
-    CLOSED,
-    DROPPED,
-    LOCKED,
-    UNDECLARED,
-    Replica,
-    bit_of,
-    end,
-    thread_slot,
+    APPLYING, CLOSED, DROPPED, LOCKED, UNDECLARED, WAITING, Replica, bit_of, end, thread_slot
 )
 from orcalike.runtime.sender cimport Sender
-from orcalike.runtime.task cimport Task, finish, submit
+from orcalike.runtime.task cimport Task, finish, submit, wake_waiting
 from orcalike.runtime.time_budget cimport BATCH_MAX, TimeBudget
 from orcalike.transport.layers.base cimport NEVER, Layer
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
@@ -142,13 +134,13 @@ cdef class Runtime(Layer):
         cdef PyObject* argv[ARGS_MAX + 1]
         cdef Operation operation
         cdef PyObject* result
-        cdef Py_ssize_t count = 1
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, count = 1
         cdef const unsigned char* q = p
         cdef void** slot
         cdef object refused = None
         cdef bint mine = message.source == self.position
-        if replica.flags or code & 1:
+        cdef bint awaited
+        if code & 1 or (replica.flags and (replica.flags != WAITING or replica.bonds)):
             return self.apply_slowly(replica, message, code, p[:stop - p])
         if code >> 1 >= <unsigned int>PyList_GET_SIZE(<PyObject*>replica.operations):
             return self.drop_invocation(message, f"{replica.name!r} has no operation {code >> 1}")
@@ -161,7 +153,7 @@ cdef class Runtime(Layer):
             if q is NULL:
                 break
             count += 1
-        if q is not stop or replica.flags:      # to make them may have let another thread take it
+        if q is not stop or replica.flags & ~<unsigned int>WAITING:     # to make them may have let another thread take it
             for i in range(1, count):
                 Py_DECREF(<object>argv[i])
             return self.apply_slowly(replica, message, code, p[:stop - p])
@@ -173,7 +165,7 @@ cdef class Runtime(Layer):
         if self.budget.timed_until:
             self.budget.start_timing(self.sender.driver)
         slot = thread_slot()
-        replica.flags = LOCKED | APPLYING
+        replica.flags |= LOCKED | APPLYING
         replica.owner = slot
         slot[0] = <void*>replica
         result = operation.call(<PyObject*>operation.function, argv, count, NULL)
@@ -183,23 +175,31 @@ cdef class Runtime(Layer):
             refused = refusal(self.sender.codec, replica, operation)
         if not replica.flags & APPLYING:
             return self.come_back(<Call>replica.task, replica, operation, result)
+        awaited = replica.flags & WAITING
         end(replica)
+        if awaited:
+            replica.flags |= LOCKED             # until the calls that wait were tried
         if mine or result is NULL:
             self.complete(message, replica, operation, result, refused)
         else:
             Py_DECREF(<object>result)
+        if replica.flags:
+            self.let_through(replica, message, awaited)
         if self.budget.timed_until:
             self.budget.stop_timing(self.sender.driver, replica, code)
-        if replica.flags:
-            self.let_through(replica)
         return 0
 
-    cdef int let_through(self, Replica replica) except -1:
-        """An operation is over, and meanwhile something came for its object."""
-        cdef Task task = Task()
-        task.placed = task.applied = True
+    cdef int let_through(self, Replica replica, Message message, bint awaited) except -1:
+        """An operation is over, and something wants its object: calls that wait for guards, or what came meanwhile."""
+        cdef Task task = Task.__new__(Task)
+        task.placed = True
+        task.applied = not awaited
         self.submitted = task
-        self.sender.release(replica)
+        if awaited:
+            task.at(message.seqno, message.index, message.stamp)
+            wake_waiting(task, replica)
+        else:
+            self.sender.release(replica)
         if task.relieved:
             raise Relieved
         self.submitted = None
@@ -259,7 +259,7 @@ cdef class Runtime(Layer):
             self.sender.lose(invocation, self.sender.failure or ObjectDropped(
                 f"{replica.name!r} was ended with group.drop"))
             return 0
-        call = Call(self, None, code, raw)
+        call = new_call(self, None, code, raw, (), {})
         call.of(self.member_at(message.source), message.ticket, invocation)
         call.departed = message.source < 0
         call.at(message.seqno, message.index, message.stamp)

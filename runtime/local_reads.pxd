@@ -12,8 +12,8 @@ cdef tuple given_of(PyObject* const* args, Py_ssize_t count)
 cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names)
 # `runtime` is `dispatch.Runtime`, whose module cimports this one by way of `sender`.
 cdef int catch_up(Invoker invoker, Driver driver, object runtime) except -1
-cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,
-                           PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief,
-                           bint on_loop)
+cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtime, Replica target,
+                           Operation operation, PyObject* const* args, Py_ssize_t count,
+                           PyObject* names, bint brief, bint on_loop)
 cdef int read_last_state(Invocation invocation, Operation operation, object target, tuple given,
                          dict named) except -1

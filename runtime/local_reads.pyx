@@ -5,11 +5,13 @@ No other replica knows of it. Once the group was left it runs on the last state.
 """
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from orcalike.runtime.errors import TooManyWaiting
 from orcalike.runtime.raising import own
 
-from orcalike.runtime.call cimport Call
+from orcalike.runtime.call cimport Call, new_call
 from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.replica cimport CLOSED, TASKS_MAX, Replica, refuse_nested, thread_slot
@@ -25,7 +27,12 @@ cdef extern from "Python.h":
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count):
     """The positional arguments behind the object, which is the first of `count`."""
-    return tuple([<object>args[i] for i in range(1, count)])
+    cdef tuple given = PyTuple_New(count - 1)
+    cdef Py_ssize_t i
+    for i in range(1, count):
+        Py_INCREF(<object>args[i])
+        PyTuple_SET_ITEM(given, i - 1, <object>args[i])
+    return given
 
 
 cdef dict named_of(PyObject* const* args, Py_ssize_t count, PyObject* names):
@@ -45,22 +52,21 @@ cdef int catch_up(Invoker invoker, Driver driver, object runtime) except -1:
     return 0
 
 
-cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Operation operation,
-                           PyObject* const* args, Py_ssize_t count, PyObject* names, bint brief,
-                           bint on_loop):
-    """Queue for the mutex; `brief`: calls that wait for the object meanwhile run on another thread.
+cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtime, Replica target,
+                           Operation operation, PyObject* const* args, Py_ssize_t count,
+                           PyObject* names, bint brief, bint on_loop):
+    """Queue for the mutex, with an invocation that is new; `brief`: calls that wait for the object meanwhile run on another thread.
 
     `on_loop`: an event loop stands still until it is over, so it fails if its guard is false.
     """
-    cdef Invocation invocation
     cdef Call call
     if thread_slot()[0] is not NULL:
         refuse_nested(operation)
     given, named = given_of(args, count), named_of(args, count, names)
-    invocation = Invocation.__new__(Invocation)
     invocation.invoker = invoker
     invocation.operation = operation
     invocation.replica = target
+    invocation.wanted = 0
     if target.flags & CLOSED:
         read_last_state(invocation, operation, <object>args[0], given, named)
         return invocation
@@ -69,7 +75,7 @@ cdef Invocation begin_read(Invoker invoker, object runtime, Replica target, Oper
             f"{target.name!r}: {len(target.queue)} calls wait until it is free; this one did "
             "not run and never will"))
         return invocation
-    call = Call(runtime, operation, 0, None, given, named).for_reader(invocation, brief, on_loop)
+    call = new_call(runtime, operation, 0, None, given, named).for_reader(invocation, brief, on_loop)
     call.replicas = [target]
     invoker.reads_slow += 1
     hold()

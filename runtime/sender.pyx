@@ -553,7 +553,6 @@ cdef class Sender(Invoker):
     cdef object read(self, object replica, object operation, PyObject* const* args,
                      Py_ssize_t count, PyObject* names, int64_t timeout):
         cdef Invocation invocation
-        cdef object outcome
         cdef bint on_loop
         hold()
         try:
@@ -564,6 +563,7 @@ cdef class Sender(Invoker):
                 self.withdraw(invocation, "refused")
                 raise blocking(operation)
             outcome = self.await_outcome(invocation, timeout, True)
+            self.spare = invocation.renewed()
         except BaseException:
             drop_later()
             raise
@@ -582,8 +582,8 @@ cdef class Sender(Invoker):
         if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state
-        return begin_read(self, self.runtime, target, <Operation>operation, args, count, names, brief,
-                          on_loop)
+        return begin_read(self.prepare(), self, self.runtime, target, <Operation>operation, args, count, names,
+                          brief, on_loop)
 
     cdef int release(self, object replica) except -1:
         """A read of a free object is over, and meanwhile something came for the object."""

@@ -26,6 +26,7 @@ cdef class Task:
     cdef bint applied               # it has run, and so has what it has let run
     cdef bint relieved              # another thread went on with the order while this one ran it
     cdef public bint waits          # it is in the waiting lists of its objects
+    cpdef Task at(self, uint64_t seqno, uint32_t index, uint64_t stamp)
     cpdef int run(self) except -1
     cdef int attempt(self) except -1
     cdef int refuse(self, object error) except -1
@@ -34,6 +35,7 @@ cdef class Task:
 
 cdef int submit(Task task) except -1
 cdef int finish(Task task) except -1
+cdef int wake_waiting(Task task, Replica replica) except -1
 cdef int note_pending(Task task) except -1
 cdef int note_applied(Task task) except -1
 cdef int hand_on(Replica replica) except -1

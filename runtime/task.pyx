@@ -17,6 +17,9 @@ bound to it, and lets none go before all that waits has been tried.
 
 from collections import deque
 
+from libc.stdint cimport uint32_t, uint64_t
+
+from cpython.dict cimport PyDict_Keys
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from orcalike.runtime.errors import NotSerializable
 
@@ -45,7 +48,7 @@ cdef class Task:
         """Lets a mutex go that it held; what waited for it runs."""
         return hand_on(replica)
 
-    def at(self, seqno, index, stamp):
+    cpdef Task at(self, uint64_t seqno, uint32_t index, uint64_t stamp):
         """Give it its place in the order; returns the task."""
         self.seqno, self.index, self.stamp = seqno, index, stamp
         return self
@@ -229,6 +232,14 @@ def go_on(Replica replica):
     hand_on(replica)
 
 
+cdef int wake_waiting(Task task, Replica replica) except -1:
+    """A write of an object has run without a task, and its mutex is held: `task` tries the
+    calls that wait there, and lets it go."""
+    task.replicas = task.held = [replica]
+    replica.changed = True
+    return finish(task)
+
+
 cdef int wake(Task task) except -1:
     """After a write: try the calls that wait for their guards, oldest first (KEPT: one keeps the mutexes)."""
     cdef Replica replica
@@ -241,8 +252,9 @@ cdef int wake(Task task) except -1:
     for replica in task.held:
         if replica.changed:
             replica.changed = False
-            for invocation, call in list(replica.readers.items()):
-                if call.attempt() == OVER:
+            for invocation in PyDict_Keys(replica.readers):
+                call = replica.readers.get(invocation)
+                if call is not None and call.attempt() == OVER:     # else it was withdrawn meanwhile
                     replica.readers.pop(invocation, None)
             if 4 * <Py_ssize_t>len(replica.waiting) < replica.waiting_peak:
                 replica.waiting_peak = len(replica.waiting)
@@ -259,14 +271,15 @@ cdef int try_waiting(Task task, list calls) except -1:
     OVER: an object has changed that had not, so others are to be tried too. What is over leaves the
     row at once, so a guard that holds for all that wait costs one look at each.
     """
-    cdef Py_ssize_t count = len(calls)
+    cdef Py_ssize_t count = 0 if calls is None else len(calls)
     cdef Py_ssize_t first = 0, before = -1, at = 0
-    cdef Py_ssize_t changed = changed_among(task.held)
+    cdef Py_ssize_t changed
     cdef Py_ssize_t* after          # by place in the row: the next place
     cdef int progress
     cdef Task call
     if count == 0:
         return WAITS
+    changed = changed_among(task.held)
     after = <Py_ssize_t*>PyMem_Malloc(count * sizeof(Py_ssize_t))
     if after is NULL:
         raise MemoryError
@@ -311,7 +324,7 @@ cdef Py_ssize_t changed_among(list replicas) except -1:
 
 
 cdef list waiting_at(list replicas):
-    """The calls that wait for their guards at those of the objects that have changed, oldest first."""
+    """The calls that wait for their guards at those of the objects that have changed, oldest first; None if none do."""
     cdef Replica replica
     cdef dict found = None
     cdef bint mixed = False
@@ -320,7 +333,7 @@ cdef list waiting_at(list replicas):
             mixed = found is not None
             found = {**found, **replica.waiting} if mixed else replica.waiting
     if found is None:
-        return []
+        return None
     return sorted(found, key=place_in_order) if mixed else list(found)
 
 

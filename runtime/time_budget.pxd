@@ -23,7 +23,7 @@ cdef class TimeBudget:
     cdef public object host             # what may have been stolen, `stolen.StolenTime`; None: nothing
     cdef int64_t host_look_at           # when to look at that again
     cdef object host_ticks              # what it was at the last look
-    cdef int64_t watched_until          # it is looked at before each packet until then
+    cdef readonly int64_t watched_until # it is looked at before each packet until then
     cdef int64_t timed_until            # operations are timed one by one until then
     cdef int64_t began_working, began_sleeping, began_preempted     # of the operation timed now
 

@@ -13,6 +13,8 @@ class TimeBudget:
 
     accounts: Budget
     host: HostAccount | None
+    @property
+    def watched_until(self) -> int: ...  # ns: each packet is watched until then
     def run_aside(self, driver: Driver, function: Callable[..., _T], *args: Any) -> _T: ...
     @property
     def hooks(self) -> dict[int, tuple[Replica, str]]: ...

@@ -2,7 +2,7 @@
 
 One clock reading before a packet and one after. If a packet took too long, the thread's processor
 time, without that of collections, says how much of it the operations have used: it is looked at once
-in a millisecond at the most, and before each packet for a minute after one that took too long. If
+in a millisecond at the most, and before each packet for a minute after one that may have used too much. If
 the packet had several operations, those of the next second are timed one by one; after a pause in
 which nothing worked, those of the next ten seconds are.
 
@@ -83,14 +83,16 @@ cdef class TimeBudget:
         """A packet took too long on the wall clock: find out whether its operations did.
 
         `alone`: it had one message, for `replica`, or for none. Between the last look at the processor time and the packet
-        the thread may have worked all the time, so what is left was used in the packet for certain.
+        the thread may have worked all the time, so what is left was used in the packet for certain; and it has used
+        no more than all since that look.
         """
-        cdef int64_t took = 0
+        cdef int64_t took = 0, most = now - self.batch_began
         if self.sampled_by is thread_slot():
-            took = self.certain(driver.worked() - self.sampled - (self.batch_began - self.sampled_at),
-                                self.host_ticks)
-        self.watched_until = now + WATCHED
-        self.sample_at = now
+            most = driver.worked() - self.sampled
+            took = self.certain(most - (self.batch_began - self.sampled_at), self.host_ticks)
+        if most >= BATCH_MAX:           # else others had the processor: a busy machine, which costs writers nothing
+            self.watched_until = now + WATCHED
+            self.sample_at = now
         if took < BATCH_MAX:
             if now - self.batch_began >= PAUSED:
                 self.begin_timing(now + SUSPECTED)

@@ -71,9 +71,13 @@ cdef class Alarms(Links):
 
         What is ordered in shared memory is done when it was cast, before any other thread is to know.
         """
+        cdef Stack stack
         if not self.shares_memory:
             return self.wait_in_role(waitable, until)
-        self.kick()
+        for stack in self.stacks:
+            if stack.top.may_cast():
+                self.kick()
+                break
         if waitable.finished:
             return True
         self.count_waiting(1)

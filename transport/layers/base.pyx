@@ -185,6 +185,10 @@ cdef class Layer:
         """Send what was marshalled in place here, past `cast`; where nothing can be, it does nothing."""
         self.below.cast_packets()
 
+    cdef bint may_cast(self) noexcept:
+        """Whether `cast_packets` may have something to send."""
+        return True
+
     cpdef send(self, Message message, tuple members):
         """Send to a subset of the view, given by their positions in it."""
         self.below.send(message, members)

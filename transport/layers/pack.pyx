@@ -227,6 +227,9 @@ cdef class Pack(Layer):
         if self.ready or self.gathers:
             self.core.again(self)
 
+    cdef bint may_cast(self) noexcept:
+        return self.packet is not None or self.closed.count or self.large is not None
+
     cpdef cast_packets(self):
         """Cast what is full, and what is not where nothing is under way."""
         cdef Message packet

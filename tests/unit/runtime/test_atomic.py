@@ -87,7 +87,7 @@ def test_a_chain_of_objects_that_are_bound_together(group: orca.Group) -> None:
     ]
     third_takes = third.take.nowait(2)
     first.add(2)
-    assert [invocation.result() for invocation in waiting] == [2, 2]
+    assert [invocation.result("30s") for invocation in waiting] == [2, 2]
     assert third_takes.result() == 0
     assert [counter.get() for counter in (first, second, third)] == [0, 0, 0]
 

@@ -192,6 +192,18 @@ def test_what_others_did_meanwhile_is_not_its_fault(caplog: pytest.LogCaptureFix
     assert reports(caplog) == []
 
 
+def test_each_packet_is_watched_only_after_one_that_may_have_been_slow() -> None:
+    slow = machine.share()
+    for _ in range(
+        3
+    ):  # each look is a system call, which a busy machine is not to cost its writers
+        machine.run(lambda: slow.stand_still.nowait(100 * MS))
+        machine.run(lambda: slow.work.nowait(1 * MS))
+    assert machine.runtime.budget.watched_until == 0
+    machine.run(lambda: slow.work.nowait(6 * MS))
+    assert machine.runtime.budget.watched_until == machine.now + 60 * SECOND
+
+
 def test_what_the_host_took_is_not_its_fault(caplog: pytest.LogCaptureFixture) -> None:
     slow = machine.share()
     machine.steal(SECOND)  # long before
