@@ -1,18 +1,21 @@
 """What each member of a measured group runs; `orcalike run` starts it for the measurements.
 
-    orcalike run -n 3 bench/member.py [--loop] [--resilience=R]
+    orcalike run -n 3 bench/member.py [--loop] [--idle] [--resilience=R]
 
 Rank 0 answers each line of its input, `KIND COUNT`, with the seconds that one operation took. What
-all members do at once they learn from a shared object. With `--loop` the group lives on an
-event loop (uvloop), and coroutines wait; without, on a thread of its own. R is the group's degree.
+all members do at once they learn from a shared object, for which the others wait with a guard; with
+`--idle` they wait for nothing in the group, and look at the object now and then. With `--loop` the group
+lives on an event loop (uvloop), and coroutines wait; without, on a thread of its own. R is the group's degree.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from itertools import count as numbers
 from itertools import repeat
+from statistics import median
 from timeit import Timer
 
 import msgpack
@@ -36,8 +39,8 @@ STATEMENTS = {
 
 CHUNK = 64
 """Writes between two looks at the clock."""
-REST = 0.005
-"""Seconds: longer than a member looks for news before it sleeps."""
+PAUSE = 0.05
+"""Seconds between two looks of a member that waits for nothing in the group."""
 
 
 @orca.shared
@@ -169,15 +172,16 @@ def wait(shared: Shared, count: int) -> float:
     return (time.monotonic() - began) / count
 
 
-def wait_rested(shared: Shared, count: int) -> float:
-    """The same if all members have slept a while before each."""
-    seconds = 0.0
+def wait_singly(shared: Shared, rest: float, count: int) -> float:
+    """The median of single writes, each after so many seconds in which nothing was done."""
+    seconds = []
     for _ in repeat(None, count):
-        time.sleep(REST)
+        if rest:
+            time.sleep(rest)
         began = time.monotonic()
         shared.add(1)
-        seconds += time.monotonic() - began
-    return seconds / count
+        seconds.append(time.monotonic() - began)
+    return median(seconds)
 
 
 def wait_with_text(shared: Shared, size: int, count: int) -> float:
@@ -241,8 +245,8 @@ def direct(desk: Desk, shared: Shared) -> None:
         kind, count = next_order(sys.stdin.readline())
         if kind == "wait":
             answer(wait(shared, count))
-        elif kind == "rest":
-            answer(wait_rested(shared, count))
+        elif kind.startswith("single:"):
+            answer(wait_singly(shared, int(kind.removeprefix("single:")) / 1e6, count))
         elif kind.startswith("text:"):
             answer(wait_with_text(shared, int(kind.removeprefix("text:")), count))
         elif (seconds := alone(kind, count, shared)) is not None:
@@ -261,6 +265,9 @@ def run_in_threads() -> None:
         for number in numbers():
             if group.rank == 0:
                 direct(desk, shared)
+            elif "--idle" in sys.argv[1:]:
+                while len(desk.orders) <= number:
+                    time.sleep(PAUSE)
             kind, count = desk.order(number)
             if kind == "end":
                 return
@@ -289,6 +296,16 @@ async def wait_on_loop(shared: Shared, count: int) -> float:
     return (time.monotonic() - began) / count
 
 
+async def wait_singly_on_loop(shared: Shared, count: int) -> float:
+    """The median of single writes that a coroutine waits for."""
+    seconds = []
+    for _ in repeat(None, count):
+        began = time.monotonic()
+        await shared.add.aio(1)
+        seconds.append(time.monotonic() - began)
+    return median(seconds)
+
+
 async def burst_on_loop(group: orca.Group, shared: Shared, count: int) -> tuple[float, float]:
     """The same as `burst`; if there is no room the loop must wait for it."""
     await group.barrier.aio()
@@ -307,10 +324,13 @@ async def direct_on_loop(desk: Desk, shared: Shared) -> None:
     """The same as `direct`. It reads while nothing is measured, so it may block the loop."""
     while True:
         kind, count = next_order(sys.stdin.readline())
-        if kind != "wait":
+        if kind == "wait":
+            answer(await wait_on_loop(shared, count))
+        elif kind == "single:0":
+            answer(await wait_singly_on_loop(shared, count))
+        else:
             await desk.give.aio(kind, count)
             return
-        answer(await wait_on_loop(shared, count))
 
 
 async def run_on_loop() -> None:
@@ -322,6 +342,9 @@ async def run_on_loop() -> None:
         for number in numbers():
             if group.rank == 0:
                 await direct_on_loop(desk, shared)
+            elif "--idle" in sys.argv[1:]:
+                while len(desk.orders) <= number:
+                    await asyncio.sleep(PAUSE)
             kind, count = await desk.order.aio(number)
             if kind == "end":
                 return

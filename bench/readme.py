@@ -29,11 +29,11 @@ PHRASES = {
         "a write that waits, from a thread",
         "a ping-pong in C over Unix sockets",
     ),
-    "write that waits, RING, coroutine": (
+    "write that waits, RING, coroutine, median": (
         "a write that waits, from a coroutine",
         "the same from a thread",
     ),
-    "write that waits, RING, r = 2": (
+    "write that waits, RING, r = 2, median": (
         "a write that waits, two members may be lost",
         "the same without such a promise",
     ),

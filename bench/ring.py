@@ -46,43 +46,75 @@ def micro(samples: Mapping[str, Sequence[float]], name: str) -> list[float]:
 
 
 def waits(effort: Effort, pingpong: Path | None) -> list[Row]:
-    """A write that waits, with 1, 3 and 8 members; from a coroutine; of the highest degree."""
-    rows = []
+    """A write that waits, back to back, with 1, 3 and 8 members; from a coroutine; of the highest degree.
+
+    The other members wait for nothing. By the mean their work is in the figure, as all share a core; by the
+    median of single calls it is not.
+    """
     with ExitStack() as stack:
-        sizes = (1, 3, 8)
-        ours = {str(size): start(stack, size, OVER_RING) for size in sizes}
+        ours = {str(size): start(stack, size, OVER_RING, "--idle") for size in (1, 3, 8)}
         others = {
-            "loop": start(stack, 3, OVER_RING, "--loop"),
-            "r = 2": start(stack, 3, OVER_RING, "--resilience=2"),
+            "loop": start(stack, 3, OVER_RING, "--idle", "--loop"),
+            "r = 2": start(stack, 3, OVER_RING, "--idle", "--resilience=2"),
         }
         c: dict[str, Program] = {}
         if pingpong is not None:
-            for size in sizes[:2]:
+            for size in (1, 3):
                 limit = Program([pingpong, str(size), str(FRAME)])
                 c[f"c {size}"] = stack.enter_context(limit)
-        asked = dict.fromkeys([*ours, *others], f"wait {effort.waits}")
-        asked |= dict.fromkeys(c, str(effort.waits))
-        samples = Rounds(3, effort, ours | others | c).each(asked)
-    for size in sizes[:2]:
+        rounds = Rounds(3, effort, ours | others | c)
+        means = rounds.each(
+            dict.fromkeys(ours, f"wait {effort.waits}") | dict.fromkeys(c, str(effort.waits))
+        )
+        singles = rounds.each(dict.fromkeys(ours | others, f"single:0 {effort.waits}"))
+    rows = []
+    for size in (1, 3):
         if c:
-            row = micro(samples, str(size)), "C", micro(samples, f"c {size}"), Bar(0.20, 0.06)
+            row = micro(means, str(size)), "C", micro(means, f"c {size}"), Bar(0.20, 0.06)
             rows.append(compare("write that waits, RING", size, "us", *row))
-    beside = micro(samples, "3")
+    one, three = micro(singles, "1"), micro(singles, "3")
     return [
         *rows,
         compare(
-            "write that waits, RING", 8, "us", micro(samples, "8"),
-            "1 member", micro(samples, "1"), Bar(2, 1.2),
+            "write that waits, RING", 8, "us", micro(means, "8"), "1 member", micro(means, "1")
         ),
         compare(
-            "write that waits, RING, coroutine", 3, "us", micro(samples, "loop"),
-            "thread", beside, Bar(1.6, 1.3),
+            "write that waits, RING, median", 8, "us", micro(singles, "8"),
+            "1 member", one, Bar(2, 1.2),
         ),
         compare(
-            "write that waits, RING, r = 2", 3, "us", micro(samples, "r = 2"),
-            "r = 0", beside, Bar(1.02, 1.0),
+            "write that waits, RING, coroutine, median", 3, "us", micro(singles, "loop"),
+            "thread", three, Bar(1.6, 1.3),
+        ),
+        compare(
+            "write that waits, RING, r = 2, median", 3, "us", micro(singles, "r = 2"),
+            "r = 0", three, Bar(1.02, 1.0),
         ),
     ]  # fmt: skip
+
+
+def rested(effort: Effort) -> list[Row]:
+    """A write after a time in which all members have slept, beside the same over TOTAL; the medians of single calls.
+
+    Those that wait for a guard are woken by it; those that wait for nothing see it a little later.
+    """
+    rows = []
+    for more, bar, options in (
+        (" and woken", Bar(0.5, 0.3), ()),
+        ("", Bar(0.15, 0.06), ("--idle",)),
+    ):
+        with ExitStack() as stack:
+            programs = {
+                "RING": start(stack, 3, OVER_RING, *options),
+                "TOTAL": start(stack, 3, OVER_SEQUENCER, *options),
+            }
+            rounds = Rounds(3, effort, programs)
+            for what, rest, limit in (("all asleep", 300, bar), ("5 ms asleep", 5000, None)):
+                asked = f"single:{rest} {max(effort.waits // 10, 20)}"
+                samples = rounds.each(dict.fromkeys(programs, asked))
+                row = micro(samples, "RING"), "TOTAL", micro(samples, "TOTAL"), limit
+                rows.append(compare(f"write that waits, RING, {what}{more}", 3, "us", *row))
+    return rows
 
 
 def round_trips(effort: Effort, pingpong: Path | None) -> list[Row]:
@@ -114,14 +146,13 @@ def fair(races: int, milliseconds: int) -> Row:
 
 
 def beside_total(effort: Effort) -> list[Row]:
-    """What is measured beside the same over TOTAL: a write after a rest, and the rate; and beside plain Python."""
+    """What is measured beside plain Python, and the rate beside the same over TOTAL."""
     with ExitStack() as stack:
         programs = {
             name: start(stack, 3, layers)
             for name, layers in (("RING", OVER_RING), ("TOTAL", OVER_SEQUENCER))
         }
         rounds = Rounds(3, effort, programs)
-        rests = rounds.each(dict.fromkeys(programs, f"rest {max(effort.waits // 10, 20)}"))
         reads = Rounds(3, effort, {"shared": programs["RING"], "plain": programs["RING"]}).each(
             {side: f"{side}_read {effort.calls}" for side in ("shared", "plain")}
         )
@@ -133,10 +164,6 @@ def beside_total(effort: Effort) -> list[Row]:
         compare(
             "read, one attribute, RING", 3, "ns", scaled(reads["shared"], 1e9),
             "plain class", scaled(reads["plain"], 1e9), Bar(2.0, 1.8),
-        ),
-        compare(
-            "write that waits, RING, after a rest", 3, "us", micro(rests, "RING"),
-            "TOTAL", micro(rests, "TOTAL"), Bar(0.5, 0.3),
         ),
         compare(
             "write, no wait, (int), RING", 3, "ns", scaled(core["RING"], 1e9),
@@ -160,6 +187,7 @@ def measure(quick: bool) -> list[Row]:
         return [
             *waits(effort, pingpong),
             *round_trips(effort, pingpong),
+            *rested(effort),
             *beside_total(effort),
             fair(*(QUICK_RACES if quick else RACES)),
         ]

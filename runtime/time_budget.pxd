@@ -2,12 +2,20 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from orcalike.runtime.replica cimport Replica
+from orcalike.runtime.replica cimport Replica, thread_slot
 from orcalike.transport.drivers.driver cimport Driver
 
 cdef enum:
     BATCH_MAX = 5000000     # ns: the bound on an inline operation
     PAUSED = 250000000      # ns without work, of this thread or another, that an operation may not take
+    SAMPLES = 2             # threads whose last looks are kept: the one that receives, and one that waits
+
+
+cdef struct Sample:
+    void** by               # the slot of a thread, or NULL
+    int64_t taken           # when its processor time was looked at last
+    int64_t worked          # what it was
+    int64_t again_at        # when to look again
 
 
 cdef class TimeBudget:
@@ -17,9 +25,8 @@ cdef class TimeBudget:
     cdef int aside                      # depth of what runs here that is no packet
     cdef uint64_t batch_first           # the first message of this packet
     cdef int64_t batch_began
-    cdef int64_t sampled_at, sampled    # when the processor time was looked at last, and what it was
-    cdef void** sampled_by              # the slot of the thread that did it
-    cdef int64_t sample_at              # when to look again
+    cdef Sample samples[SAMPLES]        # of the threads that have dispatched last
+    cdef int recent                     # which of them is the newest
     cdef public object host             # what may have been stolen, `stolen.StolenTime`; None: nothing
     cdef int64_t host_look_at           # when to look at that again
     cdef object host_ticks              # what it was at the last look
@@ -32,7 +39,9 @@ cdef class TimeBudget:
         self.in_batch = True
         self.batch_began = now
         self.batch_first = first
-        return self.sample(driver, now) if now >= self.sample_at else 0
+        if self.samples[self.recent].by is thread_slot() and now < self.samples[self.recent].again_at:
+            return 0
+        return self.sample(driver, now)
 
     cdef int check(self, Driver driver, int64_t now, bint alone, Replica replica,
                    unsigned int code) except -1

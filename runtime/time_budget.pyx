@@ -61,12 +61,19 @@ cdef class TimeBudget:
             del self.hooks[thread]
 
     cdef int sample(self, Driver driver, int64_t now) except -1:
-        """Look at this thread's processor time, which costs more than the clock does."""
-        self.sampled_at = now
-        self.sampled = driver.worked()
-        self.sampled_by = thread_slot()
+        """Look at this thread's processor time, if it is due: that costs more than to look at the clock."""
+        cdef Sample* mine = &self.samples[self.recent]
+        if mine.by is not thread_slot():
+            self.recent = (self.recent + 1) % SAMPLES
+            mine = &self.samples[self.recent]
+            if mine.by is not thread_slot():
+                mine.by, mine.again_at = thread_slot(), 0
+            if now < mine.again_at:
+                return 0
+        mine.taken = now
+        mine.worked = driver.worked()
         driver.look_later()             # even if no other thread waits for what runs next
-        self.sample_at = now if now < self.watched_until else now + SAMPLED
+        mine.again_at = now if now < self.watched_until else now + SAMPLED
         if now >= self.host_look_at and self.host is not None:
             self.host_look_at = now + HOST_SAMPLED
             self.host_ticks = self.host.ticks()
@@ -86,13 +93,14 @@ cdef class TimeBudget:
         the thread may have worked all the time, so what is left was used in the packet for certain; and it has used
         no more than all since that look.
         """
+        cdef Sample* mine = &self.samples[self.recent]
         cdef int64_t took = 0, most = now - self.batch_began
-        if self.sampled_by is thread_slot():
-            most = driver.worked() - self.sampled
-            took = self.certain(most - (self.batch_began - self.sampled_at), self.host_ticks)
+        if mine.by is thread_slot():
+            most = driver.worked() - mine.worked
+            took = self.certain(most - (self.batch_began - mine.taken), self.host_ticks)
         if most >= BATCH_MAX:           # else others had the processor: a busy machine, which costs writers nothing
             self.watched_until = now + WATCHED
-            self.sample_at = now
+            mine.again_at = now
         if took < BATCH_MAX:
             if now - self.batch_began >= PAUSED:
                 self.begin_timing(now + SUSPECTED)

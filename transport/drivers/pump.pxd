@@ -14,6 +14,7 @@ cdef class Pump(Alarms):
     cdef bint polled                # a thread sleeps in, or handles, the epoll set
     cdef bint asleep                # that thread sleeps
     cdef bint kicked                # PACK has something to cast
+    cdef bint rung                  # `kick_later` has woken what polls, which has not looked since
     cdef int timer                  # a timerfd that wakes the thread that polls for a deadline
     cdef int64_t timer_at           # when; NEVER if it has expired
     cdef int64_t due                # the stacks' next deadline when the last input was over

@@ -248,8 +248,9 @@ cdef class Pump(Alarms):
         """The same, but the thread that polls does it, or the event loop in its next turn, if there is one."""
         if not self.has_poller:
             return self.kick()
-        if not self.kicked:
-            self.kicked = True
+        self.kicked = True
+        if not self.rung:
+            self.rung = True
             self.ring()
         return 0
 
@@ -365,6 +366,7 @@ cdef class Pump(Alarms):
         for i in range(count):
             if events[i].data.u64 == ALARM:
                 read(self.alarm, &value, 8)
+                self.rung = False
             elif events[i].data.u64 == TIMER:
                 read(self.timer, &value, 8)
                 self.timer_at = NEVER

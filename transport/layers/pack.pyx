@@ -62,7 +62,7 @@ cdef enum:
     SIZE_MAX = 1048576
     BYTES_MAX = 67108864    # half of what TOTAL takes of one member
     FIRST = 512             # room of a packet that is opened
-    GATHERED = 64           # messages that wait for one another, where the order is in memory
+    GATHERED = 512          # messages that wait for one another, where the order is in memory
     SPARE = 1024            # room behind a packet's size, so that the last message seldom moves it
 
 
