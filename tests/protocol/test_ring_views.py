@@ -64,6 +64,43 @@ def test_a_member_that_the_others_go_on_without_is_woken() -> None:
     assert layer.dump()["at fence"] is True
 
 
+def test_one_whose_alarm_was_taken_and_not_rung_looks_again() -> None:
+    """The member that was to wake it has ended in between, and was not in the view: no other view follows."""
+    network = group()
+    network.asleep = {"b"}
+    network.cast("a", b"rung for by none")
+    assert b"rung for by none" not in bodies(network, "b")
+    stack = network.endpoints["b"].stack
+    assert stack.deadline is not None
+    network.now += 5_000_000_000
+    network.call("b", stack.expire)
+    assert bodies(network, "b") == [b"rung for by none"]
+
+
+def test_the_time_to_offer_memory_again_lets_packets_go() -> None:
+    """The last one to begin the view has lost its processor before it woke the others."""
+    network = group("a b c d")
+    network.leave("d")
+    at = network["a"].installed
+    while network["b"].installed == at:
+        for one, other in itertools.permutations("abd", 2):
+            network.deliver(one, other, 1)
+        if network["a"].installed == at:
+            network.deliver("a", "c", 1)
+            network.deliver("c", "a", 1)
+    network.cast("b", b"in the next view")
+    network.asleep = {"a", "b"}
+    network.deliver("a", "c", 9)
+    assert network["c"].installed != at
+    assert bodies(network, "b") == []
+    network.now += StackConfig("group", {}).detection
+    stack = network.endpoints["b"].stack
+    for each in network.endpoints.values():
+        stack.heard(each.stack.me.incarnation, network.now)
+    network.call("b", stack.expire)
+    assert bodies(network, "b") == [b"in the next view"]
+
+
 def test_memory_is_offered_once() -> None:
     """As a view begins, those that have mapped each other's memory say that in it, and send nothing."""
     network = group("a b c d")
@@ -106,3 +143,31 @@ def test_writers_go_on_without_a_member_that_does_not_begin_the_view() -> None:
     assert [member.address for member in network["d"].installed.members] == [  # type: ignore[union-attr]
         f"sim:{name}" for name in "abd"
     ]
+
+
+def test_writers_go_on_without_members_that_do_not_map_each_others_memory() -> None:
+    """They have begun the view, and their link carries nothing: they are out after `slow`."""
+    network = group("a b c")
+    network.add("d")
+    network.join("d", "a")
+
+    def settle() -> None:
+        links = [pair for pair in itertools.permutations("abcd", 2) if pair != ("d", "c")]
+        while sum(network.deliver(one, other) for one, other in links):
+            pass
+
+    settle()
+    assert all(len(network[name].installed.members) == 4 for name in "abcd")  # type: ignore[union-attr]
+    network.cast("a", b"it waits")
+    config = StackConfig("group", {})
+    ticks = config.slow // config.detection
+    for tick in range(ticks + 1):
+        assert (b"it waits" in bodies(network, "b")) == (tick == ticks), tick
+        network.now += config.detection
+        for name in "abd":
+            stack = network.endpoints[name].stack
+            for each in network.endpoints.values():
+                stack.heard(each.stack.me.incarnation, network.now)
+            network.call(name, stack.expire)
+        settle()
+    assert [member.address for member in network["a"].installed.members] == ["sim:a", "sim:b"]  # type: ignore[union-attr]

@@ -75,7 +75,7 @@ cdef class Alarms(Links):
         if not self.shares_memory:
             return self.wait_in_role(waitable, until)
         for stack in self.stacks:
-            if stack.top.may_cast():
+            if stack.top.has_packets():
                 self.kick()
                 break
         if waitable.finished:

@@ -42,9 +42,10 @@ cdef class MappedOrder(Layer):
     cdef bint may_append            # all have begun the view, as this member has seen
     cdef bint failed                # the memory cannot be used: this member leaves
     cdef bint armed                 # the alarm will be written to
+    cdef bint appended              # others are to be woken
     cdef uint64_t slots, lane
     cdef int64_t lanes_at           # to offer the lane again,
-    cdef int64_t offers             # of it in this view, while some do not begin it
+    cdef int64_t offers             # of it in this view, while packets wait for some that do not begin it
     cdef int64_t detection, slow    # ns: D, `slow_timeout`
 
     cdef int set_deadline(self) except -1
@@ -57,6 +58,7 @@ cdef class MappedOrder(Layer):
     cdef int use(self, Segment segment) except -1
     cdef str map_lane(self, object member, object lane, object alarm)
     cdef int say_begun(self) except -1
+    cdef list unread(self)
     cdef bint have_all_begun(self) except -1
     cdef int offer_lane(self, bint again) except -1
     cdef int offer_again(self, bint packets_wait) except -1

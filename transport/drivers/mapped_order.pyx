@@ -21,7 +21,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from posix.unistd cimport close, getpid
 
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_LOST, RING_ROWS, Segment, ring_header, ring_member, ring_order, ring_strike, ring_take_row, ring_wake,
+    RING_LOST, RING_ROWS, Segment, ring_header, ring_member, ring_is_in, ring_order, ring_strike, ring_take_row,
 )
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
 from orcalike.transport.wire.message cimport Message
@@ -32,9 +32,10 @@ cdef extern from "ring/order.h" nogil:
     void ring_drop(ring_member* m, unsigned row)
     enum:
         RING_READS_ALL
-    void ring_say_begun(ring_member* m, uint32_t reads_all)
+    int ring_say_begun(ring_member* m, uint32_t reads_all)
     uint64_t ring_not_begun(const ring_member* m, uint32_t reads_all)
     void ring_use_alarm(ring_member* m, uint32_t pid)
+    void ring_wake_last(ring_member* m)
     int ring_map_order(int fd, const unsigned char* group, const unsigned char* boot,
                        ring_order** order, ring_header* header)
 
@@ -162,16 +163,23 @@ cdef class MappedOrder(Layer):
 
     cdef int say_begun(self) except -1:
         """Say that this member has begun the view, and whether it can read what others append; the last one wakes them."""
-        cdef bint reads_all = self.rows.keys() - {self.me.incarnation} <= self.mapped
+        cdef uint32_t reads_all = 0 if self.unread() else RING_READS_ALL
         if self.segment is not None:
-            ring_say_begun(&self.segment.member, RING_READS_ALL if reads_all else 0)
+            if not ring_say_begun(&self.segment.member, reads_all) and ring_is_in(&self.segment.member):
+                raise ProtocolError("the order in shared memory says that a later member has this one's row")
             if self.have_all_begun():
                 ring_wake_all(&self.segment.member)
         return 0
 
+    cdef list unread(self):
+        """The members whose memory is not mapped here."""
+        return [member for member in self.installed.members if member.incarnation in self.rows
+                and member.incarnation not in self.mapped and member.incarnation != self.me.incarnation]
+
     cdef bint have_all_begun(self) except -1:
         """Whether all members have begun the view, and can read what is appended here."""
-        if self.segment is None or self.failed or ring_not_begun(&self.segment.member, RING_READS_ALL):
+        if (self.segment is None or self.failed or len(self.rows) < len(self.installed.members)
+                or ring_not_begun(&self.segment.member, RING_READS_ALL)):
             return False
         self.may_append = True
         self.mapped_by.update(self.rows)
@@ -210,12 +218,16 @@ cdef class MappedOrder(Layer):
     cdef int offer_again(self, bint packets_wait) except -1:
         """Offer the memory once more; go on without those that do not begin the view while packets wait for it (F17).
 
-        Offers are counted, not the time, so that a standstill of this member is not theirs.
+        Offers are counted, not the time, so that a standstill of this member is not theirs. If all have begun the view,
+        it is over for one that cannot read what another one may append.
         """
-        self.offers += 1
-        if packets_wait and not self.have_all_begun() and self.offers * self.detection >= self.slow:
+        self.offers = self.offers + 1 if packets_wait else 0
+        if not self.have_all_begun() and self.offers * self.detection >= self.slow:
             self.offers = 0
-            self.below.flush(self.not_begun(0))
+            late = self.not_begun(0) or self.not_begun(RING_READS_ALL)
+            if self.unread() and not late:
+                return self.give_up(f"the memory of {self.unread()[0]} cannot be mapped: {REMEDY}")
+            self.below.flush(late)
         return self.offer_lane(True)
 
     cdef int take_lane(self, int source, bytes body) except -1:
@@ -333,10 +345,11 @@ cdef class MappedOrder(Layer):
         self.core.order, self.core.futex = NULL, None
         if self.segment is not None:
             ring_strike(&self.segment.member, self.segment.member.row, self.segment.member.incarnation)
-            ring_wake(&self.segment.member)     # what was appended last
+            if self.appended:
+                ring_wake_last(&self.segment.member)
             self.segment.close()
         self.segment = None
-        self.may_append = self.armed = False
+        self.may_append = self.armed = self.appended = False
         self.mapped.clear()
         self.mapped_by.clear()
         self.drop_alarms()

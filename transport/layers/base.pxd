@@ -82,7 +82,7 @@ cdef class Layer:
     cpdef view(self, object view)
     cpdef cast(self, Message message)
     cpdef cast_packets(self)
-    cdef bint may_cast(self) noexcept
+    cdef bint has_packets(self) noexcept
     cpdef send(self, Message message, tuple members)
     cpdef contact(self, Message message, str address)
     cpdef ack(self, Message message)

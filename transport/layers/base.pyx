@@ -185,7 +185,7 @@ cdef class Layer:
         """Send what was marshalled in place here, past `cast`; where nothing can be, it does nothing."""
         self.below.cast_packets()
 
-    cdef bint may_cast(self) noexcept:
+    cdef bint has_packets(self) noexcept:
         """Whether `cast_packets` may have something to send."""
         return True
 

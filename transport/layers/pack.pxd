@@ -73,5 +73,5 @@ cdef class Pack(Layer):
     cdef object sender_of(self, int position)
     cdef int come_back(self, Py_ssize_t size, uint32_t count) except -1
     cpdef cast_packets(self)
-    cdef bint may_cast(self) noexcept
+    cdef bint has_packets(self) noexcept
     cpdef bint take_back(self, uint64_t ticket, bytes instead)

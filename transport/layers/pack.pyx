@@ -227,7 +227,7 @@ cdef class Pack(Layer):
         if self.ready or self.gathers:
             self.core.again(self)
 
-    cdef bint may_cast(self) noexcept:
+    cdef bint has_packets(self) noexcept:
         return self.packet is not None or self.closed.count or self.large is not None
 
     cpdef cast_packets(self):

@@ -31,7 +31,6 @@ cdef class SharedOrder(MappedOrder):
     cdef bint report_is_due           # it was asked to flush, and has not come to the fence
     cdef bint awaits_cut            # `holds` is due when it has
     cdef bint is_out                # others have gone on without this member, as the memory shows
-    cdef bint appended              # others are to be woken
     cdef bint delivered             # something was, since this member listened last
     cdef bint has_credit
     cdef uint64_t input             # the core's, for which the next two are
@@ -43,6 +42,7 @@ cdef class SharedOrder(MappedOrder):
     cdef int mode                   # as TOTAL's
     cdef int64_t linger             # ns: `freshness`
     cdef int64_t linger_at          # deadlines: to look for news, ...
+    cdef int64_t look_at            # ... the same although the alarm is armed,
     cdef int64_t full_at            # ... to try again to append,
     cdef int64_t full_since
     cdef int64_t stuck_at           # and to ask for a view, where the memory says that this one is over

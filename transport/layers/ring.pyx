@@ -62,6 +62,7 @@ cdef enum:
     # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
     HEADER = 16
     AGAIN = 1000000                 # ns before another try to append
+    LOOKED_AGAIN = 5000000000       # ns: one that was to write to the alarm may have ended, and not be in the view
     ALL_OF_IT = -1
     INPUT_MOST = 16384              # bytes of others that one input delivers: sockets are looked at before the next
     MUCH = 512                      # bytes of a packet of a member that writes much
@@ -87,7 +88,7 @@ cdef class SharedOrder(MappedOrder):
         self.incoming = Incoming()
         self.lacking = frozenset()
         self.has_credit = True
-        self.linger_at = self.full_at = self.stuck_at = NEVER
+        self.linger_at = self.look_at = self.full_at = self.stuck_at = NEVER
 
     @property
     def held(self):
@@ -333,6 +334,7 @@ cdef class SharedOrder(MappedOrder):
         else:
             self.linger_at = NEVER
             self.armed = True
+            self.look_at = self.core.now + LOOKED_AGAIN
             if ring_arm_eventfd(&self.segment.member):
                 self.core.again(self)
         self.delivered = False
@@ -344,7 +346,7 @@ cdef class SharedOrder(MappedOrder):
         self.core.again(self)
 
     cdef int set_deadline(self) except -1:
-        self.deadline = min(min(self.linger_at, self.full_at), min(self.lanes_at, self.stuck_at))
+        self.deadline = min(min(self.linger_at, min(self.look_at, self.full_at)), min(self.lanes_at, self.stuck_at))
         return 0
 
     cpdef catch_up(self):
@@ -356,6 +358,9 @@ cdef class SharedOrder(MappedOrder):
         if self.linger_at <= now:
             self.linger_at = NEVER
             self.core.again(self)
+        if self.look_at <= now:
+            self.look_at = NEVER
+            self.woken()
         if self.full_at <= now:
             self.full_at = NEVER
             self.core.again(self)
@@ -363,6 +368,7 @@ cdef class SharedOrder(MappedOrder):
                 self.end_view()
         if self.lanes_at <= now:
             self.offer_again(self.unordered.count and not self.frozen)
+            self.core.again(self)
         if self.stuck_at <= now:
             self.stuck_at = now + self.detection
             self.below.flush(())
@@ -585,7 +591,7 @@ cdef class SharedOrder(MappedOrder):
         self.position = -1
         self.close()
         self.incoming.clear()
-        self.linger_at = self.full_at = self.stuck_at = self.deadline = NEVER
+        self.linger_at = self.look_at = self.full_at = self.stuck_at = self.deadline = NEVER
         self.above.up_exit(why)
 
     cpdef dict dump(self):

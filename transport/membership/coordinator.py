@@ -273,9 +273,13 @@ class Coordinator:
         ballot = self.ballot
         assert ballot is not None
         assert ballot.value is not None
-        for piece in self.holdings.missing(ballot.reports[position].held):
-            self.out.append(Send(position, Ship(piece)))
+        self._ship_to(position, ballot.reports[position])
         self.out.append(Send(position, Propose(ballot.number, ballot.value)))
+
+    def _ship_to(self, position: int, report: Report) -> None:
+        """What is held here, by others' reports too, and was not there."""
+        for piece in self.holdings.missing(report.held):
+            self.out.append(Send(position, Ship(piece)))
 
     def _leases_are_over(self, ballot: Ballot) -> bool:
         """Whether no member that lives and has not accepted counts on being asked (`lease`)."""
@@ -362,7 +366,8 @@ class Coordinator:
     def ask_again(self) -> None:
         """While the group is blocked: missing members may be there, and in another view.
 
-        A member that had no state when it reported, or was behind, may have it all now.
+        A member that had no state when it reported may have it all now. One that was behind has it with what
+        others hold.
         """
         ballot = self.ballot
         if ballot is None or ballot.refusal is None:
@@ -373,6 +378,8 @@ class Coordinator:
             if has_all or member.incarnation in self.known.dead:
                 continue
             if position != self.known.position:
+                if report is not None and report.state is State.BEHIND:
+                    self._ship_to(position, report)
                 self._ask(position)
             elif report is not None:
                 state = State(self.holdings.has_state())

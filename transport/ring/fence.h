@@ -62,14 +62,15 @@ static inline void ring_drop(struct ring_member *m, unsigned row)
 }
 
 /* This member has begun its view; `reads_all` is 0 or RING_READS_ALL. A former holder that goes on late does not write over
- * the word of the next one. */
-static inline void ring_say_begun(struct ring_member *m, uint32_t reads_all)
+ * the word of the next one: 0. */
+static inline int ring_say_begun(struct ring_member *m, uint32_t reads_all)
 {
     _Atomic uint64_t *begun = &m->order->rows[m->row].begun;
     uint64_t found = ring_get_acquire(begun), word = ring_begun_word(m->incarnation, m->view | reads_all);
     while (!ring_is_later(ring_begun_incarnation(found), m->incarnation))
         if (ring_swap_if(begun, &found, word))
-            return;
+            return 1;
+    return 0;
 }
 
 /* The rows whose holders have not said that they have begun the view, or, with RING_READS_ALL, that they can read all lanes

@@ -66,6 +66,16 @@ static inline void ring_wake(struct ring_member *m)
         ring_alarm_loops(m, 0);
 }
 
+/* Wake the members that sleep, before this one leaves. It takes no bit and disarms nothing: if it ended in between, no view
+ * would follow, in which the others listen anew. One wake too many does no harm. */
+static inline void ring_wake_last(struct ring_member *m)
+{
+    uint64_t others = RING_ALL_ROWS & ~ring_own_bit(m);
+    m->wakes++;
+    ring_alarm(m, ring_get_ordered(&m->order->sleepers) & others);
+    ring_alarm_loops(m, 1);
+}
+
 /* Wake all, also those that did not want it. */
 static inline void ring_wake_all(struct ring_member *m)
 {

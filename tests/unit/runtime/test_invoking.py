@@ -17,6 +17,7 @@ import orcalike as orca
 from orcalike.runtime.call import waiting_reads
 from orcalike.runtime.invocation import Invocation
 from orcalike.transport.drivers.driver import Driver
+from tests.lib.processes import until
 from tests.lib.shared_classes import Counter, Gate, Journal, pass_gate
 
 WINDOW = 65_536
@@ -28,6 +29,13 @@ TRIES = 50
 def while_nothing_is_cast(group: orca.Group, function: Callable[[], object]) -> None:
     """Call `function` while the stack is busy, so that what it invokes gathers."""
     group._session.pump.call(lambda now: function())
+
+
+def test_one_that_is_not_waited_for_leaves_by_itself(counter: Counter) -> None:
+    for _ in range(3):  # what is alone gathers, so that another thread is to send it: each time
+        invocation = counter.add.nowait(1)
+        until(invocation.done, "the call is sent")
+    assert counter.get() == 3
 
 
 # Time limits and withdrawal.
