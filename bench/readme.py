@@ -30,11 +30,11 @@ PHRASES = {
         "a ping-pong in C over Unix sockets",
     ),
     "write that waits, RING, coroutine, median": (
-        "a write that waits, from a coroutine",
+        "the median of writes that wait, from a coroutine",
         "the same from a thread",
     ),
     "write that waits, RING, r = 2, median": (
-        "a write that waits, two members may be lost",
+        "the median if two members may be lost",
         "the same without such a promise",
     ),
     "write, no wait, (int), RING": (

@@ -47,7 +47,7 @@ class Beside:
         self.effort = effort
         self.cores = os.sched_getaffinity(0)
         run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
-        script = [str(member.__file__)]
+        script = [str(member.__file__), "--idle"]  # as the peers' other clients are
         self.ours = stack.enter_context(Program([*run, "-n", str(MEMBERS), *script]))
         self.single = stack.enter_context(Program([*run, "-n", "1", *script]))
         self.theirs = stack.enter_context(Program(peer.command))
