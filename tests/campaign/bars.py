@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -42,9 +43,9 @@ class Bar:
 
 
 def percentile(values: list[float], part: float) -> float:
-    """The value below which that part of them lies."""
+    """The value below which that part of them lies; infinite if there is none, which meets no bar."""
     ordered = sorted(values)
-    return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else 0.0
+    return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else math.inf
 
 
 def table(rows: list[tuple[str, str, str, str]]) -> str:

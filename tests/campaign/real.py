@@ -25,6 +25,7 @@ from pathlib import Path
 
 from orcalike.history_check.check import Verdict, check_histories
 from orcalike.history_check.records import History, Violation, load
+from tests.campaign.bars import percentile
 from tests.campaign.members import Member, Processes, Settings
 from tests.campaign.models import model_of
 from tests.lib.processes import Stuck
@@ -208,19 +209,17 @@ def longest_calls(histories: list[History], strikes: list[Strike], fault: str) -
     found = []
     ends = [*(strike.when for strike in strikes[1:]), NEVER][: len(strikes)]
     for history in histories:
-        began = {record["ticket"]: record["t"] for record in history.of("invoke")}
-        calls = [(began[record["ticket"]], record["t"]) for record in history.of("ok")]
+        ended = {record["ticket"]: record["t"] for record in history.of("ok", "fail", "info")}
+        last = max(ended.values(), default=0)  # one that has not ended lasts until then
+        invoked = [
+            it for it in history.of("invoke") if it["object"]
+        ]  # what the group itself does has no outcome
+        calls = [(it["t"], ended.get(it["ticket"], last)) for it in invoked]
         for strike, end in zip(strikes, ends, strict=True):
             times = [b - a for a, b in calls if b > strike.when and a < end]
             if strike.fault == fault and history.incarnation not in strike.gone and times:
                 found.append(max(times) / 1e6)
     return found
-
-
-def percentile(values: list[float], part: float) -> float:
-    """The value below which that part of them lies."""
-    ordered = sorted(values)
-    return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else 0.0
 
 
 def shown(values: list[float], detection: float) -> str:
