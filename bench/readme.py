@@ -34,7 +34,7 @@ PHRASES = {
         "the same from a thread",
     ),
     "write that waits, RING, r = 2, median": (
-        "the median if two members may be lost",
+        "the median of writes that wait, if two members may be lost",
         "the same without such a promise",
     ),
     "write, no wait, (int), RING": (

@@ -3,10 +3,52 @@
 from __future__ import annotations
 
 import itertools
+import mmap
+import os
+from collections.abc import Callable
+
+import pytest
 
 from orcalike.simulator.transcript import KINDS_IN_MEMORY, describe
 from orcalike.transport.config import StackConfig
+from orcalike.transport.drivers.descriptors import ORDER
+from orcalike.transport.errors import ProtocolError
+from tests.lib.manual_network import ManualNetwork
 from tests.protocol.test_ring_layer import bodies, group, let_time_pass, stabilize_without
+
+READS_ALL = 1 << 31
+"""In the word that says which view a row's holder has begun, before its number (transport/ring/layout.h)."""
+
+
+def group_of_which_c_has_not_begun_the_view() -> ManualNetwork:
+    """Members a, b and c, after d has left: the message to c that says so is on its way."""
+    network = group("a b c d")
+    network.leave("d")
+    at = network["a"].installed
+    while network["b"].installed == at:
+        for one, other in itertools.permutations("abd", 2):
+            network.deliver(one, other, 1)
+        if network["a"].installed == at:
+            network.deliver("a", "c", 1)
+            network.deliver("c", "a", 1)
+    assert network["c"].installed == at
+    return network
+
+
+def first_written_after(network: ManualNetwork, body: bytes, deliver: Callable[[], None]) -> int:
+    """After how many detection times b has what a waits to write; c answers nothing, and beats."""
+    config = StackConfig("group", {})
+    for tick in range(2 * config.slow // config.detection):
+        if body in bodies(network, "b"):
+            return tick
+        network.now += config.detection
+        for name in "abd":
+            stack = network.endpoints[name].stack
+            for each in network.endpoints.values():
+                stack.heard(each.stack.me.incarnation, network.now)
+            network.call(name, stack.expire)
+        deliver()
+    raise AssertionError("never")
 
 
 def test_nothing_is_in_the_order_that_a_member_of_the_view_cannot_deliver_yet() -> None:
@@ -31,16 +73,8 @@ def test_nothing_is_in_the_order_that_a_member_of_the_view_cannot_deliver_yet() 
 
 def test_the_last_one_to_begin_a_view_has_the_others_go_on() -> None:
     """Nothing is sent then, and no time passes: a packet of another member is in the order at once."""
-    network = group("a b c d")
-    network.leave("d")
-    at = network["a"].installed
-    while network["b"].installed == at:
-        for one, other in itertools.permutations("abd", 2):
-            network.deliver(one, other, 1)
-        if network["a"].installed == at:
-            network.deliver("a", "c", 1)
-            network.deliver("c", "a", 1)
-    assert network["c"].installed == at
+    network = group_of_which_c_has_not_begun_the_view()
+    at = network["c"].installed
     network.cast("b", b"in the next view")
     assert b"in the next view" not in bodies(network, "b")
     network.deliver("a", "c", 9)
@@ -79,15 +113,8 @@ def test_one_whose_alarm_was_taken_and_not_rung_looks_again() -> None:
 
 def test_the_time_to_offer_memory_again_lets_packets_go() -> None:
     """The last one to begin the view has lost its processor before it woke the others."""
-    network = group("a b c d")
-    network.leave("d")
-    at = network["a"].installed
-    while network["b"].installed == at:
-        for one, other in itertools.permutations("abd", 2):
-            network.deliver(one, other, 1)
-        if network["a"].installed == at:
-            network.deliver("a", "c", 1)
-            network.deliver("c", "a", 1)
+    network = group_of_which_c_has_not_begun_the_view()
+    at = network["c"].installed
     network.cast("b", b"in the next view")
     network.asleep = {"a", "b"}
     network.deliver("a", "c", 9)
@@ -130,16 +157,8 @@ def test_writers_go_on_without_a_member_that_does_not_begin_the_view() -> None:
     assert len(network["c"].installed.members) == 3  # type: ignore[union-attr]
     network.cast("a", b"it waits")
     config = StackConfig("group", {})
-    ticks = config.slow // config.detection
-    for tick in range(ticks + 1):
-        assert (b"it waits" in bodies(network, "b")) == (tick == ticks), tick
-        network.now += config.detection
-        for name in "abd":
-            stack = network.endpoints[name].stack
-            for each in network.endpoints.values():
-                stack.heard(each.stack.me.incarnation, network.now)
-            network.call(name, stack.expire)
-        stabilize_without(network, "c")
+    ticks = first_written_after(network, b"it waits", lambda: stabilize_without(network, "c"))
+    assert ticks == config.slow // config.detection
     assert [member.address for member in network["d"].installed.members] == [  # type: ignore[union-attr]
         f"sim:{name}" for name in "abd"
     ]
@@ -160,14 +179,22 @@ def test_writers_go_on_without_members_that_do_not_map_each_others_memory() -> N
     assert all(len(network[name].installed.members) == 4 for name in "abcd")  # type: ignore[union-attr]
     network.cast("a", b"it waits")
     config = StackConfig("group", {})
-    ticks = config.slow // config.detection
-    for tick in range(ticks + 1):
-        assert (b"it waits" in bodies(network, "b")) == (tick == ticks), tick
-        network.now += config.detection
-        for name in "abd":
-            stack = network.endpoints[name].stack
-            for each in network.endpoints.values():
-                stack.heard(each.stack.me.incarnation, network.now)
-            network.call(name, stack.expire)
-        settle()
+    assert first_written_after(network, b"it waits", settle) == config.slow // config.detection
     assert [member.address for member in network["a"].installed.members] == ["sim:a", "sim:b"]  # type: ignore[union-attr]
+
+
+def test_a_word_of_a_later_member_in_the_own_row_is_an_error_that_says_so() -> None:
+    """Else the others would wait for this member, and put it out, and none would know why."""
+    network = group()
+    view = network["a"].installed
+    assert view is not None
+    order = network.descriptors.open(view.members[0].incarnation, (ORDER, 0), os.O_RDWR)
+    with mmap.mmap(order, 0) as memory, memoryview(memory).cast("Q") as words:
+        begun = next(
+            at for at, word in enumerate(words) if word & 0xFFFFFFFF == READS_ALL | view.number
+        )
+        words[begun] += 1 << 32
+    os.close(order)
+    network.leave("c")
+    with pytest.raises(ProtocolError, match="a later member has this one's row"):
+        network.stabilize()

@@ -225,8 +225,9 @@ cdef class MappedOrder(Layer):
         if not self.have_all_begun() and self.offers * self.detection >= self.slow:
             self.offers = 0
             late = self.not_begun(0) or self.not_begun(RING_READS_ALL)
-            if self.unread() and not late:
-                return self.give_up(f"the memory of {self.unread()[0]} cannot be mapped: {REMEDY}")
+            unread = self.unread()
+            if unread and not late:
+                return self.give_up(f"the memory of {unread[0]} cannot be mapped: {REMEDY}")
             self.below.flush(late)
         return self.offer_lane(True)
 
