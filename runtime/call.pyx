@@ -19,7 +19,7 @@ from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport refusal
 from orcalike.runtime.invocation cimport Invocation, blocking
-from orcalike.runtime.operation cimport POPUP, READ, UNDO, Atomic, Operation
+from orcalike.runtime.operation cimport ARGS_MAX, POPUP, READ, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
     BYTES_MAX,
     DROPPED,
@@ -36,10 +36,6 @@ cdef extern from "Python.h":
     PyObject* PyTuple_GET_ITEM(object, Py_ssize_t) noexcept
     object PyObject_Vectorcall(object, PyObject* const*, size_t, PyObject*)
     unsigned long PyThread_get_thread_ident() noexcept
-
-
-cdef enum:
-    ARGS_MAX = 8            # arguments that are passed in an array
 
 
 cdef class Call(Task):

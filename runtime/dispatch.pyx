@@ -33,7 +33,7 @@ from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.group_clock cimport GroupClock
 from orcalike.runtime.invocation cimport Invocation
 from orcalike.runtime.left cimport Left
-from orcalike.runtime.operation cimport Operation, caught
+from orcalike.runtime.operation cimport ARGS_MAX, Operation, caught
 from orcalike.runtime.plain cimport get
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
@@ -50,9 +50,6 @@ from orcalike.transport.wire.message cimport Message
 
 cdef extern from "Python.h":
     Py_ssize_t PyList_GET_SIZE(PyObject*) noexcept
-
-cdef enum:
-    ARGS_MAX = 8            # arguments that are decoded into the array
 
 cdef unsigned int DIGESTS = Code.DIGESTS
 

@@ -55,8 +55,9 @@ cdef int catch_up(Invoker invoker, Driver driver, object runtime) except -1:
 cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtime, Replica target,
                            Operation operation, PyObject* const* args, Py_ssize_t count,
                            PyObject* names, bint brief, bint on_loop):
-    """Queue for the mutex, with an invocation that is new; `brief`: calls that wait for the object meanwhile run on another thread.
+    """Queue for the mutex, with an invocation that is new.
 
+    `brief`: calls that wait for the object meanwhile run on another thread.
     `on_loop`: an event loop stands still until it is over, so it fails if its guard is false.
     """
     cdef Call call

@@ -15,6 +15,8 @@ cdef enum:
     UNDO = 8
     LOOKS = 16          # its class has invariants
 
+    ARGS_MAX = 8        # arguments that are passed in an array on the stack
+
 
 cdef class Operation:
     cdef vectorcallfunc vectorcall  # of this descriptor, as a call on an object finds it
