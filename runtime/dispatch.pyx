@@ -352,6 +352,9 @@ cdef class Runtime(Layer):
         """Have `expire` called after so long, if no earlier time is set."""
         self.deadline = min(self.deadline, self.core.now + ns)
 
+    cpdef bint up_is_held_up(self):
+        return self.long_waits.is_any()
+
     cpdef expire(self):
         """The deadline has come."""
         self.deadline = NEVER

@@ -27,6 +27,7 @@ from orcalike.runtime.replica import LOCKED, QUEUED, Replica
 from orcalike.runtime.sender import Sender
 from orcalike.runtime.task import holder_of
 from orcalike.transport.errors import OrcalikeError
+from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 from orcalike.transport.wording import counted, listed
 
@@ -60,6 +61,10 @@ if TYPE_CHECKING:
 
     class Waiting(Protocol):
         """The runtime, as far as calls that wait long take it."""
+
+        @property
+        def stack(self) -> Stack:
+            """Which is to know of them."""
 
         @property
         def events(self) -> Events:
@@ -129,7 +134,16 @@ class LongWaits:
     def began(self, invocation: Invocation[Any]) -> None:
         """A thread's wait begins to be long."""
         self._threads[id(invocation)] = invocation
+        self._runtime.sender.driver.later(self._report_waits)
         self._note_lacking(invocation)
+
+    def _report_waits(self) -> None:
+        """The stack is to know that calls wait: the member that they wait for may be stopped."""
+        self._runtime.sender.driver.call(self._runtime.stack.held_up)
+
+    def is_any(self) -> bool:
+        """Whether any call of this member waits, of threads as of coroutines."""
+        return bool(self._threads or self._runtime.sender.awaited())
 
     def still_waiting(self, invocation: Invocation[Any]) -> None:
         """It has lasted for another 10 s."""
@@ -162,6 +176,7 @@ class LongWaits:
     def _set_time(self, now: int) -> None:
         self._look_at = now + LOOK_AGAIN
         self._runtime.wake_in(LOOK_AGAIN)
+        self._runtime.stack.held_up(now)
 
     def expire(self, now: int) -> None:
         """A deadline has come, perhaps this one."""

@@ -215,6 +215,12 @@ cdef class Stack(Core):
         self.top.reset(minimum)
         self.settle()
 
+    def held_up(self, int64_t now):
+        """What stands above waits for other members."""
+        self.enter(now)
+        self.top.held_up()
+        self.settle()
+
     def nudge(self, Layer layer, int64_t now):
         """Let one layer, or what stands above, go on (`proceed`)."""
         self.enter(now)

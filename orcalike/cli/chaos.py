@@ -84,7 +84,8 @@ def kill(job: str | None, member: str | int) -> None:
 def pause(job: str | None, member: str | int, time: float) -> None:
     """Stop a process with SIGSTOP, and let it go on with SIGCONT after so long.
 
-    The command returns when the process is stopped.
+    The command returns when the process is stopped. Where the order is in shared memory the others
+    go on without it only if it holds them up.
 
     \b
     orcalike chaos pause 1 5s

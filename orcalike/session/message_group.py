@@ -25,6 +25,9 @@ from orcalike.transport.wording import counted
 
 _log = logging.getLogger("orcalike")
 
+LONG = 0.05
+"""Seconds after which one that waits for an event is held up: a member that would send may be stopped."""
+
 
 class MessageGroup:
     """A membership in a group: what `create_group` and `join_group` return, and the primitives take.
@@ -174,14 +177,23 @@ class MessageGroup:
         """Wait in this thread for an event; raises TimeoutError."""
         waits.enter("message", "", "receive_from_group")
         try:
-            rest = None if end is None else end - time.monotonic()
-            if (rest is not None and rest <= 0) or not self._session.pump.attend(receiver, rest):
+            if not (self._comes(receiver, end, LONG) or self._comes(receiver, end)):
                 raise TimeoutError(f"no event within {timeout} s")
         finally:
             waits.leave()
             with self._inbox.lock:
                 if receiver in self._inbox.receivers:
                     self._inbox.receivers.remove(receiver)
+
+    def _comes(self, receiver: Waitable, end: float | None, within: float | None = None) -> bool:
+        """Whether an event comes `within` so many seconds, or without that at all, before the time is over."""
+        session, rest = self._session, _rest(end)
+        if rest == 0.0:
+            return False
+        if within is None:
+            session.pump.call(session.stack.held_up)
+            return session.pump.attend(receiver, rest)
+        return session.pump.attend(receiver, within if rest is None else min(rest, within))
 
     @held
     def _leave(self, timeout: float) -> None:

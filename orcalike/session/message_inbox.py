@@ -293,6 +293,9 @@ class Inbox(Layer):
         except (ProtocolError, ValueError, TypeError) as error:
             self.session.system_error(f"{sender} sent what is no message: {error!r}")
 
+    def up_is_held_up(self) -> bool:
+        return bool(self.receivers)
+
     def up_problem(self, member: object, why: str) -> None:
         assert isinstance(member, Member)
         self.session.suspected(member, why)

@@ -130,19 +130,25 @@ class Run:
             self.outcome.joins += 1
 
     def stop(self) -> None:
-        """One stands still until the group goes on without it, and goes on itself then."""
+        """One stands still until the group goes on without it, and goes on itself then.
+
+        In shared memory the others do so only if it holds them up, so another one joins meanwhile.
+        """
         self.settle("all in one view before a stop")
         gone = self.rng.choice(self.processes.by_age())
         before, others = gone.incarnation, [m for m in self.processes.inside() if m is not gone]
         self.stopped.add(gone.number)
         gone.signal(signal.SIGSTOP)
         began = time.monotonic()
+        coming = self.processes.start()
         out = f"member {gone.number} is out"
         self.processes.until(lambda: all(before not in m.members for m in others), out, DEADLINE)
         self.outcome.outs.append(time.monotonic() - began)
         gone.signal(signal.SIGCONT)
         back = f"member {gone.number} is in again"
         self.processes.until(lambda: gone.incarnation != before or not gone.runs, back, DEADLINE)
+        self.processes.until(lambda: coming.view or not coming.runs, "the one that has come is in")
+        self.outcome.joins += 1
 
     def check(self, member: Member) -> None:
         """Whether it was ever taken for dead, and how it ended."""

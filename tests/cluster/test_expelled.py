@@ -6,7 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import orcalike as orca
 from orcalike import messages
 from orcalike.session.session import Session
 from orcalike.transport.drivers.pump import Pump
+from tests.lib.held_up import held_up
 from tests.lib.processes import DEADLINE, until
 from tests.lib.shared_classes import Counter, Journal
 
@@ -36,8 +37,9 @@ def cut(first: orca.Group, second: orca.Group, *, apart: bool) -> None:
 def expel(first: orca.Group, second: orca.Group) -> None:
     """Half of a view goes on with its oldest member, without the other (H1)."""
     number = second.view.number
-    cut(first, second, apart=True)
-    until(lambda: first.size == 1)
+    with held_up(first):
+        cut(first, second, apart=True)
+        until(lambda: first.size == 1)
     cut(first, second, apart=False)
     until(lambda: second._session.expelled)
     assert second.view.number == number
@@ -206,8 +208,9 @@ def sever_both(first: Session, second: Session, *, apart: bool) -> None:
 def expel_joiner(first: orca.Group, joiner: Session) -> None:
     """The group goes on without a joiner whose `join` has not returned, and lets it in again."""
     before = joiner.stack.me.incarnation
-    sever_both(first._session, joiner, apart=True)
-    until(lambda: first.size == 1)
+    with held_up(first):
+        sever_both(first._session, joiner, apart=True)
+        until(lambda: first.size == 1)
     sever_both(first._session, joiner, apart=False)
     until(lambda: joiner.stack.me.incarnation != before)
     until(lambda: first.size == 2)
@@ -245,8 +248,9 @@ def test_one_that_is_expelled_while_it_joins_asks_again(alone: orca.Group) -> No
 def test_the_rank_of_one_that_is_expelled_while_it_joins_is_free(alone: orca.Group) -> None:
     """It had not asked for that rank, and the program never saw it."""
     entry = Entry(alone)
-    sever_both(alone._session, entry.now, apart=True)
-    until(lambda: alone.size == 1)
+    with held_up(alone):
+        sever_both(alone._session, entry.now, apart=True)
+        until(lambda: alone.size == 1)
     third = Entry(alone)
     sever_both(alone._session, entry.now, apart=False)
     assert {entry.end().rank, third.end().rank} == {1, 2}
@@ -274,6 +278,13 @@ def test_a_coroutine_that_is_expelled_while_it_joins_asks_again(alone: orca.Grou
     assert theirs.add(1) == 5
 
 
+def receive_all(group: messages.MessageGroup) -> None:
+    """Receive until it is left: one that waits notices others that are silent."""
+    with suppress(orca.GroupClosed):
+        while True:
+            messages.receive_from_group(group)
+
+
 def test_a_group_of_messages_is_joined_again_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +301,8 @@ def test_a_group_of_messages_is_joined_again_as_well(
     messages.send_to_group(chat, b"before")
     until(lambda: second._inbox.events)
     before = second._session.stack.me.incarnation
+    receiving = threading.Thread(target=receive_all, args=(chat,))
+    receiving.start()
     sever_both(first, second._session, apart=True)
     until(lambda: first.view is not None and len(first.view.members) == 1)
     sever_both(first, second._session, apart=False)
@@ -303,14 +316,16 @@ def test_a_group_of_messages_is_joined_again_as_well(
     assert [type(event).__name__ for event in received] == ["Joined", "Data"]
     for group in (third, second, chat):
         messages.leave_group(group)
+    receiving.join()
 
 
 def test_what_a_join_has_come_to_is_said_in_the_end(alone: orca.Group) -> None:
     """It is expelled while it joins, and then there is no member to be reached."""
     entry = Entry(alone, timeout=3.0)
     first = alone._session
-    sever_both(first, entry.now, apart=True)
-    until(lambda: alone.size == 1)
+    with held_up(alone):
+        sever_both(first, entry.now, apart=True)
+        until(lambda: alone.size == 1)
     entry.now.pump.call(lambda now: entry.now.exited("expelled: as a test has it"))
     entry.leave()
     assert entry.error is not None

@@ -92,13 +92,14 @@ def test_a_member_whose_group_is_blocked_takes_hardly_any_core_time(
 ) -> None:
     """Nor does one that waits for the next view, while others need the cores to agree on it."""
     programs.environment["ORCALIKE_DETECTION"] = "0.2"
+    programs.environment["STACK"] = "PACK:XFER:RING(slots=64):MBRSHIP:COM:unix"
     members: list[Program] = []
     for _ in range(MEMBERS):
         members.append(programs.start("now_and_then.py", place))
         pid = members[-1].next_fact()["pid"]
     last, *others = reversed(members)
     for other in others:
-        other.pause()
+        other.pause()  # they hold it up when the order is full
     assert last.next_fact() == {"blocked": True}
     before = core_time(pid)
     time.sleep(1)

@@ -61,6 +61,10 @@ class Port:
         self.ends: bool | None = None
         """Whether the last cut that it made ends what is tentative."""
         self.granting = True
+        self.alone: list[tuple[int, int, int]] = []
+        """The views that it has ended without the acceptance of all that may live."""
+        self.vouched: set[int] = set()
+        """The members of which the layers above know that they have not ended this view."""
         self.leases = Leases(1000)
         self.sent: deque[tuple[int, ControlMessage]] = deque()
         self.contacted: list[tuple[str, ControlMessage]] = []
@@ -90,6 +94,13 @@ class Port:
 
     def degree_here(self) -> int:
         return self.degree
+
+    def vouches(self, incarnation: int) -> bool:
+        return incarnation in self.vouched
+
+    def say_alone(self) -> None:
+        assert self.agreement.view is not None
+        self.alone.append(self.agreement.view.identity)
 
     # Steps, and what follows.
 

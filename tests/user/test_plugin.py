@@ -94,9 +94,9 @@ def secret(group):
     return lambda: None
 
 
-def wait_for_size(group, size):
-    while group.size != size:
-        threading.Event().wait(0.01)
+def meet(group):
+    group.barrier()
+    return group.size
 
 
 def test_processes_that_are_paused_and_killed(orcalike_processes):
@@ -109,7 +109,8 @@ def test_processes_that_are_paused_and_killed(orcalike_processes):
         processes[2].call(secret)
     processes.pause(2)
     late = processes[2].start(vote, "late")
-    processes[0].call(wait_for_size, 2)
+    meetings = [processes[rank].start(meet) for rank in (0, 1)]
+    assert [meeting.result() for meeting in meetings] == [2, 2]  # it held them up
     assert processes[0].call(vote, "tea") == 4
     processes.resume(2)
     with pytest.raises(orca.Expelled):

@@ -39,7 +39,7 @@ and before the first heartbeat for them, is not held against them (`excuses`).
 
 The thread also looks, with each beat, whether what is dispatched in this process has run for long
 (`watch_running`), and says so on an eventfd: no thread that runs Python can be trusted with that.
-In a group of one there are no beats: it looks once a thread has to wait for another (`look_later`).
+If there are no beats, as in a group of one, it looks once a thread has to wait for another (`look_later`).
 
 In a child after fork() there is no thread, and its mutex may be held for ever: there every method
 leaves the table alone.
@@ -370,13 +370,19 @@ cdef class Heartbeat:
     cdef int look_later(self) noexcept:
         """A thread of this process waits for another one: look in `LONG` what runs, if no beat does."""
         cdef Table* table = self.table
-        if table.slot_count or table.look_at or not table.watch_count or not self.is_mine():
+        cdef bint beats = False
+        cdef int i
+        if table.look_at or not table.watch_count or not self.is_mine():
             return 0
         with nogil:
             pthread_mutex_lock(&table.mutex)
-            table.look_at = monotonic() + LONG
+            for i in range(table.slot_count):
+                beats |= table.slots[i].count > 0
+            if not beats:
+                table.look_at = monotonic() + LONG
             pthread_mutex_unlock(&table.mutex)
-        wake_thread(table)
+        if not beats:
+            wake_thread(table)
         return 0
 
     @property

@@ -58,6 +58,8 @@ class HeartbeatReport:
                 [member for member in stack.beats if member.address in severed],
                 unleased(stack.me.address, stack.beats, receives_deaths),
             )
+            if stack.answers and not stack.beats:
+                self._heartbeat.answer(stack.me.incarnation, stack.config.group)
             if stack.lease == 0:
                 stack.leases_ended(granted, now)
 

@@ -9,13 +9,6 @@ cdef extern from "ring/order.h" nogil:
     enum:
         RING_FENCED
     int ring_append_fence(ring_member* m)
-    void ring_wake_all(ring_member* m)
-
-cdef extern from *:
-    """
-    #define ring_applied_of(m, row) ring_get_acquire(&(m)->order->rows[row].applied)
-    """
-    uint64_t ring_applied_of(ring_member* m, unsigned row) nogil
 
 cdef enum:
     # The first byte of a message to some members.
@@ -40,15 +33,20 @@ cdef class MappedOrder(Layer):
     cdef set mapped_by              # those that have mapped the lane of this member, as it knows
     cdef int alarms[64]             # descriptors of others' alarms, by row; -1
     cdef bint may_append            # all have begun the view, as this member has seen
+    cdef readonly bint frozen       # between FLUSH and VIEW
+    cdef bint has_credit
     cdef bint failed                # the memory cannot be used: this member leaves
     cdef bint armed                 # the alarm will be written to
     cdef bint appended              # others are to be woken
     cdef uint64_t slots, lane
     cdef int64_t lanes_at           # to offer the lane again,
+    cdef int64_t full_at            # and to try again to append,
+    cdef int64_t full_since         # as the others have not applied what is there since this time
     cdef int64_t offers             # of it in this view, while packets wait for some that do not begin it
     cdef int64_t detection, slow    # ns: D, `slow_timeout`
 
     cdef int set_deadline(self) except -1
+    cdef int full(self) except -1
     cdef str attach(self, object member, object order_there)
     cdef int settle_rows(self) except -1
     cdef int enter_order(self, object it, object view) except -1

@@ -21,7 +21,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from posix.unistd cimport close, getpid
 
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_LOST, RING_ROWS, Segment, ring_header, ring_member, ring_is_in, ring_order, ring_strike, ring_take_row,
+    RING_LOST, RING_ROWS, Segment, ring_header, ring_member, ring_is_in, ring_order, ring_renew_least, ring_strike,
+    ring_take_row,
 )
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
 from orcalike.transport.wire.message cimport Message
@@ -33,9 +34,12 @@ cdef extern from "ring/order.h" nogil:
     enum:
         RING_READS_ALL
     int ring_say_begun(ring_member* m, uint32_t reads_all)
+    int ring_say_alone(ring_member* m, uint32_t view)
+    bint ring_vouches_for(const ring_member* m, unsigned row)
     uint64_t ring_not_begun(const ring_member* m, uint32_t reads_all)
     void ring_use_alarm(ring_member* m, uint32_t pid)
     void ring_wake_last(ring_member* m)
+    void ring_wake_all(ring_member* m)
     int ring_map_order(int fd, const unsigned char* group, const unsigned char* boot,
                        ring_order** order, ring_header* header)
 
@@ -46,8 +50,10 @@ cdef extern from *:
         m->view = view & RING_FENCE_MASK;
         m->reserve = reserve;
     }
+    #define ring_applied_of(m, row) ring_get_acquire(&(m)->order->rows[row].applied)
     """
     void ring_expect_fence(ring_member* m, uint32_t view, uint32_t reserve) nogil
+    uint64_t ring_applied_of(ring_member* m, unsigned row) nogil
 
 
 REMEDY = ("use TOTAL in the place of RING: make the group with "
@@ -58,6 +64,7 @@ cdef enum:
     SLOTS_MOST = 4194304
     LANE_LEAST = 4096
     LANE_MOST = 134217728
+    AGAIN = 1000000                 # ns before another try to append
     WHY_MAX = 200                   # bytes that a member says of memory that it cannot map
 
 
@@ -96,7 +103,9 @@ cdef class MappedOrder(Layer):
         self.mapped, self.mapped_by = set(), set()
         self.position = -1
         self.next = 1
-        self.lanes_at = NEVER
+        self.has_credit = True
+        self.lanes_at = self.full_at = NEVER
+        core.rests = True               # the kernel tells of deaths, and memory cannot be cut off
 
     cdef int set_deadline(self) except -1:
         """Set the deadline to the first of all."""
@@ -116,7 +125,6 @@ cdef class MappedOrder(Layer):
             if self.position == 0:
                 self.use(Segment.create(group_id(self.group, self.lineage), boot_id(),
                                         (<object>self.slots).bit_length() - 1, self.lane, self.group))
-                self.settle_rows()
             return 0
         self.lineage = view.lineage
         if self.segment is None:
@@ -231,6 +239,29 @@ cdef class MappedOrder(Layer):
             self.below.flush(late)
         return self.offer_lane(True)
 
+    cdef int full(self) except -1:
+        """Others have to apply first: wake them, try again, and in the end go on without the slowest (F17)."""
+        cdef ring_member* m = &self.segment.member
+        cdef uint64_t least
+        if not self.full_since:
+            self.full_since = max(self.core.now, 1)
+        elif self.full_at == NEVER:
+            self.below.held_up()
+        if self.full_at != NEVER:
+            return 0                    # the others know, and wake each other no faster
+        ring_wake_all(m)
+        # Each of those that wait wakes all others: where a member hangs they must not keep each other awake.
+        self.full_at = self.core.now + min(max(AGAIN, (self.core.now - self.full_since) // 8), self.detection)
+        if self.core.now - self.full_since >= self.slow and self.has_credit and not self.frozen:
+            self.full_since = 0
+            least = ring_renew_least(m)
+            behind = tuple([position for position, member in enumerate(self.installed.members)
+                            if position != self.position and member.incarnation in self.rows
+                            and ring_applied_of(m, self.rows[member.incarnation][0]) <= least])
+            self.below.flush(behind)
+        self.set_deadline()
+        return 0
+
     cdef int take_lane(self, int source, bytes body) except -1:
         """Another member offers its memory: map it, all of the order if this member has not."""
         cdef Message answer
@@ -301,15 +332,16 @@ cdef class MappedOrder(Layer):
             segment.fail(failed)
         segment.map_own_lane()
         self.use(segment)
-        self.settle_rows()
         self.offer_lane(False)
         return None
 
     cdef int use(self, Segment segment) except -1:
-        """This member is attached: its reads look into the memory from here on."""
+        """This member is attached: its reads look into the memory from here on, and others vouch for it by its row."""
         self.segment = segment
         self.core.order = &segment.member
         self.core.futex = segment
+        self.settle_rows()
+        ring_say_alone(&segment.member, self.installed.number - 1)
         return 0
 
     cdef str map_lane(self, object member, object lane, object alarm):
@@ -327,6 +359,14 @@ cdef class MappedOrder(Layer):
         m.eventfds[row] = self.alarms[row]
         self.mapped.add(member.incarnation)
         return None
+
+    cpdef bint up_vouches(self, object incarnation):
+        return (self.segment is not None and incarnation in self.rows
+                and ring_vouches_for(&self.segment.member, self.rows[incarnation][0]))
+
+    cpdef up_alone(self):
+        if self.segment is not None:
+            ring_say_alone(&self.segment.member, self.installed.number)
 
     cdef int give_up(self, str why) except -1:
         """This member cannot take part: it leaves, and its application learns why."""

@@ -45,6 +45,8 @@ cdef class Core:
     cdef public tuple beats         # the heartbeat peers of this endpoint, which it watches
     cdef public uint64_t lease      # key of the view in which beats grant leases; 0 for none
     cdef public uint64_t beats_version  # changes when `beats` or `lease` does
+    cdef public bint rests          # others' silence matters only while this endpoint is held up (up_is_held_up)
+    cdef public bint answers        # heartbeats of others are answered, though none may be sent
     cdef public object on_mark      # called with the name of each failpoint passed, or None
     cdef public object descriptors  # opens what other members of this host give, Descriptors; or None
     cdef public object alarm         # a pipe by which these wake this member, an Alarm; or None
@@ -89,6 +91,7 @@ cdef class Layer:
     cpdef credit(self, bint given)
     cpdef degree(self, int least)
     cpdef incomplete(self, object members)
+    cpdef held_up(self)
     cpdef list unsent(self)
     cpdef lower(self, Message packet)
     cpdef leave(self)
@@ -113,6 +116,9 @@ cdef class Layer:
     cpdef up_cast(self, Message message)
     cpdef up_send(self, Message message)
     cpdef bint up_may_leave(self)
+    cpdef bint up_is_held_up(self)
+    cpdef bint up_vouches(self, object incarnation)
+    cpdef up_alone(self)
     cpdef up_stable(self, object matrix)
     cpdef up_problem(self, object member, str why)
     cpdef up_linked(self, object member)

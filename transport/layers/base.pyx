@@ -224,6 +224,10 @@ cdef class Layer:
         """These incarnations have no complete state: their word does not count for resilience."""
         self.below.incomplete(members)
 
+    cpdef held_up(self):
+        """Something here waits for other members, as `up_is_held_up` says: their silence matters from now on."""
+        self.below.held_up()
+
     cpdef leave(self):
         """Leave the group; EXIT comes up when it is done."""
         self.below.leave()
@@ -317,6 +321,18 @@ cdef class Layer:
     cpdef bint up_may_leave(self):
         """May this member's wish to leave go on? If not, `leave` comes down again when it may."""
         return self.above.up_may_leave()
+
+    cpdef bint up_is_held_up(self):
+        """Does something here wait for other members?"""
+        return self.above.up_is_held_up()
+
+    cpdef bint up_vouches(self, object incarnation):
+        """Is it known that a member, whose process has ended, has not ended this view without this one's acceptance (H13)?"""
+        return self.above.up_vouches(incarnation)
+
+    cpdef up_alone(self):
+        """This member decides on the next view, and others have not accepted it that may live."""
+        self.above.up_alone()
 
     cpdef up_stable(self, object matrix):
         """The stability matrix has changed."""
@@ -453,6 +469,9 @@ cdef class End(Layer):
     cpdef incomplete(self, object members):
         self.unanswered("incomplete")
 
+    cpdef held_up(self):
+        pass
+
     cpdef leave(self):
         self.unanswered("leave")
 
@@ -506,6 +525,9 @@ cdef class End(Layer):
     cpdef up_check(self, object report, object cut):
         pass
 
+    cpdef up_alone(self):
+        pass
+
     # What is asked: nothing is held above, and there is no state.
 
     cpdef up_flush(self, object failed):
@@ -528,6 +550,12 @@ cdef class End(Layer):
 
     cpdef bint up_may_leave(self):
         return True
+
+    cpdef bint up_is_held_up(self):
+        return False
+
+    cpdef bint up_vouches(self, object incarnation):
+        return False
 
     cpdef object up_give_state(self):
         return iter(())

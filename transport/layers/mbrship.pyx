@@ -67,13 +67,15 @@ cdef class Mbrship(Layer):
         self.leader = LeaderWatch(self, self.agreement, config.slow)
         self.reachability = Reachability(self, self.agreement, me.incarnation, config.detection)
         self.detector = self.reachability.detector
-        self.slow = config.slow
-        self.position = -1
+        self.slow, self.position = config.slow, -1
         self.early = Early()
         self.outside = Outside(self, me, config.options, config.unanimous, config.detection)
         self.others = OtherViews(self, self.agreement, held.missing_before, me.incarnation)
         self.left_behind = LeftBehind(self, config.detection, self.detector.silence_max)
         self.frozen_at = self.lease_at = NEVER
+
+    cpdef start(self):
+        self.leases.in_memory = self.core.rests
 
     # Downcalls.
 
@@ -119,6 +121,7 @@ cdef class Mbrship(Layer):
         else:
             self.tell(self.agreement.leader, Leave())
         self.mark("L1")
+        self.held_up()
 
     cpdef flush(self, object failed):
         """A layer above wants a new view, without the members at the positions `failed`: they are slow, or they lie."""
@@ -131,6 +134,10 @@ cdef class Mbrship(Layer):
 
     cpdef flush_ok(self, bytes report):
         self.step(events.Held(report))
+
+    cpdef held_up(self):
+        self.reachability.held_up(self.core.now)
+        self.plan()
 
     cpdef holds(self):
         self.step(events.CutHeld())
@@ -147,7 +154,7 @@ cdef class Mbrship(Layer):
         self.step(events.Proceed())
         self.leader.wait(self.core.now)
         self.leader.say_here()
-        self.plan()
+        self.held_up()
 
     # Which members are there.
 
@@ -163,6 +170,11 @@ cdef class Mbrship(Layer):
         age = age if lease and lease == self.key else -1    # one of another view does not count
         self.step(events.Died(incarnation, self.leases.ended_at(incarnation, self.core.now, age)))
         self.reachability.report(self.core.now)
+
+    def is_held_up(self):
+        """Whether this member waits for others: in a change of view, for what it has asked, or above."""
+        return (self.leaves or self.agreement.frozen or self.agreement.waits or self.leader.asked is not None
+                or self.above.up_is_held_up())
 
     def leases_ended(self, granted):
         """The driver grants no leases any more: (incarnation, when) of the last to each member."""
@@ -209,7 +221,7 @@ cdef class Mbrship(Layer):
     def ask_leader(self):
         """A layer, or a joiner, waits for the member that leads: does it hang?"""
         self.leader.ask(self.core.now)
-        self.plan()
+        self.held_up()
 
     cdef ask_non_members(self):
         """While this member waits for others: it may be that only one outside of its view knows more."""
@@ -225,7 +237,7 @@ cdef class Mbrship(Layer):
         """The deadline: the detector's, the next question, or the end of the change of view that is due."""
         frozen_until = NEVER if self.frozen_at == NEVER else self.frozen_at + self.slow
         times = (self.outside.deadline, self.lease_at, frozen_until, self.detector.deadline,
-                 self.leader.deadline, self.left_behind.deadline)
+                 self.reachability.attend_at, self.leader.deadline, self.left_behind.deadline)
         self.deadline = min([each for each in times if each is not None])
 
     # Upcalls.
@@ -451,7 +463,7 @@ cdef class Mbrship(Layer):
             case effects.InstallView():
                 self.install(it.view, it.cut)
             case effects.Grant():
-                self.core.lease = self.key if it.granting else 0
+                self.core.lease = self.key if it.granting and not self.core.rests else 0
                 self.core.beats_version += 1
             case effects.Wake():
                 if it.at < self.lease_at:
@@ -492,7 +504,7 @@ cdef class Mbrship(Layer):
     cdef freeze(self):
         self.frozen_at = min(self.frozen_at, self.core.now)
         self.leader.wait(self.core.now)
-        self.plan()
+        self.held_up()
         self.above.up_flush(None)
 
     def join_failed(self, why):
@@ -504,8 +516,7 @@ cdef class Mbrship(Layer):
         self.unsettle(None)
 
     cpdef mark(self, str step):
-        if self.core.on_mark is not None:
-            self.core.on_mark(step)
+        self.core.mark(step)
 
     def install(self, view, cut):
         """`view` is the view from here on."""
@@ -518,9 +529,7 @@ cdef class Mbrship(Layer):
             if view.lineage != self.view.lineage:
                 self.left_behind.reset(self.view, view, self.agreement.known.dead)
             self.others.leave_view(self.view)
-        self.view = view
-        self.key = view.key
-        self.position = view.position(self.me.incarnation)
+        self.view, self.key, self.position = view, view.key, view.position(self.me.incarnation)
         self.me = view.members[self.position]
         self.reachability.enter(view)
         self.frozen_at = self.lease_at = NEVER
@@ -546,14 +555,6 @@ cdef class Mbrship(Layer):
 
     def schedule(self):
         self.core.again(self)
-
-    def set_heartbeat_peers(self, members):
-        """Send heartbeats to these; whether they are others than before."""
-        if members == self.core.beats:
-            return False
-        self.core.beats = members
-        self.core.beats_version += 1
-        return True
 
     def seek(self, members):
         """Have links made to these, which are not in the view."""
@@ -582,9 +583,7 @@ cdef class Mbrship(Layer):
 
     cdef exit(self, str why):
         self.over = True
-        self.view = None
-        self.key = 0
-        self.position = -1
+        self.view, self.key, self.position = None, 0, -1
         self.outside.end()
         self.frozen_at = self.lease_at = NEVER
         self.leader.clear()

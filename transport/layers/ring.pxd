@@ -21,7 +21,6 @@ cdef class Unordered:
 
 cdef class SharedOrder(MappedOrder):
     cdef readonly tuple begins      # `next` as the view began, twice
-    cdef readonly bint frozen       # between FLUSH and VIEW
     cdef int whole                  # members whose state is complete
     cdef readonly int replicas      # members with replicas whose word counts for resilience
     cdef Ring unordered
@@ -32,7 +31,6 @@ cdef class SharedOrder(MappedOrder):
     cdef bint awaits_cut            # `holds` is due when it has
     cdef bint is_out                # others have gone on without this member, as the memory shows
     cdef bint delivered             # something was, since this member listened last
-    cdef bint has_credit
     cdef uint64_t input             # the core's, for which the next two are
     cdef bint shares                # this member has written much in this input
     cdef Py_ssize_t allowed         # bytes of others that may still be delivered in it
@@ -43,8 +41,6 @@ cdef class SharedOrder(MappedOrder):
     cdef int64_t linger             # ns: `freshness`
     cdef int64_t linger_at          # deadlines: to look for news, ...
     cdef int64_t look_at            # ... the same although the alarm is armed,
-    cdef int64_t full_at            # ... to try again to append,
-    cdef int64_t full_since
     cdef int64_t stuck_at           # and to ask for a view, where the memory says that this one is over
 
     cdef bint may_cast(self) noexcept
@@ -53,7 +49,6 @@ cdef class SharedOrder(MappedOrder):
     cdef int put(self, Unordered packet) except NO_CODE
     cdef Message copied(self, ring_entry* entry, int kind)
     cdef int submit_more(self) except -1
-    cdef int full(self) except -1
     cdef int drain(self, int most=*) except -1
     cdef int deliver(self, ring_entry* entry) except NO_CODE
     cdef int stopped_at(self, int found) except -1

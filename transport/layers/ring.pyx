@@ -46,11 +46,11 @@ from libc.string cimport memcpy, memset
 from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX, is_large_enough
 from orcalike.transport.drivers.ring_segment cimport (
     RING_FULL, RING_OUT, RING_ROWS, ring_advance, ring_append, ring_applied, ring_arm_eventfd, ring_entry,
-    ring_has_news, ring_is_in, ring_member, ring_next, ring_renew_least, ring_room, ring_wake,
+    ring_has_news, ring_is_in, ring_member, ring_next, ring_room, ring_wake,
 )
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.drivers.mapped_order cimport (
-    OFFER, RING_FENCED, UNREADABLE, MappedOrder, ring_append_fence, ring_applied_of, ring_wake_all,
+    OFFER, RING_FENCED, UNREADABLE, MappedOrder, ring_append_fence,
 )
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
@@ -61,7 +61,6 @@ cdef enum:
     OTHER = 3                       # the first byte of a message: beside OFFER and UNREADABLE, what the layer above sent
     # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
     HEADER = 16
-    AGAIN = 1000000                 # ns before another try to append
     LOOKED_AGAIN = 5000000000       # ns: one that was to write to the alarm may have ended, and not be in the view
     ALL_OF_IT = -1
     INPUT_MOST = 16384              # bytes of others that one input delivers: sockets are looked at before the next
@@ -87,8 +86,7 @@ cdef class SharedOrder(MappedOrder):
         self.unordered = Ring()
         self.incoming = Incoming()
         self.lacking = frozenset()
-        self.has_credit = True
-        self.linger_at = self.look_at = self.full_at = self.stuck_at = NEVER
+        self.linger_at = self.look_at = self.stuck_at = NEVER
 
     @property
     def held(self):
@@ -113,6 +111,8 @@ cdef class SharedOrder(MappedOrder):
         elif (not self.may_cast() or message.degree and not self.is_met(message.degree | self.mode)
                 or not self.append(packet)):
             self.unordered.put_first(packet)
+            if not self.full_since:
+                self.below.held_up()
 
     cdef int allow(self, Py_ssize_t written) noexcept:
         """Set what may be delivered in this input: of each other member as much as this one writes, if that is much."""
@@ -186,27 +186,6 @@ cdef class SharedOrder(MappedOrder):
                 break
         return 0
 
-    cdef int full(self) except -1:
-        """Others have to apply first: wake them, try again, and in the end go on without the slowest (F17)."""
-        cdef ring_member* m = &self.segment.member
-        cdef uint64_t least
-        if not self.full_since:
-            self.full_since = max(self.core.now, 1)
-        if self.full_at != NEVER:
-            return 0                    # the others know, and wake each other no faster
-        ring_wake_all(m)
-        # Each of those that wait wakes all others: where a member hangs they must not keep each other awake.
-        self.full_at = self.core.now + min(max(AGAIN, (self.core.now - self.full_since) // 8), self.detection)
-        if self.core.now - self.full_since >= self.slow and self.has_credit and not self.frozen:
-            self.full_since = 0
-            least = ring_renew_least(m)
-            behind = tuple([position for position, member in enumerate(self.installed.members)
-                            if position != self.position and member.incarnation in self.rows
-                            and ring_applied_of(m, self.rows[member.incarnation][0]) <= least])
-            self.below.flush(behind)
-        self.set_deadline()
-        return 0
-
     cpdef list unsent(self):
         cdef Unordered packet
         cdef list found = []
@@ -234,6 +213,7 @@ cdef class SharedOrder(MappedOrder):
 
     cpdef incomplete(self, object members):
         self.lacking = frozenset(members)
+        self.below.held_up()
         if self.position >= 0:
             self.count_whole()
             self.core.again(self)
@@ -270,6 +250,10 @@ cdef class SharedOrder(MappedOrder):
         """Whether what was cast waits until the view has more members with replicas (H2)."""
         known = [(<Unordered>packet).message.degree | self.mode for packet in self.unordered.all()]
         return self.position >= 0 and not all([self.has_members(degree) for degree in known])
+
+    cpdef bint up_is_held_up(self):
+        return (self.unordered.count > 0 or bool(self.lacking) or self.is_out or self.at_fence
+                or self.position >= 0 and not self.may_append or self.above.up_is_held_up())
 
     cpdef credit(self, bint given):
         self.has_credit = given
@@ -471,6 +455,7 @@ cdef class SharedOrder(MappedOrder):
     cdef int meet_fence(self) except -1:
         """All of this view is delivered."""
         self.at_fence = True
+        self.below.held_up()
         if self.report_is_due:
             self.report()
         if self.awaits_cut:
@@ -573,6 +558,7 @@ cdef class SharedOrder(MappedOrder):
         self.frozen = self.at_fence = False
         self.say_begun()
         self.offer_lane(False)
+        self.below.held_up()
         self.core.again(self)
 
     cpdef up_send(self, Message message):

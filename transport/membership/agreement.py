@@ -241,6 +241,7 @@ class Agreement:
 
     def _held(self, report: bytes) -> None:
         self.coordinator.leases.speak(self.coordinator.now)
+        self.known.vouched.update(filter(self.participant.holdings.vouches, self.known.dead))
         if self.participant.coordinator == self.known.position:
             self.coordinator.flush(report)
         else:
@@ -256,6 +257,7 @@ class Agreement:
         known, ballot = self.known, self.coordinator.ballot
         assert known.view is not None
         known.dead.add(incarnation)
+        vouched = vouched or self.participant.holdings.vouches(incarnation)
         if not vouched or incarnation in known.vouched:
             return
         known.vouched.add(incarnation)

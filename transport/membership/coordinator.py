@@ -281,14 +281,17 @@ class Coordinator:
         for piece in self.holdings.missing(report.held):
             self.out.append(Send(position, Ship(piece)))
 
+    def _not_accepted(self, ballot: Ballot) -> list[int]:
+        """The members that may live, and have not accepted."""
+        return [
+            member.incarnation
+            for position, member in enumerate(ballot.view.members)
+            if position not in ballot.accepts and member.incarnation not in self.known.dead
+        ]
+
     def _leases_are_over(self, ballot: Ballot) -> bool:
         """Whether no member that lives and has not accepted counts on being asked (`lease`)."""
-        return bool(ballot.reset) or all(
-            position in ballot.accepts
-            or member.incarnation in self.known.dead
-            or self._lease_is_over(member.incarnation)
-            for position, member in enumerate(ballot.view.members)
-        )
+        return bool(ballot.reset) or all(map(self._lease_is_over, self._not_accepted(ballot)))
 
     def _lease_is_over(self, incarnation: int) -> bool:
         over_at = self.leases.over_at(incarnation)
@@ -303,6 +306,8 @@ class Coordinator:
         assert ballot is not None
         assert ballot.value is not None
         self.machine.change(CoordinatorCause.AGREED)
+        if self._not_accepted(ballot):
+            self.holdings.say_alone()
         self.out.append(Mark("V7"))
         view, cut = ballot.value
         self._notify_dropped(ballot, view)
@@ -431,8 +436,14 @@ class Coordinator:
         if granting != self.granting:
             self.granting = granting
             if not granting:
-                self.leases.end()
+                self.leases.end(self.now, self._proposed_to())
             self.out.append(Grant(granting))
+
+    def _proposed_to(self) -> list[int]:
+        if self.ballot is None:
+            return []
+        members = self.ballot.view.members
+        return [members[position].incarnation for position in self.ballot.reports]
 
     def leases_ended(self, granted: Iterable[tuple[int, int]]) -> bool:
         """The driver says when it last granted leases; True if that was asked for."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Holdings(Protocol):
-    """What the layers above hold, and make of it; asked in a step, and changed by none."""
+    """What the layers above hold, and make of it; asked in a step, and changed by none but `say_alone`."""
 
     def missing(self, report: bytes) -> list[bytes]:
         """The packets held here that the member that reported so lacks."""
@@ -26,6 +26,12 @@ class Holdings(Protocol):
     def degree_here(self) -> int:
         """R, as far as it is known here (H2)."""
 
+    def vouches(self, incarnation: int) -> bool:
+        """Whether a member whose process has ended has not ended this view without this one's acceptance."""
+
+    def say_alone(self) -> None:
+        """This member is about to decide, and others have not accepted that may live."""
+
 
 class Above(Protocol):
     """The upcalls of a layer that this needs."""
@@ -39,6 +45,10 @@ class Above(Protocol):
     def up_cut(self, cut: bytes, /) -> bool: ...
 
     def up_has_state(self) -> int: ...
+
+    def up_vouches(self, incarnation: int, /) -> bool: ...
+
+    def up_alone(self) -> None: ...
 
 
 class Layer(Protocol):
@@ -84,3 +94,11 @@ class HeldAbove:
     def degree_here(self) -> int:
         """As the application has said it."""
         return self._layer.least
+
+    def vouches(self, incarnation: int) -> bool:
+        """By what the dead member has left with the layer that orders."""
+        return self._layer.above.up_vouches(incarnation)
+
+    def say_alone(self) -> None:
+        """By the layer that orders, if others can know it from there."""
+        self._layer.above.up_alone()

@@ -23,6 +23,11 @@ do not even run equally fast: one that is suspended stands still, and X would vo
 waited out. So no death is certain across hosts (docs/internals/decisions, ADR-13 has the proof). A
 report may tell of a death there all the same: X vouches, and X is among those that go on.
 
+*In memory.* Where members have their order in shared memory no beat grants a lease. A coordinator that is about to decide
+without the acceptance of a member that may live says so there (`up_alone`), so that one that sees its end knows whether it
+has, however long ago. It waits for those that it has proposed to as long as a lease lasts: what all of them have accepted
+each of them can vouch for.
+
 With the silence limit D, `window + span` is 1.2 D: a member that stops is excused 0.2 D after it is
 suspected at the latest.
 """
@@ -53,6 +58,11 @@ class Leases:
 
     def __init__(self, detection: int) -> None:
         self.span = span_of(detection)
+        self.in_memory = False
+        """Whether members say in memory what they decide alone, and grant none by beats."""
+        self._proposed_at = 0
+        self._proposed_to: frozenset[int] = frozenset()
+        """In memory: members that this one has proposed a value to, at that time."""
         self._spoke_at: int | None = None
         """When this member first said what the next view may follow from, ns."""
         self._leased_at: int | None = None
@@ -92,9 +102,11 @@ class Leases:
             return set()
         return {each for each, when in self._ends.items() if when - self._leased_at < self.span}
 
-    def end(self) -> None:
-        """No lease is granted from here on; `ended` says what was granted before."""
+    def end(self, now: int, proposed_to: Iterable[int]) -> None:
+        """No lease is granted from here on, as a value is proposed; `ended` says what was granted before."""
         self._granted = None
+        self._proposed_at = now
+        self._proposed_to = frozenset(proposed_to) if self.in_memory else frozenset()
 
     def ended(self, granted: Iterable[tuple[int, int]]) -> None:
         """The driver grants none any more, and granted the last ones at these times, ns."""
@@ -107,4 +119,6 @@ class Leases:
         granted = self._granted.get(incarnation, 0)
         if incarnation in self._near:
             granted = max(granted, self._began)
+        if incarnation in self._proposed_to:
+            granted = max(granted, self._proposed_at)
         return granted + self.span if granted else 0

@@ -4,6 +4,9 @@ A link that breaks is a suspicion at once, and leaves a gap that only a new view
 one after the detection time. Either is over when the member is heard, or linked, again; what was
 under way meanwhile may be lost, so it is said again then.
 
+Where the kernel tells of each death, and no member can be cut off, silence matters only while this member is held up
+by others: then it sends heartbeats, which they answer, and else it sends none (`attend`).
+
 The clock is the caller's.
 """
 
@@ -21,8 +24,12 @@ from orcalike.transport.view import Member, View
 ALL_WATCHED = 8
 """In a view of so many members each is a heartbeat peer of all, and so has the leases of all."""
 
+HELD_UP = 5
+"""A member is held up for a detection time through this before it watches others: most waits are over by then."""
+
 
 if TYPE_CHECKING:
+    from orcalike.transport.layers.base import Core
 
     class Port(Protocol):
         """What this needs of the layer that it works for."""
@@ -36,8 +43,12 @@ if TYPE_CHECKING:
         def plan(self) -> None:
             """A deadline has changed."""
 
-        def set_heartbeat_peers(self, members: tuple[Member, ...]) -> bool:
-            """Send heartbeats to these, and no others; whether they are others than before."""
+        @property
+        def core(self) -> Core:
+            """Which says whether silence matters only while this member is held up, and has the heartbeat peers."""
+
+        def is_held_up(self) -> bool:
+            """Whether this member waits for others."""
 
         def tell(self, position: int, message: ControlMessage) -> None:
             """Send a control message to the member at `position`."""
@@ -61,6 +72,9 @@ class Reachability:
         self._agreement = agreement
         self._me = me
         self.detector = FailureDetector(detection)
+        self._attends = False
+        self.attend_at: int | None = None
+        """When to begin to watch the others, ns, if this member is still held up then."""
         self.unlinked: dict[int, str] = {}
         """By incarnation: why the link to a member is down."""
 
@@ -75,15 +89,38 @@ class Reachability:
         `is_all`: none of the oldest is there, as seen here, so the leader is watched like them.
         """
         view, position = self._agreement.view, self._agreement.position
-        members = view.members if view is not None else ()
+        members = view.members if view is not None and self._watches() else ()
         if not is_all and position >= OLDEST_WATCHED and len(members) > ALL_WATCHED:
             members = members[:OLDEST_WATCHED]
         peers = tuple(member for member in members if member.incarnation != self._me)
-        if not self._port.set_heartbeat_peers(peers) and is_all:
+        if not self._set_peers(peers) and is_all:
             return
         listen = self.detector.watch_too if is_all else self.detector.watch
         listen([member.incarnation for member in peers], now)
         self._port.plan()
+
+    def _set_peers(self, peers: tuple[Member, ...]) -> bool:
+        """Send heartbeats to these, and no others; whether they are others than before."""
+        core, answers = self._port.core, self._agreement.view is not None
+        if (peers, answers) == (core.beats, core.answers):
+            return False
+        core.beats, core.answers = peers, answers
+        core.beats_version += 1
+        return True
+
+    def held_up(self, now: int) -> None:
+        """This member is held up: if it is after a while, too, the others are watched, until it is not."""
+        if self.attend_at is None and not self._watches():
+            self.attend_at = now + self.detector.detection // HELD_UP
+
+    def _watches(self) -> bool:
+        return self._attends or not self._port.core.rests
+
+    def _set_attends(self, attends: bool, now: int) -> None:
+        self.attend_at = None
+        if attends != self._attends:
+            self._attends = attends
+            self.watch(now)
 
     def report(self, now: int) -> None:
         """Say to the agreement which members are suspected now."""
@@ -97,9 +134,14 @@ class Reachability:
         self._port.schedule()
 
     def check_silence(self, now: int) -> bool:
-        """Look which members are silent, if that is due; whether it was."""
+        """Look which members are silent, if that is due; whether it was. Or begin to watch them."""
         detector = self.detector
+        if self.attend_at is not None and self.attend_at <= now:
+            self._set_attends(self._port.is_held_up(), now)
         if detector.deadline is None or now < detector.deadline:
+            return False
+        if self._port.core.rests and not (detector.silent or self._port.is_held_up()):
+            self._set_attends(False, now)
             return False
         before = set(detector.silent)
         if detector.check(now):

@@ -10,6 +10,9 @@
  * A member says in its row that it has begun the view, and that it can read all lanes in it. It appends when all can: the
  * last one to say so sees that, and wakes the others, which look again.
  *
+ * A member that decides on the next view without the acceptance of all that may live says so in its row before. So one that
+ * sees its end knows whether it has, without a lease (membership/lease.py).
+ *
  * An expelled member that goes on late can write one word that counts: `applied` of its former row. It is
  * at or below the fence, and so too low for the row's next holder, which stores its own at its next step.
  */
@@ -61,16 +64,35 @@ static inline void ring_drop(struct ring_member *m, unsigned row)
     m->eventfds[row] = -1;
 }
 
-/* This member has begun its view; `reads_all` is 0 or RING_READS_ALL. A former holder that goes on late does not write over
- * the word of the next one: 0. */
-static inline int ring_say_begun(struct ring_member *m, uint32_t reads_all)
+/* Say something in the own row. A former holder that goes on late does not write over the word of the next one: 0. */
+static inline int ring_say(struct ring_member *m, _Atomic uint64_t *said, uint32_t view)
 {
-    _Atomic uint64_t *begun = &m->order->rows[m->row].begun;
-    uint64_t found = ring_get_acquire(begun), word = ring_begun_word(m->incarnation, m->view | reads_all);
+    uint64_t found = ring_get_acquire(said), word = ring_begun_word(m->incarnation, view);
     while (!ring_is_later(ring_begun_incarnation(found), m->incarnation))
-        if (ring_swap_if(begun, &found, word))
+        if (ring_swap_if(said, &found, word))
             return 1;
     return 0;
+}
+
+/* This member has begun its view; `reads_all` is 0 or RING_READS_ALL. */
+static inline int ring_say_begun(struct ring_member *m, uint32_t reads_all)
+{
+    return ring_say(m, &m->order->rows[m->row].begun, m->view | reads_all);
+}
+
+/* This member ends the view with this number without the acceptance of all that may live, or may have done so with those
+ * up to it, as it had no row then. */
+static inline int ring_say_alone(struct ring_member *m, uint32_t view)
+{
+    return ring_say(m, &m->order->rows[m->row].alone, view & RING_FENCE_MASK);
+}
+
+/* Whether the holder of a row, whose process has ended, has not ended this view without the acceptance of this member. */
+static inline int ring_vouches_for(const struct ring_member *m, unsigned row)
+{
+    uint64_t alone = ring_get_ordered(&m->order->rows[row].alone);
+    uint32_t ahead = ((uint32_t)alone - m->view) & RING_FENCE_MASK;
+    return ring_begun_incarnation(alone) == m->incarnations[row] && ahead > RING_FENCE_MASK / 2;
 }
 
 /* The rows whose holders have not said that they have begun the view, or, with RING_READS_ALL, that they can read all lanes

@@ -21,7 +21,7 @@
 #endif
 
 #define RING_MAGIC 0x676e6972616372ffull /* no text file begins so */
-#define RING_VERSION 2u
+#define RING_VERSION 3u
 #ifndef RING_ROWS              /* the simulator has fewer, which are used again sooner */
 #define RING_ROWS 64u         /* members at most */
 #define RING_HALF 32u         /* a futex can tell 32 sleepers apart, so there are two alarms */
@@ -156,11 +156,15 @@ static inline uint64_t ring_begun_word(uint32_t incarnation, uint32_t view)
 }
 static inline uint32_t ring_begun_incarnation(uint64_t begun) { return (uint32_t)(begun >> 32); }
 
+/* The last view that the row's holder may have ended without the acceptance of all that may live: incarnation (32) | 0 (2) |
+ * number of the view (30). Those before it had a row count, too: nothing was said of them here. */
+
 struct ring_row {
     _Alignas(64) _Atomic uint64_t applied; /* the member has applied all slots below */
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint64_t holder;
     _Atomic uint64_t begun;
+    _Atomic uint64_t alone;
 };
 
 struct ring_order {

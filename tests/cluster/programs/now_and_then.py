@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from common import tell
+from common import STACK, tell
 from objects import Log
 
 import orcalike as orca
@@ -20,7 +20,7 @@ def write(log: Log) -> None:
         time.sleep(0.005)
 
 
-with orca.join(at=sys.argv[1]) as group:
+with orca.join(at=sys.argv[1], stack=STACK) as group:
     threading.Thread(target=write, args=(group.share(Log, "log"),), daemon=True).start()
     tell(pid=os.getpid())
     while group.info().blocked is None:

@@ -163,7 +163,7 @@ class Node:
         self.silent = Spans()
         """When it sent and received no beats."""
         self.mute = Spans()
-        """When it had no heartbeat peers, after it was in a group: it answers no beats then."""
+        """When it was in a group no more: it answers no beats then."""
         self.starved = Spans()
         """When it ran, and its beats did not."""
         self.known: dict[int, Node] = {}
@@ -383,7 +383,7 @@ class Node:
         """From now on send heartbeats to those that the stack names."""
         self._beats_version = self.stack.beats_version
         wanted = {member.incarnation for member in self.stack.beats}
-        if wanted:
+        if wanted or self.stack.answers:
             self.mute.end(self.world.now)
         else:
             self.mute.begin(self.world.now)

@@ -10,13 +10,13 @@ D = 500_000_000
 
 def test_no_lease_is_over_before_the_driver_has_said_what_it_granted() -> None:
     leases = Leases(D)
-    leases.end()
+    leases.end(0, ())
     assert leases.over_at(7) is None
 
 
 def test_a_lease_is_over_one_span_after_it_was_granted() -> None:
     leases = Leases(D)
-    leases.end()
+    leases.end(0, ())
     leases.ended([(7, 1_000)])
     assert leases.over_at(7) == 1_000 + span_of(D)
     assert leases.over_at(8) == 0, "it was granted none"
@@ -27,7 +27,7 @@ def test_members_of_this_host_have_one_from_the_view_on() -> None:
     me, near, far = (Member(f"tcp:{host}:1", number) for number, host in enumerate("aab", 7))
     leases = Leases(D)
     leases.begin(View(1, 1, 0, (me, near, far)), me, 5_000)
-    leases.end()
+    leases.end(0, ())
     leases.ended([])
     assert leases.over_at(near.incarnation) == 5_000 + span_of(D)
     assert leases.over_at(far.incarnation) == 0
@@ -58,9 +58,9 @@ def test_a_member_vouches_from_what_the_view_followed_from() -> None:
 
 def test_what_was_granted_is_asked_anew_each_time() -> None:
     leases = Leases(D)
-    leases.end()
+    leases.end(0, ())
     leases.ended([(7, 1_000)])
-    leases.end()
+    leases.end(0, ())
     assert leases.over_at(7) is None
 
 
@@ -71,3 +71,13 @@ def test_a_silent_member_holds_a_decision_up_for_little_more_than_its_silence() 
 def test_a_lease_outlasts_three_beats() -> None:
     """Else a member that missed none could not vouch: an echo is two periods old at most."""
     assert span_of(D) > 3 * (D // 5)
+
+
+def test_in_memory_those_that_it_has_proposed_to_are_waited_for() -> None:
+    """And no others, though none was granted a lease by a beat; elsewhere beats alone count."""
+    leases = Leases(D)
+    for leases.in_memory in (True, False):
+        leases.end(3_000, [7])
+        leases.ended([])
+        assert leases.over_at(7) == (3_000 + span_of(D) if leases.in_memory else 0)
+        assert leases.over_at(8) == 0

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from orcalike.transport.layers.base import Core
 from orcalike.transport.membership import events
 from orcalike.transport.membership.messages import ControlMessage, Here
-from orcalike.transport.membership.reachability import Reachability
+from orcalike.transport.membership.reachability import HELD_UP, Reachability
 from orcalike.transport.view import Member, View
 from tests.lib import agreement
 
@@ -21,7 +22,8 @@ class Port:
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
-        self.peers: tuple[Member, ...] = ()
+        self.core = Core()
+        self.held_up = False
 
     def step(self, event: events.Event) -> None:
         assert isinstance(event, events.Suspected)
@@ -33,9 +35,8 @@ class Port:
     def plan(self) -> None:
         pass
 
-    def set_heartbeat_peers(self, members: tuple[Member, ...]) -> bool:
-        changed, self.peers = members != self.peers, members
-        return changed
+    def is_held_up(self) -> bool:
+        return self.held_up
 
     def tell(self, position: int, message: ControlMessage) -> None:
         assert message == Here()
@@ -80,7 +81,57 @@ def test_heartbeats_go_to_the_oldest_and_in_small_views_to_all(
     port: Port, position: int, size: int, peers: tuple[int, ...]
 ) -> None:
     reachability(port, position, size)
-    assert port.peers == tuple(MEMBERS[each] for each in peers)
+    assert port.core.beats == tuple(MEMBERS[each] for each in peers)
+
+
+BEGIN = DETECTION // HELD_UP
+"""So long it is held up before it watches."""
+
+
+def at_rest(port: Port) -> Reachability:
+    """That of one of three members on one host, whose kernel tells of each death."""
+    port.core.rests = True
+    this = reachability(port, 0, 3)
+    assert (port.core.beats, port.core.answers, this.detector.deadline) == ((), True, None)
+    return this
+
+
+def test_where_the_kernel_tells_of_deaths_others_are_watched_only_while_one_is_held_up(
+    port: Port,
+) -> None:
+    this = at_rest(port)
+    port.held_up = True
+    this.held_up(0)
+    assert this.attend_at == BEGIN
+    assert not this.check_silence(BEGIN - 1)
+    assert port.core.beats == ()
+    assert not this.check_silence(BEGIN)
+    assert port.core.beats == MEMBERS[1:3]
+    this.held_up(BEGIN + 1)
+    assert this.attend_at is None, "it watches already"
+    this.detector.heard(11, BEGIN + DETECTION)
+    assert this.check_silence(BEGIN + DETECTION)
+    assert port.calls == [("it is silent", 12), ("suspects", [12])]
+    port.held_up = False
+    assert this.check_silence(BEGIN + 2 * DETECTION), "nor is it left alone while it is suspected"
+    this.detector.heard(12, BEGIN + 3 * DETECTION)
+    this.detector.heard(11, BEGIN + 3 * DETECTION)
+    assert this.check_silence(BEGIN + 3 * DETECTION)
+    assert not this.check_silence(BEGIN + 5 * DETECTION)
+    assert (port.core.beats, port.core.answers, this.detector.deadline) == ((), True, None)
+
+
+def test_one_that_was_held_up_for_a_moment_watches_none(port: Port) -> None:
+    this = at_rest(port)
+    this.held_up(7)
+    this.held_up(8)
+    assert this.attend_at == 7 + BEGIN, "it is the first time that counts"
+    assert not this.check_silence(7 + BEGIN)
+    assert port.core.beats == ()
+    assert this.attend_at is None
+    port.held_up = True
+    this.held_up(9 + BEGIN)
+    assert this.attend_at == 9 + 2 * BEGIN
 
 
 def test_a_broken_link_is_a_suspicion_at_once_and_one_made_again_ends_it(port: Port) -> None:
