@@ -5,6 +5,9 @@ a thread of its own wakes to send, and for each heartbeat that comes. Counted is
 of the members and of the witness has gone to sleep, beside the heartbeats that there must be. Each
 process also looks which members are silent, when the one that is silent longest is due: a little
 more often than once in each detection time. That is the second row.
+
+All that is over a sequencer. Where the order is in shared memory no heartbeats are sent, as no member is held up. That is the
+third row, beside the first one; the members wake by themselves once a second, to look for what to do.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ PROCESSES = MEMBERS + 1
 """With the witness."""
 SHORTENED = 7 / 8
 """What is left of a period that is cut short by up to a quarter of it, at random."""
+
+SETTLED = 1.5
+"""Seconds after which a member that was held up is so no more, and sends no heartbeats."""
 
 EXAMPLES = """\
 examples:
@@ -74,16 +80,22 @@ class Sleepers:
         return total / passed, (total - sum(map(max, woken))) / passed
 
 
-def rows(kind: str, effort: Effort, *arguments: str) -> list[Row]:
-    """Of members on threads of their own, or on event loops."""
-    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix"]
+def slept(effort: Effort, sequencer: Sequence[str], arguments: Sequence[str]) -> list[list[float]]:
+    """The samples of all threads, and of all but those that beat."""
+    run = [sys.executable, "-m", "orcalike", "run", "--quiet", "--no-prefix", *sequencer]
     command = [*run, "-n", str(MEMBERS), str(HERE / "member.py"), *arguments]
     with Program(command) as program:
         program.ask("wait 1")
         sleepers = Sleepers(program)
-        time.sleep(effort.seconds / 2)  # what they did is over
+        time.sleep(max(effort.seconds / 2, SETTLED))  # what they did is over
         taken = [sleepers.sample(effort.seconds) for _ in range(effort.rounds)]
-    everything, others = ([sample[i] for sample in taken] for i in (0, 1))
+    return [[sample[i] for sample in taken] for i in (0, 1)]
+
+
+def rows(kind: str, effort: Effort, *arguments: str) -> list[Row]:
+    """Of members on threads of their own, or on event loops."""
+    everything, others = slept(effort, ("--sequencer", "witness"), arguments)
+    in_memory, _ = slept(effort, (), ("--idle=1", *arguments))
     beats, looks = ([each] * effort.rounds for each in expected())
     return [
         compare(
@@ -93,6 +105,10 @@ def rows(kind: str, effort: Effort, *arguments: str) -> list[Row]:
         compare(
             f"idle, {kind}: of other threads", MEMBERS, "/s", others, "looks at them", looks,
             Bar(1.5, 1.25),
+        ),
+        compare(
+            f"idle, {kind}, RING: wake-ups", MEMBERS, "/s", in_memory, "over a sequencer", everything,
+            Bar(0.2, 0.1),
         ),
     ]  # fmt: skip
 

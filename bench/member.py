@@ -1,10 +1,10 @@
 """What each member of a measured group runs; `orcalike run` starts it for the measurements.
 
-    orcalike run -n 3 bench/member.py [--loop] [--idle] [--resilience=R]
+    orcalike run -n 3 bench/member.py [--loop] [--idle[=S]] [--resilience=R]
 
 Rank 0 answers each line of its input, `KIND COUNT`, with the seconds that one operation took. What
 all members do at once they learn from a shared object, for which the others wait with a guard; with
-`--idle` they wait for nothing in the group, and look at the object now and then. With `--loop` the group
+`--idle` they wait for nothing in the group, and look at the object each S seconds. With `--loop` the group
 lives on an event loop (uvloop), and coroutines wait; without, on a thread of its own. R is the group's degree.
 """
 
@@ -40,7 +40,13 @@ STATEMENTS = {
 CHUNK = 64
 """Writes between two looks at the clock."""
 PAUSE = 0.05
-"""Seconds between two looks of a member that waits for nothing in the group."""
+"""Seconds between two looks of a member that waits for nothing in the group, unless S says another time."""
+
+
+def pause() -> float:
+    """So long members sleep that wait for nothing in the group; 0 if they wait there."""
+    words = [word for word in sys.argv[1:] if word.startswith("--idle")]
+    return float(words[0].partition("=")[2] or PAUSE) if words else 0.0
 
 
 @orca.shared
@@ -265,9 +271,9 @@ def run_in_threads() -> None:
         for number in numbers():
             if group.rank == 0:
                 direct(desk, shared)
-            elif "--idle" in sys.argv[1:]:
+            elif seconds := pause():
                 while len(desk.orders) <= number:
-                    time.sleep(PAUSE)
+                    time.sleep(seconds)
             kind, count = desk.order(number)
             if kind == "end":
                 return
@@ -342,9 +348,9 @@ async def run_on_loop() -> None:
         for number in numbers():
             if group.rank == 0:
                 await direct_on_loop(desk, shared)
-            elif "--idle" in sys.argv[1:]:
+            elif seconds := pause():
                 while len(desk.orders) <= number:
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(seconds)
             kind, count = await desk.order.aio(number)
             if kind == "end":
                 return

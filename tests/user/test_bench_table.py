@@ -36,9 +36,9 @@ ROWS = {
     "startup": {"import orcalike", "orcalike run, empty program"},
     "memory": {"memory of a member", "memory, many writes later"},
     "idle": {
-        f"idle, {kind}: {what}"
+        f"idle, {kind}{what}"
         for kind in ("threads", "event loop")
-        for what in ("wake-ups", "of other threads")
+        for what in (": wake-ups", ": of other threads", ", RING: wake-ups")
     },
 }
 if len(os.sched_getaffinity(0)) < 2:
