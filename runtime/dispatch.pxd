@@ -65,6 +65,6 @@ cdef class Runtime(Layer):
     cpdef uint64_t group_clock(self) except? 0
     cdef int drop_invocation(self, Message message, str why) except -1
     cdef int end_calls(self, object error) except -1
-    cdef int start_batch(self) except -1
+    cdef int start_batch(self, Message message) except -1
     cdef int written(self, Replica replica) except -1
     cdef int slow_batch(self, int64_t now, bint alone) except -1

@@ -1,6 +1,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from random import Random
+from typing import final
 
 from orcalike.runtime.call import Call
 from orcalike.runtime.degrees import Degrees
@@ -22,6 +23,7 @@ from orcalike.transport.layers.base import Layer
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import Member, View
 
+@final
 class Runtime(Layer):
     """The shared objects of one group, as this member has them."""
 

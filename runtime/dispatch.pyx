@@ -11,6 +11,7 @@ This member's own invocations are with its `sender`, which knows where their out
 import logging
 from collections import OrderedDict
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
@@ -56,6 +57,7 @@ cdef unsigned int DIGESTS = Code.DIGESTS
 _log = logging.getLogger("orcalike")
 
 
+@cython.final
 cdef class Runtime(Layer):
     """The shared objects of one group, as this member has them."""
 
@@ -95,13 +97,11 @@ cdef class Runtime(Layer):
         cdef const unsigned char* stop = p + message.size()
         cdef uint32_t number, code
         cdef Replica replica
-        self.message = message
         self.dispatched += 1
         if self.chain is not None and (stop - p < 2 or p[0] != 0 or p[1] != DIGESTS << 1):
             note_delivery(self, message)
         if message.index == 0:
-            self.start_batch()
-            self.core.again(self)
+            self.start_batch(message)
         self.recent = 0
         p = get_varint(p, stop, &number)
         if p is not NULL:
@@ -315,16 +315,18 @@ cdef class Runtime(Layer):
             if now - self.budget.batch_began >= BATCH_MAX:
                 self.slow_batch(now, self.dispatched == self.budget.batch_first)
 
-    cdef int start_batch(self) except -1:
-        """The first message of a packet has come."""
+    cdef int start_batch(self, Message message) except -1:
+        """The first message of a packet has come; the others are the same object, moved along."""
         cdef int64_t now = self.sender.driver.clock()
+        self.message = message
+        self.core.again(self)
         if self.budget.in_batch and now - self.budget.batch_began >= BATCH_MAX:
             self.slow_batch(now, self.dispatched == self.budget.batch_first + 1)
-        self.clock.note(self.message.stamp, now)
+        self.clock.note(message.stamp, now)
         self.budget.begin(self.sender.driver, now, self.dispatched)
         if self.sender.receipts is not None:
-            self.sender.receipts.note(self.message.seqno)
-        if self.message.stamp >= self.look_at:
+            self.sender.receipts.note(message.seqno)
+        if message.stamp >= self.look_at:
             self.digests.due()
             self.budget.batch_began = self.sender.driver.clock()   # a look is no operation's fault
         return 0

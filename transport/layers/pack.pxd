@@ -55,15 +55,22 @@ cdef class Pack(Layer):
     cdef bint leaves_now(self) noexcept
     cdef bint mixes(self, unsigned char degree) noexcept
     cdef int raise_degree(self, unsigned char degree) except -1
-    cdef bint is_full(self) noexcept
+
+    cdef inline bint is_full(self) noexcept:
+        """Whether a small message, of less than `SPARE` bytes, must wait."""
+        return (<Py_ssize_t>(self.ticket - self.returned) >= self.window_messages
+                or self.under_way + self.gathered >= self.full_bytes)
+
     cpdef bint has_room_for(self, Py_ssize_t size)
     cdef int claim(self) except -1
     cdef int unclaim(self) except -1
     cdef bint has_ample_room(self) noexcept
+    cdef Message take_open(self)
     cdef int close(self) except -1
     cdef int put_off(self, object item) except -1
     cdef int announce(self) except -1
     cdef int open(self, Message packet) except -1
+    cdef int hand_up_messages(self) except -1
     cdef int hand_up_next(self, object item) except -1
     cdef int close_opened(self) except -1
     cdef int accuse(self, Message packet) except -1

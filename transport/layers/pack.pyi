@@ -1,8 +1,11 @@
+from typing import final
+
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.pack.pieces import PiecesToCome
 from orcalike.transport.view import Member, View
 
+@final
 class Pack(Layer):
     ticket: int
     returned: int

@@ -35,9 +35,10 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.pack.pieces import PackPieces, PiecesToCome, unpack_sizes
 from orcalike.transport.total.flush import Cut
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 
 from orcalike.transport.degree cimport ALL, MAJORITY
 from orcalike.transport.layers.base cimport Core, Layer
@@ -48,7 +49,7 @@ from orcalike.transport.wire.bytes cimport (
     get_varint,
     load32,
     load64,
-    put_varint,
+    put_long_size,
     store32,
     store64,
 )
@@ -69,6 +70,7 @@ cdef enum:
 cdef uint32_t PART = 0x80000000u
 
 
+@cython.final
 cdef class Pack(Layer):
     """Many small messages in one packet, a large one in many.
 
@@ -110,8 +112,7 @@ cdef class Pack(Layer):
             self.packet, self.kept = self.kept, None
             if self.packet is None or not self.packet.fill_again(max(FIRST, size) + HEADER + VARINT_MAX):
                 self.packet = Message.new(max(FIRST, size) + HEADER + VARINT_MAX)
-            self.packet.room(HEADER)
-            store64(self.packet.data(), self.ticket)
+            store64(self.packet.base + self.packet.stop, self.ticket)
             self.packet.stop += HEADER
             self.packed = 0
         elif self.packet.capacity - self.packet.stop < size + VARINT_MAX:
@@ -119,21 +120,16 @@ cdef class Pack(Layer):
                 self.packet.room(size + VARINT_MAX)
             else:                       # others gather behind it
                 self.packet.room(max(size + VARINT_MAX, self.size + SPARE - self.packet.size()))
-        return self.packet.room(size + VARINT_MAX) + 1
+        return self.packet.base + self.packet.stop + 1
 
     cdef int commit(self, unsigned char* stop) except -1:
         """The message that was marshalled from where `reserve` said up to `stop` is complete."""
         cdef unsigned char* length = self.packet.base + self.packet.stop
         cdef Py_ssize_t size = stop - length - 1
-        cdef unsigned char first[VARINT_MAX]
-        cdef Py_ssize_t extra
         if size < 0x80:
             length[0] = <unsigned char>size
         else:
-            extra = put_varint(first, <uint32_t>size) - first - 1
-            memmove(length + 1 + extra, length + 1, size)
-            memcpy(length, first, extra + 1)
-            stop += extra
+            stop = put_long_size(length, <uint32_t>size)
         self.packet.stop = stop - self.packet.base
         if self.next_degree != self.run_degree:
             self.degrees.begin(self.ticket, self.next_degree, self.returned)
@@ -171,11 +167,6 @@ cdef class Pack(Layer):
         self.next_degree = degree
         return 0
 
-    cdef bint is_full(self) noexcept:
-        """Whether a small message, of less than `SPARE` bytes, must wait."""
-        return (<Py_ssize_t>(self.ticket - self.returned) >= self.window_messages
-                or self.under_way + self.gathered >= self.full_bytes)
-
     cpdef bint has_room_for(self, Py_ssize_t size):
         """Whether a message of `size` bytes fits into what may be under way, or would be alone."""
         cdef Py_ssize_t taken = self.under_way + self.gathered
@@ -203,14 +194,21 @@ cdef class Pack(Layer):
         return (<Py_ssize_t>(self.ticket - self.returned) <= self.window_messages // 2
                 and self.under_way + self.gathered <= self.window_bytes // 2)
 
-    cdef int close(self) except -1:
-        store32(self.packet.data() + 8, <uint32_t>self.packed)
-        self.packet.count = <uint32_t>self.packed
-        self.packet.degree = self.open_degree
+    cdef Message take_open(self):
+        """The open packet, which takes no more messages."""
+        cdef Message packet = self.packet
+        store32(packet.data() + 8, <uint32_t>self.packed)
+        packet.count = <uint32_t>self.packed
+        packet.degree = self.open_degree
         self.open_degree = 0
-        self.gathered += self.packet.size()
-        self.closed.put(self.packet)
         self.packet = None
+        return packet
+
+    cdef int close(self) except -1:
+        """The open packet is full: it leaves as soon as it may."""
+        cdef Message packet = self.take_open()
+        self.gathered += packet.size()
+        self.closed.put(packet)
         self.ready = True
         return 0
 
@@ -238,13 +236,13 @@ cdef class Pack(Layer):
             if self.large is not None:
                 if not self.cast_parts():
                     return              # it goes on when a part has come back
-            if self.closed.count == 0:
-                if self.under_way or self.packet is None:
-                    return
-                self.close()
-                self.ready = False
-            packet = <Message>self.closed.take()
-            self.gathered -= packet.size()
+            if self.closed.count:
+                packet = <Message>self.closed.take()
+                self.gathered -= packet.size()
+            elif self.under_way or self.packet is None:
+                return
+            else:
+                packet = self.take_open()
             self.under_way += packet.size()
             if packet.size() > self.fragment + HEADER:
                 self.large, self.sent = packet, HEADER
@@ -356,42 +354,40 @@ cdef class Pack(Layer):
         return 0
 
     cdef int hand_up(self) except -1:
-        """Hand up what is on the agenda, messages one by one: the same object, moved along.
+        """Hand up what is on the agenda, in its order."""
+        while True:
+            if self.opened is not None:
+                self.hand_up_messages()
+            if not self.agenda.count:
+                break
+            self.hand_up_next(self.agenda.take())
+        if self.core.handing is self:
+            self.core.handing, self.next_handing = self.next_handing, None
+            self.hands_up = False
+        return 0
+
+    cdef int hand_up_messages(self) except -1:
+        """Hand up the messages of the open packet one by one: the same object, moved along.
 
         How far it has come is noted before each message: should that one's operation not end, another
         thread goes on from here.
         """
-        cdef Message packet
+        cdef Message packet = self.opened
         cdef const unsigned char* p
-        cdef const unsigned char* end
-        cdef uint32_t size, i
-        while True:
-            packet = self.opened
-            if packet is None:
-                if not self.agenda.count:
-                    if self.core.handing is self:
-                        self.core.handing, self.next_handing = self.next_handing, None
-                        self.hands_up = False
-                    return 0
-                self.hand_up_next(self.agenda.take())
-                continue
-            i = self.unpacked
-            if i >= packet.count:
-                self.close_opened()
-                continue
-            p = packet.base + self.at
-            end = packet.base + self.end
-            p = get_varint(p, end, &size)
-            if p is NULL or size > <size_t>(end - p):
+        cdef uint32_t size
+        while self.unpacked < packet.count:
+            p = get_varint(packet.base + self.at, packet.base + self.end, &size)
+            if p is NULL or size > <size_t>(packet.base + self.end - p):
                 self.unpacked = packet.count
                 self.accuse(packet)
-                continue
+                break
             packet.start = p - packet.base
             packet.stop = self.at = packet.start + size
-            packet.index = i
-            packet.ticket = self.number + i
-            self.unpacked = i + 1
+            packet.index = self.unpacked
+            packet.ticket = self.number + self.unpacked
+            self.unpacked += 1
             self.above.up_cast(packet)
+        return self.close_opened()
 
     cdef int hand_up_next(self, object item) except -1:
         """Hand up what is no packet, and open what is one."""

@@ -1,8 +1,11 @@
+from typing import final
+
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers.mapped_order import MappedOrder
 from orcalike.transport.layers.base import Core
 from orcalike.transport.view import Member
 
+@final
 class SharedOrder(MappedOrder):
     begins: tuple[int, int]
     frozen: bool

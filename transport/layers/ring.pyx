@@ -73,6 +73,7 @@ cdef class Unordered:
     """A packet of this member that is not in the order yet."""
 
 
+@cython.final
 cdef class SharedOrder(MappedOrder):
     """One order in shared memory; `RING(slots=N, lane=N)`: packets under way, bytes of each member's. Powers of two."""
 
@@ -381,9 +382,7 @@ cdef class SharedOrder(MappedOrder):
                     break
         finally:
             self.draining = False
-        if found < 0:
-            self.stopped_at(found)
-        return 0
+        return self.stopped_at(found) if found < 0 else 0
 
     cdef int deliver(self, ring_entry* entry) except NO_CODE:
         """Hand a packet up, if it is whole."""

@@ -1,7 +1,7 @@
 """Little-endian integers and varints in a byte buffer; inlined wherever they are used."""
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 cdef extern from "<endian.h>" nogil:
     uint16_t htole16(uint16_t)
@@ -59,10 +59,29 @@ cdef inline unsigned char* put_varint(unsigned char* p, uint32_t value) noexcept
     return p + 1
 
 
+cdef inline unsigned char* put_long_size(unsigned char* p, uint32_t size) noexcept nogil:
+    """Put the size of what lies behind one byte in front of it, where it takes more; the byte after all."""
+    cdef unsigned char varint[VARINT_MAX]
+    cdef Py_ssize_t width = put_varint(varint, size) - varint
+    memmove(p + width, p + 1, size)
+    memcpy(p, varint, width)
+    return p + width + size
+
+
 cdef inline const unsigned char* get_varint(
     const unsigned char* p, const unsigned char* end, uint32_t* value
 ) noexcept nogil:
     """The byte after the varint, or NULL where it is cut short or too long."""
+    if p < end and p[0] < 0x80:         # nearly all
+        value[0] = p[0]
+        return p + 1
+    return get_long_varint(p, end, value)
+
+
+cdef inline const unsigned char* get_long_varint(
+    const unsigned char* p, const unsigned char* end, uint32_t* value
+) noexcept nogil:
+    """The same for one of more bytes."""
     cdef uint64_t result = 0
     cdef int shift = 0
     while p < end and shift < 35:
