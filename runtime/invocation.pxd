@@ -38,7 +38,7 @@ cdef class Invocation(Waitable):
     cdef int settle(self) except -1
     cdef object take(self)
     cdef int ask(self) except -1
-    cdef Invocation renewed(self)
+    cdef bint renew(self) noexcept
 
 
 cdef class InvocationCoroutine:

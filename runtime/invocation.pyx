@@ -15,6 +15,7 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject*)
     int Py_IsInitialized() noexcept     # not any more while the interpreter ends
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
+    Py_ssize_t PyDict_GET_SIZE(PyObject*) noexcept
 
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled, InvocationTimeout
@@ -111,16 +112,22 @@ cdef class Invocation(Waitable):
             self.unasked = None
         return 0
 
-    cdef Invocation renewed(self):
-        """The same as a new one, if nothing but the caller has it: to make another takes longer. Else None."""
+    cdef bint renew(self) noexcept:
+        """Be a new one, if nothing but the caller has this one: to make another takes longer.
+
+        What it is of is set when it is sent, and is mostly the same.
+        """
         if Py_REFCNT(<PyObject*>self) != 1 or self.sleeper is not NULL:
-            return None
+            return False
         if self.invoker is not None:    # it is under way, and was let go
             self.invoker.forget(self)
         self.finished = self.abandoned = False
         self.outcome = UNDER_WAY
-        self.operation = self.replica = self.value = self.withdrawn = self.unasked = None
-        return self
+        if self.value is not None:
+            self.value = None
+        if self.withdrawn is not None or self.unasked is not None:
+            self.withdrawn = self.unasked = None
+        return True
 
     def set_result(self, result):
         """It has succeeded."""
@@ -400,9 +407,9 @@ cdef object running_loop():
     """
     global get_running_loop, CancelledError, modules_searched
     if get_running_loop is None:
-        modules = <dict>PyImport_GetModuleDict()
-        if len(<dict>modules) == modules_searched:      # asyncio brings dozens with it
+        if PyDict_GET_SIZE(PyImport_GetModuleDict()) == modules_searched:   # asyncio brings dozens with it
             return None
+        modules = <dict>PyImport_GetModuleDict()
         if "asyncio" not in modules:
             modules_searched = len(<dict>modules)
             return None
@@ -473,7 +480,8 @@ cdef class Invoker:
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
         """Send a write and wait for its outcome, for at most `timeout` ns.
 
-        `wanted`: until so many members have applied it; 0 if it is not asked for.
+        `args`: those behind the object, `count` by position, then the named ones. `wanted`: until so many
+        members have applied it; 0 if it is not asked for.
         """
         raise RuntimeError("no runtime")
 
@@ -484,7 +492,7 @@ cdef class Invoker:
 
     cdef object read(self, object replica, object operation, PyObject* const* args,
                      Py_ssize_t count, PyObject* names, int64_t timeout):
-        """Run a read that cannot run at once."""
+        """Run a read that cannot run at once; the object is the first of the `count` arguments."""
         raise RuntimeError("no runtime")
 
     cdef Invocation read_nowait(self, object replica, object operation, PyObject* const* args,

@@ -44,7 +44,7 @@ cdef class Left(Invoker):
             self.refuse(<Replica>replica)
         invocation.operation = operation
         invocation.replica = replica
-        read_last_state(invocation, operation, <object>args[0], given_of(args, count),
+        read_last_state(invocation, operation, <object>args[0], given_of(args + 1, count - 1),
                         named_of(args, count, names))
         return invocation
 

@@ -26,12 +26,12 @@ cdef extern from "Python.h":
 
 
 cdef tuple given_of(PyObject* const* args, Py_ssize_t count):
-    """The positional arguments behind the object, which is the first of `count`."""
-    cdef tuple given = PyTuple_New(count - 1)
+    """The positional arguments."""
+    cdef tuple given = PyTuple_New(count)
     cdef Py_ssize_t i
-    for i in range(1, count):
+    for i in range(count):
         Py_INCREF(<object>args[i])
-        PyTuple_SET_ITEM(given, i - 1, <object>args[i])
+        PyTuple_SET_ITEM(given, i, <object>args[i])
     return given
 
 
@@ -63,7 +63,7 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
     cdef Call call
     if thread_slot()[0] is not NULL:
         refuse_nested(operation)
-    given, named = given_of(args, count), named_of(args, count, names)
+    given, named = given_of(args + 1, count - 1), named_of(args, count, names)
     invocation.invoker = invoker
     invocation.operation = operation
     invocation.replica = target

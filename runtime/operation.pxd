@@ -34,7 +34,11 @@ cdef class Operation:
     cdef public int index
     cdef public object info
     cdef readonly Operation inline  # of one that runs in pop-up threads for a while: what it is else
-    cdef bint fits(self, Py_ssize_t count) noexcept
+
+    cdef inline bint fits(self, Py_ssize_t count) noexcept:
+        """Whether that many positional arguments make a call."""
+        return (self.required <= count and (count <= self.accepts or self.accepts < 0)
+                and not self.keywords)
 
 
 cdef object caught()

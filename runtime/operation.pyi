@@ -35,6 +35,7 @@ class BoundOperation(Generic[_P, _R_co]):
         self, *, timeout: Duration | None = None, stable: int | None = None
     ) -> BoundOperation[_P, _R_co]: ...
 
+@final
 class Operation(Generic[_S_co, _P, _R_co]):
     """A method declared `@read` or `@write`: the descriptor that stands in the class."""
 

@@ -24,7 +24,7 @@ from orcalike.runtime.invocation cimport (
     coroutine_of,
     nanoseconds,
 )
-from orcalike.runtime.replica cimport HELD, PLAIN, Replica, begin, end
+from orcalike.runtime.replica cimport HELD, PLAIN, Replica, begin, end, find, shared_for_this_thread
 from orcalike.transport.layers.base cimport NEVER
 
 cdef extern from "_vectorcall.h":
@@ -67,6 +67,7 @@ ctypedef object (*objectcall)(PyObject*, PyObject* const*, size_t, PyObject*)
 ctypedef PyObject* (*releasing)(Replica) noexcept
 
 
+@cython.final
 cdef class Operation:
     """A method declared `@read` or `@write`: the descriptor that stands in the class."""
 
@@ -118,11 +119,6 @@ cdef class Operation:
     def look_at_invariants(self):
         """Its class has invariants, which are looked at after each run."""
         self.traits |= LOOKS
-
-    cdef bint fits(self, Py_ssize_t count) noexcept:
-        """Whether that many positional arguments make a call."""
-        return (self.required <= count and (count <= self.accepts or self.accepts < 0)
-                and not self.keywords)
 
     @property
     def kind(self):
@@ -239,19 +235,16 @@ cdef object call_slow(PyObject* self, PyObject* const* args, size_t flags, PyObj
 cdef object invoke(Operation operation, PyObject* const* args, Py_ssize_t count, PyObject* names,
                    int64_t timeout, unsigned int stable):
     """Call an operation on the object `args[0]`, and wait for the outcome."""
-    cdef PyObject* found = NULL
-    cdef int state = begin(args[0], &found)
+    cdef PyObject* found = shared_for_this_thread(args[0])
     cdef Replica replica
-    if state == PLAIN:
+    if found is NULL:
         if operation.guard is not None:
             check_guard(operation, args, count, names)
         return call_function(operation, args, count, names)
     replica = <Replica>found
-    if state == HELD:
-        end(replica)                    # the runtime takes it in its own time
     if operation.traits & READ:
         return replica.invoker.read(replica, operation, args, count, names, timeout)
-    return replica.invoker.invoke(replica, operation, args, count, names, timeout, stable)
+    return replica.invoker.invoke(replica, operation, args + 1, count - 1, names, timeout, stable)
 
 
 cdef object call_function(Operation operation, PyObject* const* args, Py_ssize_t count,
@@ -373,10 +366,7 @@ async def invoke_with_room(BoundOperation bound, args, kwargs):
 
 def group_of(BoundOperation bound):
     """The runtime that carries out the invocations of a bound operation."""
-    cdef PyObject* found = NULL
-    if begin(<PyObject*>bound.object, &found) == HELD:
-        end(<Replica>found)
-    return (<Replica>found).invoker
+    return find(<PyObject*>bound.object).invoker
 
 
 cdef object call_array(BoundOperation bound, tuple args, dict kwargs):
@@ -403,34 +393,25 @@ cdef object nowait(PyObject* self, PyObject* const* args, Py_ssize_t count, PyOb
 
 cdef object start(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names, bint awaited):
     """Send a call; `awaited`: a coroutine is about to wait for it."""
-    cdef BoundOperation bound = <BoundOperation>self
-    cdef PyObject* array[16]
-    cdef PyObject* const* whole
+    cdef PyObject* found = shared_for_this_thread(<PyObject*>(<BoundOperation>self).object)
+    cdef Replica replica
+    if found is NULL or (<BoundOperation>self).operation.traits & READ:
+        return start_here(<BoundOperation>self, found, args, count, names)
+    replica = <Replica>found
+    return replica.invoker.invoke_nowait(replica, (<BoundOperation>self).operation, args, count, names,
+                                         (<BoundOperation>self).stable, awaited)
+
+
+cdef object start_here(BoundOperation bound, PyObject* found, PyObject* const* args, Py_ssize_t count,
+                       PyObject* names):
+    """The same of what runs in this process alone: a read, or the plain call of an operation."""
     cdef Py_ssize_t total = count + (PyTuple_GET_SIZE(names) if names is not NULL else 0)
     cdef Py_ssize_t i
-    array[0] = <PyObject*>bound.object
-    if total < 16:
-        for i in range(total):
-            array[1 + i] = args[i]
-        return nowait_array(bound.operation, array, 1 + count, names, bound.stable, awaited)
+    cdef Replica replica = None if found is NULL else <Replica>found
     values = (bound.object, *[<object>args[i] for i in range(total)])
-    return nowait_array(bound.operation, array_of(values), 1 + count, names, bound.stable, awaited)
-
-
-cdef object nowait_array(Operation operation, PyObject* const* args, Py_ssize_t count,
-                         PyObject* names, unsigned int stable, bint awaited):
-    cdef PyObject* found = NULL
-    cdef int state = begin(args[0], &found)
-    cdef Invocation invocation
-    cdef Replica replica
-    if state == PLAIN:
-        return done_at_once(operation, args, count, names)
-    replica = <Replica>found
-    if state == HELD:
-        end(replica)
-    if operation.traits & READ:
-        return replica.invoker.read_nowait(replica, operation, args, count, names)
-    return replica.invoker.invoke_nowait(replica, operation, args, count, names, stable, awaited)
+    if replica is None:
+        return done_at_once(bound.operation, array_of(values), 1 + count, names)
+    return replica.invoker.read_nowait(replica, bound.operation, array_of(values), 1 + count, names)
 
 
 cdef object done_at_once(Operation operation, PyObject* const* args, Py_ssize_t count,
@@ -565,11 +546,8 @@ class BoundAtomic:
 
 
 cdef object invoker_of(object value):
-    cdef PyObject* found = NULL
-    cdef int state = begin(<PyObject*>value, &found)
-    if state == HELD:
-        end(<Replica>found)
-    return (<Replica>found).invoker if found is not NULL else None
+    cdef Replica replica = find(<PyObject*>value)
+    return None if replica is None else replica.invoker
 
 
 def _enable():

@@ -107,7 +107,7 @@ cdef inline const unsigned char* get_value_at(
     const unsigned char* p, const unsigned char* end, PyObject** out, int levels, Py_ssize_t most
 ) noexcept:
     """`get` for containers in so many levels, of up to so many elements."""
-    if p < end and (p[0] & 0xE0 == 0x80 or 0xDC <= p[0] <= 0xDF):
+    if p < end and 0x80 <= p[0] < 0xE0 and (p[0] < 0xA0 or p[0] >= 0xDC):
         return get_items(p, end, out, levels, most)
     return get_scalar(p, end, out)
 

@@ -85,6 +85,7 @@ cdef int bind(Replica replica) except -1
 cdef void** thread_slot() noexcept
 cdef int refuse_nested(object what) except -1
 cdef int begin(PyObject* object, PyObject** replica) noexcept
+cdef PyObject* shared_for_this_thread(PyObject* object) noexcept
 
 
 cdef inline uint64_t bit_of(unsigned int operation) noexcept:

@@ -158,6 +158,12 @@ cdef int begin(PyObject* object, PyObject** replica) noexcept:
     return PLAIN if (<Replica>found).owner is slot else SLOW
 
 
+cdef PyObject* shared_for_this_thread(PyObject* object) noexcept:
+    """The replica of an object, borrowed; NULL where a call is a plain call, as `begin` says PLAIN."""
+    cdef PyObject* found = lookup(object)
+    return NULL if found is NULL or (<Replica>found).owner is orcalike_slot() else found
+
+
 # Objects that a group has left and whose class allows no weak reference: kept for good.
 _kept = []
 

@@ -8,7 +8,7 @@ from orcalike.runtime.invocation cimport Invocation, Invoker
 from orcalike.runtime.marshal cimport Codec
 from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.receipts cimport Receipts
-from orcalike.runtime.replica cimport Replica
+from orcalike.runtime.replica cimport CLOSED, DROPPED, FAULTY, Replica
 from orcalike.runtime.room cimport Room
 from orcalike.transport.drivers.driver cimport Driver
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
@@ -34,15 +34,12 @@ cdef class Sender(Invoker):
     cdef int stand_on(self, Pack pack, Receipts receipts) except -1
     cdef Invocation take(self, uint64_t ticket)
     cdef int lose_all(self, object error) except -1
-    cdef Invocation prepare(self)
-    cdef Invocation issue(self, Invocation invocation, object replica, object operation,
-                          unsigned int wanted)
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
                                 Py_ssize_t count, PyObject* names, unsigned int wanted)
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
                     Py_ssize_t count, PyObject* names, unsigned char degree) except -1
-    cdef int encode_slow(self, Replica replica, Operation operation, tuple args, dict named,
-                         unsigned char degree) except -1
+    cdef int encode_slow(self, Replica replica, Operation operation, PyObject* const* args,
+                         Py_ssize_t count, PyObject* names, unsigned char degree) except -1
     cpdef commit(self, unsigned int number, unsigned int code, bytes body,
                  unsigned char degree=*)
     cpdef Invocation invoke_group(self, int code, tuple args, str what, unsigned int wanted=*,
@@ -55,6 +52,7 @@ cdef class Sender(Invoker):
                                     unsigned int wanted)
     cdef int check_stable(self, object operation, unsigned int wanted) except -1
     cdef int check(self, Replica replica) except -1
+    cdef int refuse(self, Replica replica) except -1
     cpdef lose(self, Invocation invocation, error)
     cdef object invoke_within(self, object replica, object operation, PyObject* const* args,
                               Py_ssize_t count, PyObject* names, int64_t timeout,
@@ -65,3 +63,57 @@ cdef class Sender(Invoker):
     cdef Invocation start_read(self, object replica, object operation, PyObject* const* args,
                                Py_ssize_t count, PyObject* names, bint brief, bint on_loop)
     cdef int wait_visibly(self, Invocation invocation, int64_t until) except -1
+
+
+# The steps that each call of a write takes.
+
+cdef inline Invocation prepare(Sender sender):
+    """An invocation, before its message is committed.
+
+    To make one may collect garbage, from which another thread may go on: it would send the message,
+    and its outcome could come before the table names the call.
+    """
+    cdef Invocation invocation
+    if sender.spare is not None:
+        invocation = sender.spare
+        sender.spare = None
+    elif sender.last is not None and sender.last.renew():   # else its caller has kept it
+        invocation = sender.last
+        sender.last = None
+    else:
+        invocation = Invocation.__new__(Invocation)
+    return invocation
+
+
+cdef inline bint is_refused(Sender sender, Replica replica) noexcept:
+    """Whether something stands against a call: the group, or the object if there is one, serves no more."""
+    return (sender.failure is not None or sender.notice is not None
+            or replica is not None and replica.flags & (FAULTY | DROPPED | CLOSED) != 0)
+
+
+cdef inline int issue(Sender sender, Invocation invocation, object replica, object operation,
+                      unsigned int wanted) except -1:
+    """The invocation belongs to the message that was committed last."""
+    cdef uint64_t ticket = sender.pack.ticket - 1
+    if invocation.invoker is not sender:
+        invocation.invoker = sender
+    if invocation.operation is not operation:
+        invocation.operation = operation
+    if invocation.replica is not replica:
+        invocation.replica = replica
+    invocation.ticket, invocation.wanted = ticket, wanted
+    sender.issued[ticket & (MESSAGES_MAX - 1)] = <void*>invocation
+    sender.writes += 1
+    if sender.failure is not None:      # since it was looked at
+        sender.issued[ticket & (MESSAGES_MAX - 1)] = NULL
+        sender.lose(invocation, sender.failure)
+    return 0
+
+
+cdef inline int let_leave(Sender sender, bint awaited) except -1:
+    """What was put into PACK leaves now, or, if it is not waited for, soon, together with what comes next."""
+    if sender.pack.ready or awaited and sender.pack.gathers:
+        sender.driver.kick()
+    elif sender.pack.gathers and sender.pack.packed == 1:
+        sender.driver.kick_later()
+    return 0

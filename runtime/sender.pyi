@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import Any, Protocol, type_check_only
+from typing import Any, Protocol, final, type_check_only
 
 from orcalike.runtime.call import Call
 from orcalike.runtime.calling import Calling
@@ -55,6 +55,7 @@ class Sending(Calling[Call], Protocol):
     def queue_full(self, replica: Replica) -> None: ...
     def queue_has_room(self, replica: Replica) -> None: ...
 
+@final
 class Sender(Invoker):
     """One member's invocations, on the way out."""
 

@@ -10,8 +10,9 @@ What comes in is for `dispatch`, whose `Runtime` owns the sender.
 
 import logging
 
+cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from orcalike.runtime import waits
@@ -45,7 +46,6 @@ from orcalike.runtime.room cimport EXTRA, SIMPLE_MAX, WARNED, Room, wait_for
 from orcalike.runtime.task cimport hand_on
 from orcalike.transport.drivers.deferral cimport drop, drop_later, hold
 from orcalike.transport.drivers.driver cimport Driver
-from orcalike.transport.drivers.leaving cimport let_leave
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.pack cimport MESSAGES_MAX, Pack
 from orcalike.transport.wire.bytes cimport put_varint
@@ -60,6 +60,7 @@ cdef bytes NOTHING = bytes([0, Code.VOID << 1])     # what stands in the place o
 _log = logging.getLogger("orcalike")
 
 
+@cython.final
 cdef class Sender(Invoker):
     """One member's invocations, on the way out."""
 
@@ -84,7 +85,7 @@ cdef class Sender(Invoker):
                                   Py_ssize_t count, PyObject* names, unsigned int wanted, bint awaited):
         cdef Invocation invocation = self.commit_call(replica, operation, args, count, names, wanted)
         self.last = invocation
-        let_leave(self.driver, self.pack, awaited)
+        let_leave(self, awaited)
         return invocation
 
     cdef Invocation commit_call(self, object replica, object operation, PyObject* const* args,
@@ -92,7 +93,8 @@ cdef class Sender(Invoker):
         """Put a write into the open packet; the caller sees to it that it leaves."""
         cdef int degree = (<Operation>operation).degree
         cdef Invocation invocation
-        self.check(<Replica>replica)
+        if is_refused(self, <Replica>replica):
+            self.refuse(<Replica>replica)
         if degree < 0:
             degree = self.degrees.group
         if degree:
@@ -106,9 +108,10 @@ cdef class Sender(Invoker):
         if self.history is not None:
             return self.record_call(<Replica>replica, <Operation>operation, args, count, names,
                                     degree, wanted)
-        invocation = self.prepare()
+        invocation = prepare(self)
         self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
-        return self.issue(invocation, replica, operation, wanted)
+        issue(self, invocation, replica, operation, wanted)
+        return invocation
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
                        Py_ssize_t count, PyObject* names, int64_t timeout, unsigned int wanted):
@@ -117,7 +120,8 @@ cdef class Sender(Invoker):
             return self.invoke_within(replica, operation, args, count, names, timeout, wanted)
         invocation = self.commit_call(replica, operation, args, count, names, wanted)
         outcome = self.await_outcome(invocation, NEVER, True)   # it leaves when this thread can receive
-        self.spare = invocation.renewed()
+        if invocation.renew():
+            self.spare = invocation
         return outcome
 
     cdef object invoke_within(self, object replica, object operation, PyObject* const* args, Py_ssize_t count,
@@ -132,47 +136,19 @@ cdef class Sender(Invoker):
             self.room.limit(self.driver, NEVER)
         return self.await_outcome(invocation, max(0, until - self.driver.clock()), True)
 
-    cdef Invocation prepare(self):
-        """An invocation, before its message is committed.
-
-        To make one may collect garbage, from which another thread may go on: it would send the message,
-        and its outcome could come before the table names the call.
-        """
-        cdef Invocation invocation = self.spare
-        self.spare = None
-        if invocation is None and self.last is not None:
-            invocation, self.last = self.last, None
-            invocation = invocation.renewed()       # None if its caller has kept it
-        return Invocation.__new__(Invocation) if invocation is None else invocation
-
-    cdef Invocation issue(self, Invocation invocation, object replica, object operation,
-                          unsigned int wanted):
-        """The invocation belongs to the message that was committed last."""
-        invocation.invoker = self
-        invocation.ticket = self.pack.ticket - 1
-        invocation.operation = operation
-        invocation.replica = replica
-        invocation.wanted = wanted
-        self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = <void*>invocation
-        self.writes += 1
-        if self.failure is not None:        # since it was looked at
-            self.issued[invocation.ticket & (MESSAGES_MAX - 1)] = NULL
-            self.lose(invocation, self.failure)
-        return invocation
-
     cdef int encode(self, Replica replica, Operation operation, PyObject* const* args,
                     Py_ssize_t count, PyObject* names, unsigned char degree) except -1:
         """Marshal a call into the open packet; simple arguments in place."""
         cdef unsigned char* p
         cdef unsigned char* stop
         cdef Py_ssize_t i
-        if (names is NULL and operation.fits(count - 1)
+        if (names is NULL and operation.fits(count)
                 and not (degree and self.pack.mixes(degree))):
             p = self.pack.reserve(SIMPLE_MAX)
             stop = p + SIMPLE_MAX
             p = put_varint(p, replica.number)
             p = put_varint(p, <uint32_t>operation.index << 1)
-            for i in range(1, count):
+            for i in range(count):
                 p = put(p, stop, args[i])
                 if p is NULL:
                     break
@@ -180,20 +156,21 @@ cdef class Sender(Invoker):
                 if degree:
                     self.pack.raise_degree(degree)
                 return self.pack.commit(p)
-        given, named = given_of(args, count), {}
-        if names is not NULL or not operation.fits(count - 1):
-            given, named = positional(operation, given, named_of(args, count, names))
-        return self.encode_slow(replica, operation, given, named, degree)
+        return self.encode_slow(replica, operation, args, count, names, degree)
 
-    cdef int encode_slow(self, Replica replica, Operation operation, tuple args, dict named,
-                         unsigned char degree) except -1:
+    cdef int encode_slow(self, Replica replica, Operation operation, PyObject* const* args,
+                         Py_ssize_t count, PyObject* names, unsigned char degree) except -1:
         """The same for any arguments that can travel."""
         cdef uint32_t code = <uint32_t>operation.index << 1
+        cdef tuple given = given_of(args, count)
+        cdef dict named = {}
         cdef bytes body
+        if names is not NULL or not operation.fits(count):
+            given, named = positional(operation, given, named_of(args, count, names))
         if named:
-            args = (*args, named)
+            given = (*given, named)
             code |= 1
-        body = self.codec.encode_slow(args, operation.title)
+        body = self.codec.encode_slow(given, operation.title)
         if len(body) > SIMPLE_MAX and not self.pack.has_room_for(len(body) + EXTRA):
             self.room.wait(len(body) + EXTRA)
             self.check(replica)
@@ -215,7 +192,7 @@ cdef class Sender(Invoker):
                                     unsigned int wanted):
         """Put a message into the open packet once its invocation is on file."""
         cdef uint32_t number = 0 if replica is None else replica.number
-        cdef Invocation invocation = self.prepare()
+        cdef Invocation invocation = prepare(self)
         cdef bint issued = False
         while not issued:
             hold()
@@ -227,7 +204,7 @@ cdef class Sender(Invoker):
                         self.history.invoked(self.pack.ticket, replica, name_of(operation), args,
                                              body)
                         self.commit(number, code, body, degree)
-                        self.issue(invocation, replica, operation, wanted)
+                        issue(self, invocation, replica, operation, wanted)
                 if not issued:
                     self.room.wait(len(body))   # others were faster
             finally:
@@ -266,10 +243,10 @@ cdef class Sender(Invoker):
         if self.history is not None:
             invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted)
         else:
-            invocation = self.prepare()
+            invocation = prepare(self)
             self.commit(0, code << 1, body, degree)
-            self.issue(invocation, None, what, wanted)
-        let_leave(self.driver, self.pack, False)
+            issue(self, invocation, None, what, wanted)
+        let_leave(self, False)
         return invocation
 
     def invoke_atomic(self, atomic, args, named, wanted=0):
@@ -390,6 +367,10 @@ cdef class Sender(Invoker):
 
     cdef int check(self, Replica replica) except -1:
         """Raise where nothing can be invoked any more."""
+        return self.refuse(replica) if is_refused(self, replica) else 0
+
+    cdef int refuse(self, Replica replica) except -1:
+        """Raise for what was found; an object with a fault serves as long as the group does."""
         if replica is not None and replica.flags & FAULTY and self.failure is not None:
             raise fresh(self.failure)
         if replica is not None and replica.flags & (DROPPED | CLOSED):
@@ -411,6 +392,7 @@ cdef class Sender(Invoker):
         cdef int64_t until = NEVER
         cdef int64_t now
         cdef bint done
+        cdef bint interrupted = True
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
         now = self.driver.clock()
@@ -422,10 +404,10 @@ cdef class Sender(Invoker):
                 done = wait_for(self.driver, invocation, now + min(timeout, SHOWN), True)
             if not done:
                 self.wait_visibly(invocation, until)
-        except BaseException:
-            if invocation.outcome == UNDER_WAY:
+            interrupted = False
+        finally:
+            if interrupted and invocation.outcome == UNDER_WAY:
                 self.withdraw(invocation, "interrupted")
-            raise
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
         if not withdraw:
@@ -563,7 +545,8 @@ cdef class Sender(Invoker):
                 self.withdraw(invocation, "refused")
                 raise blocking(operation)
             outcome = self.await_outcome(invocation, timeout, True)
-            self.spare = invocation.renewed()
+            if invocation.renew():
+                self.spare = invocation
         except BaseException:
             drop_later()
             raise
@@ -582,7 +565,7 @@ cdef class Sender(Invoker):
         if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state
-        return begin_read(self.prepare(), self, self.runtime, target, <Operation>operation, args, count, names,
+        return begin_read(prepare(self), self, self.runtime, target, <Operation>operation, args, count, names,
                           brief, on_loop)
 
     cdef int release(self, object replica) except -1:
