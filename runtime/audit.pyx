@@ -9,6 +9,7 @@ lists, dicts and deques. A look goes through LOOKED_AT values at the most.
 
 from collections import deque
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
@@ -55,12 +56,9 @@ cdef extern from "Python.h":
 
 cdef enum:
     LOOKED_AT = 65536       # values in one look
-    FIRST = 64              # writes of this member that are looked after one by one
-    ONE_IN = 64             # of those that follow; a power of 2
     NEWEST = 8              # entries of a dict that are tried for the newest
     DEEP = 5                # levels in which the newest is looked at
     ATTRIBUTES = 256        # entries of a dict that are looked at if it may be the object's own
-    ATOMIC = 63             # the bit that stands for atomic functions, and for operations past it
 
 cdef type none_type = type(None)
 cdef void* NONE = <void*>none_type
@@ -69,15 +67,9 @@ cdef object is_decided_by_type = extension_types.is_decided_by_type
 cdef set accepted = set()   # types, beside the plain ones, of which each value could travel
 
 
+@cython.final
 cdef class Audit:
     """What a member has looked at of one of its objects."""
-
-    cdef uint64_t operations    # a bit for each operation that was called
-    cdef uint64_t writes        # of this member
-    cdef uint64_t due           # when all is to be looked at again
-    cdef type kind              # of the object
-    cdef bint snaps             # its class has a `snapshot`
-    cdef list doubtful          # values of types that were not met before
 
 
 cdef struct Look:
@@ -87,33 +79,34 @@ cdef struct Look:
 
 
 cdef object refusal(Codec codec, Replica replica, object operation):
-    """Why the state of an object cannot travel, after a write of this member; None if it can."""
-    cdef int bit = ATOMIC
+    """Why the state of an object cannot travel, after a write that is not `passed_over`; None if it can."""
+    cdef uint64_t flag = flag_of(number_of(operation))
     if replica.audit is None or (<Audit>replica.audit).kind is not type(replica.object):
         begin_audit(replica)
-    if isinstance(operation, Operation) and 0 <= (<Operation>operation).index < ATOMIC:
-        bit = (<Operation>operation).index
-    if looks_well(<Audit>replica.audit, <PyObject*>replica.object, <uint64_t>1 << bit):
+    if looks_well(<Audit>replica.audit, <PyObject*>replica.object, flag):
         return None
-    return refusal_after_all(codec, replica, operation, <uint64_t>1 << bit)
+    return refusal_after_all(codec, replica, operation, flag)
+
+
+cdef unsigned int number_of(object operation) noexcept:
+    """The number of an operation among those of its class; of an atomic function a large one."""
+    return <unsigned int>(<Operation>operation).index if isinstance(operation, Operation) else ATOMIC
 
 
 cdef int begin_audit(Replica replica) except -1:
     cdef Audit audit = Audit.__new__(Audit)
     audit.kind = type(replica.object)
     audit.snaps = "snapshot" in replica.info.hooks
+    audit.writes = 1
     replica.audit = audit
     return 0
 
 
 cdef bint looks_well(Audit audit, PyObject* shared, uint64_t flag) except -1:
-    """Count a write; whether it is no time to look at all, and only types that travel were met."""
+    """Whether it is no time to look at all, and only types that travel were met."""
     cdef Look look
-    audit.writes += 1
     if not audit.operations & flag or audit.writes >= audit.due:
         return False
-    if audit.snaps or audit.writes > FIRST and audit.writes & (ONE_IN - 1):
-        return True
     look.kind = <void*>audit.kind
     look.met = False
     look.audit = <void*>audit

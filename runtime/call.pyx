@@ -17,7 +17,7 @@ from orcalike.runtime.raising import own
 from orcalike.runtime.state import set_state, state_of
 from orcalike.runtime.task import go_on
 
-from orcalike.runtime.audit cimport refusal
+from orcalike.runtime.audit cimport number_of, passed_over, refusal
 from orcalike.runtime.invocation cimport Invocation, blocking
 from orcalike.runtime.operation cimport ARGS_MAX, POPUP, READ, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
@@ -395,7 +395,8 @@ cdef class Call(Task):
             replica.owner = slot        # its `snapshot` may call its own operations
             slot[0] = <void*>replica
             try:
-                refused = refusal(self.runtime.sender.codec, replica, self.function)
+                if not passed_over(replica, number_of(self.function)):
+                    refused = refusal(self.runtime.sender.codec, replica, self.function)
             finally:
                 slot[0] = before
                 replica.owner = NULL

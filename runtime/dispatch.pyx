@@ -28,7 +28,7 @@ from orcalike.transport.drivers.pump import Relieved
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.stacks import check_above
 
-from orcalike.runtime.audit cimport refusal
+from orcalike.runtime.audit cimport passed_over, refusal
 from orcalike.runtime.call cimport Call, is_fault, new_call
 from orcalike.runtime.degrees cimport Degrees
 from orcalike.runtime.group_clock cimport GroupClock
@@ -40,7 +40,7 @@ from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
     APPLYING, CLOSED, DROPPED, LOCKED, UNDECLARED, WAITING, Replica, bit_of, end, thread_slot
 )
-from orcalike.runtime.sender cimport Sender
+from orcalike.runtime.sender cimport Sender, is_held
 from orcalike.runtime.task cimport Task, finish, submit, wake_waiting
 from orcalike.runtime.time_budget cimport BATCH_MAX, TimeBudget
 from orcalike.transport.layers.base cimport NEVER, Layer
@@ -168,7 +168,7 @@ cdef class Runtime(Layer):
         result = operation.call(<PyObject*>operation.function, argv, count, NULL)
         for i in range(1, count):
             Py_DECREF(<object>argv[i])
-        if mine and result is not NULL:
+        if mine and result is not NULL and not passed_over(replica, code >> 1):
             refused = refusal(self.sender.codec, replica, operation)
         if not replica.flags & APPLYING:
             return self.come_back(<Call>replica.task, replica, operation, result)
@@ -176,7 +176,7 @@ cdef class Runtime(Layer):
         end(replica)
         if awaited:
             replica.flags |= LOCKED             # until the calls that wait were tried
-        if mine or result is NULL:
+        if result is NULL or refused is not None or mine and is_held(self.sender, message.ticket):
             self.complete(message, replica, operation, result, refused)
         else:
             Py_DECREF(<object>result)

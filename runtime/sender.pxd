@@ -110,6 +110,11 @@ cdef inline int issue(Sender sender, Invocation invocation, object replica, obje
     return 0
 
 
+cdef inline bint is_held(Sender sender, uint64_t ticket) noexcept:
+    """Whether something holds the invocation under that count, and so its outcome is wanted."""
+    return sender.issued[ticket & (MESSAGES_MAX - 1)] is not NULL
+
+
 cdef inline int let_leave(Sender sender, bint awaited) except -1:
     """What was put into PACK leaves now, or, if it is not waited for, soon, together with what comes next."""
     if sender.pack.ready or awaited and sender.pack.gathers:
