@@ -38,13 +38,29 @@ cdef class Message:
     cdef Message view(unsigned char* data, Py_ssize_t size)
     cdef int view_again(self, unsigned char* data, Py_ssize_t size) noexcept
     cdef bint fill_again(self, Py_ssize_t room) noexcept
-    cdef unsigned char* push(self, Py_ssize_t size) except NULL
-    cdef unsigned char* pop(self, Py_ssize_t size) noexcept
+    cdef int make_headroom(self, Py_ssize_t size) except -1
     cdef unsigned char* room(self, Py_ssize_t size) except NULL
     cpdef Message copy(self)
+
+    cdef inline unsigned char* push(self, Py_ssize_t size) except NULL:
+        """Room for a header of `size` bytes in front of what is there."""
+        if self.start < size:
+            self.make_headroom(size)
+        self.start -= size
+        return self.base + self.start
+
+    cdef inline unsigned char* pop(self, Py_ssize_t size) noexcept:
+        """The header of `size` bytes, taken off; NULL where the message is shorter."""
+        if self.stop - self.start < size:
+            return NULL
+        self.start += size
+        return self.base + self.start - size
 
     cdef inline Py_ssize_t size(self) noexcept:
         return self.stop - self.start
 
     cdef inline unsigned char* data(self) noexcept:
         return self.base + self.start
+
+
+cdef void let_go(PyObject* message) noexcept

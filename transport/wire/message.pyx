@@ -7,6 +7,8 @@ buffer and is valid only until the upcall returns; to keep it, take a `copy()`.
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove
 
@@ -23,14 +25,16 @@ cdef enum:
     SMALL = 640                 # capacities of which some buffers are kept: of small messages,
     LARGE = 20480               # and of packets of PACK's own size, in whole pages
     LARGE_LEAST = 16384
-    SMALL_KEPT = 512            # as many as a quarter of TOTAL's window, which goes at once, and more
+    SMALL_KEPT = 512            # as many as a quarter of TOTAL's window, which goes at once, and more; idle ones count
     LARGE_KEPT = 16
 
 # Buffers that no message has: malloc takes hundreds of instructions, free as well. Large ones come
 # from the system and go back to it: a burst fills thousands, and malloc would keep what they took.
 cdef unsigned char* small[SMALL_KEPT]
 cdef unsigned char* large[LARGE_KEPT]
+cdef PyObject* idle[SMALL_KEPT]     # messages that only this refers to, with small buffers
 cdef int small_count = 0
+cdef int idle_count = 0
 cdef int large_count = 0
 cdef PyObjectArenaAllocator system_pages
 
@@ -61,8 +65,16 @@ cdef class Message:
     @staticmethod
     cdef Message new(Py_ssize_t room):
         """An empty message with `room` bytes to fill, and headroom."""
-        cdef Message self = Message.__new__(Message)
-        allocate(self, room)
+        global idle_count
+        cdef Message self
+        if idle_count and HEADROOM + room <= SMALL:
+            idle_count -= 1
+            self = <Message>idle[idle_count]
+            Py_DECREF(self)
+            self.fill_again(room)
+        else:
+            self = Message.__new__(Message)
+            allocate(self, room)
         return self
 
     @staticmethod
@@ -92,27 +104,16 @@ cdef class Message:
         self.seqno = self.stamp = self.ticket = 0
         return True
 
-    cdef unsigned char* push(self, Py_ssize_t size) except NULL:
-        """Room for a header of `size` bytes in front of what is there."""
-        cdef Py_ssize_t missing
-        if self.start < size:
-            if self.borrowed:
-                raise ValueError("a borrowed message has no headroom: push on a copy()")
-            missing = size + HEADROOM
-            resize(self, self.capacity + missing)
-            memmove(self.base + self.start + missing, self.base + self.start,
-                    self.stop - self.start)
-            self.start += missing
-            self.stop += missing
-        self.start -= size
-        return self.base + self.start
-
-    cdef unsigned char* pop(self, Py_ssize_t size) noexcept:
-        """The header of `size` bytes, taken off; NULL where the message is shorter."""
-        if self.stop - self.start < size:
-            return NULL
-        self.start += size
-        return self.base + self.start - size
+    cdef int make_headroom(self, Py_ssize_t size) except -1:
+        """Move what is there, for a header of `size` bytes in front and for others."""
+        cdef Py_ssize_t missing = size + HEADROOM
+        if self.borrowed:
+            raise ValueError("a borrowed message has no headroom: push on a copy()")
+        resize(self, self.capacity + missing)
+        memmove(self.base + self.start + missing, self.base + self.start, self.stop - self.start)
+        self.start += missing
+        self.stop += missing
+        return 0
 
     cdef unsigned char* room(self, Py_ssize_t size) except NULL:
         """At least `size` free bytes behind what is there; the caller moves `stop`."""
@@ -210,7 +211,7 @@ cdef void give_back(unsigned char* base, Py_ssize_t capacity) noexcept:
     global small_count, large_count
     if base is NULL:
         return
-    if capacity == SMALL and small_count < SMALL_KEPT:
+    if capacity == SMALL and small_count + idle_count < SMALL_KEPT:
         small[small_count] = base
         small_count += 1
     elif capacity == LARGE and large_count < LARGE_KEPT:
@@ -236,3 +237,15 @@ cdef int resize(Message self, Py_ssize_t capacity) except -1:
     self.base = <unsigned char*>base
     self.capacity = capacity
     return 0
+
+
+cdef void let_go(PyObject* message) noexcept:
+    """A reference goes. If it was the last one, a message with a small buffer is another one again, later."""
+    global idle_count
+    cdef Message it = <Message>message
+    if (Py_REFCNT(message) == 2 and not it.borrowed and it.capacity == SMALL
+            and small_count + idle_count < SMALL_KEPT):
+        idle[idle_count] = message
+        idle_count += 1
+    else:
+        Py_DECREF(it)

@@ -27,14 +27,6 @@ cdef class Ring:
             self.clear()
             free(self.items)
 
-    cdef int put(self, object item) except -1:
-        if self.count == self.capacity:
-            self.grow()
-        Py_INCREF(item)
-        self.items[(self.first + self.count) & (self.capacity - 1)] = <void*>item
-        self.count += 1
-        return 0
-
     cdef int put_first(self, object item) except -1:
         if self.count == self.capacity:
             self.grow()
@@ -43,14 +35,6 @@ cdef class Ring:
         self.items[self.first] = <void*>item
         self.count += 1
         return 0
-
-    cdef object take(self):
-        """The first item, which is there no longer."""
-        cdef object item = <object>self.items[self.first]
-        self.first = (self.first + 1) & (self.capacity - 1)
-        self.count -= 1
-        Py_DECREF(item)
-        return item
 
     cdef object take_last(self):
         """The last item, which is there no longer."""
@@ -66,7 +50,7 @@ cdef class Ring:
 
     cdef void clear(self) noexcept:
         while self.count:
-            self.take()
+            self.drop()
 
     cdef int grow(self) except -1:
         cdef void** items = <void**>malloc(2 * self.capacity * sizeof(void*))
