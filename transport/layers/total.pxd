@@ -3,17 +3,9 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.total.order cimport Order
-from orcalike.transport.total.retransmit_buffer cimport Held
+from orcalike.transport.total.packets cimport Packet
 from orcalike.transport.total.sequencer cimport Sequencer
 from orcalike.transport.wire.message cimport Message
-
-
-cdef class Sent:
-    """A packet of this member that it has not seen numbered yet."""
-    cdef Message message
-    cdef Py_ssize_t size            # of its body, which ends where the message ends
-    cdef uint64_t counter
-    cdef int degree
 
 
 cdef class Total(Order):
@@ -30,7 +22,8 @@ cdef class Total(Order):
     cdef int least                  # R as the layers above have set it
     cdef int64_t slow
 
-    cdef int submit(self, Sent sent, Message message) except -1
+    cdef int submit(self, uint64_t counter, int degree, Message message) except -1
+    cdef Py_ssize_t submitted_count(self) noexcept
     cdef int submit_more(self) except -1
     cdef bint is_acceptable(self, int degree) except -1
     cdef int tell_degree(self) except -1
@@ -40,10 +33,11 @@ cdef class Total(Order):
     cdef int look_for_own(self) except -1
     cdef int arrived(self, Message message, const unsigned char* header) except -1
     cdef str wrong(self, int position, uint64_t counter)
+    cdef object sender_of(self, Packet* held)
     cdef check_cut(self)
     cdef int keep_pace(self) except -1
     cdef int fall_back_to(self, uint64_t last) except -1
     cdef int settle_in(self, object before, object view) except -1
     cdef int resume(self, object before) except -1
     cdef int count_whole(self) except -1
-    cdef int store_ordered(self, Message message, Held held) except -1
+    cdef int store_ordered(self, Message message, Packet* held) except -1

@@ -1,9 +1,12 @@
+from typing import final
+
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core
 from orcalike.transport.total.order import Order
 from orcalike.transport.view import Member
 from orcalike.transport.wire.message import Message
 
+@final
 class Total(Order):
     me: Member
     counter: int

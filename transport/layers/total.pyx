@@ -45,17 +45,12 @@ from orcalike.transport.total.header cimport (
     store_header,
 )
 from orcalike.transport.total.order cimport CHECKED, Order
-from orcalike.transport.total.retransmit_buffer cimport Held, body_of
+from orcalike.transport.total.packets cimport Packet, body_of
 from orcalike.transport.total.sequencer cimport Sequencer
 from orcalike.transport.wire.bytes cimport load16, load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
 
-@cython.no_gc                           # a message refers to nothing
-@cython.freelist(64)
-cdef class Sent:
-    """A packet of this member that it has not seen numbered yet."""
-
-
+@cython.final
 cdef class Total(Order):
     """One order through a sequencer. `TOTAL(packets=N, bytes=N)` bounds what is under way."""
 
@@ -76,26 +71,24 @@ cdef class Total(Order):
 
     cpdef cast(self, Message message):
         """Cast in the total order; delivered here too, when its turn has come."""
-        cdef Sent sent = Sent.__new__(Sent)
+        cdef Packet* sent = self.unordered.put(message, message.size())
         self.counter += 1
-        sent.message = message
-        sent.size = message.size()
         sent.counter = self.counter
         sent.degree = message.degree
-        self.unordered.put(sent)
-        if self.frozen or self.position < 0 or self.submitted + 1 != sent.counter:
+        if self.frozen or self.position < 0 or self.submitted + 1 != self.counter:
             return                      # it goes with the next view, or when others have gone
-        if sent.degree == 0 or self.is_acceptable(sent.degree | self.mode):
-            self.submit(sent, message)
+        if message.degree == 0 or self.is_acceptable(message.degree | self.mode):
+            self.submit(self.counter, message.degree, message)
 
-    cdef int submit(self, Sent sent, Message message) except -1:
+    cdef int submit(self, uint64_t counter, int degree, Message message) except -1:
         """Have a packet numbered: here, or by the sequencer."""
-        cdef int degree = sent.degree | self.mode if sent.degree else 0
-        self.submitted = sent.counter
+        if degree:
+            degree |= self.mode
+        self.submitted = counter
         if self.position == 0:
-            self.sequencer.take(0, sent.counter, degree, message)
+            self.sequencer.take(0, counter, degree, message, None)
         else:
-            store_header(message, REQUEST, degree, self.position, sent.counter, self.expected())
+            store_header(message, REQUEST, degree, self.position, counter, self.expected())
             store32(message.data() + WHOLE_AT, self.is_whole())
             store64(message.data() + HOLDS_AT, self.held)
             self.ack_due = False
@@ -108,13 +101,21 @@ cdef class Total(Order):
 
     cdef int submit_more(self) except -1:
         """Send the pending packets, in order, as far as the view can accept it (H2)."""
-        cdef Sent sent
-        for sent in self.unordered.all():
-            if sent.counter > self.submitted:
-                if not self.is_acceptable(sent.degree | self.mode):
-                    break
-                self.submit(sent, body_of(sent.message, sent.size).copy())
+        cdef Packet* sent
+        cdef Py_ssize_t i
+        while (i := self.submitted_count()) < self.unordered.count:     # some may have their numbers at once
+            sent = self.unordered.at(i)
+            if not self.is_acceptable(sent.degree | self.mode):
+                break
+            self.submit(sent.counter, sent.degree, body_of(<Message>sent.message, sent.size).copy())
         return 0
+
+    cdef Py_ssize_t submitted_count(self) noexcept:
+        """How many of the packets without a number were sent in this view: the first ones."""
+        cdef Py_ssize_t i = 0
+        while i < self.unordered.count and self.unordered.at(i).counter <= self.submitted:
+            i += 1
+        return i
 
     cdef bint is_acceptable(self, int degree) except -1:
         """Whether this view has enough members with replicas for a degree (H2)."""
@@ -122,9 +123,10 @@ cdef class Total(Order):
 
     def lacks_members(self):
         """Whether what was cast waits until the view has more members with replicas (H2)."""
-        known = [(<Sent>sent).degree | self.mode for sent in self.unordered.all()]
-        known += [(<Held>held).degree for held in self.buffer.all()
-                  if (<Held>held).seqno >= self.accepted]
+        cdef Py_ssize_t i
+        known = [self.unordered.at(i).degree | self.mode for i in range(self.unordered.count)]
+        known += [self.buffer.at(i).degree for i in range(self.buffer.count)
+                  if self.buffer.at(i).seqno >= self.accepted]
         return self.position >= 0 and not all([self.is_acceptable(degree) for degree in known])
 
     cpdef degree(self, int least):
@@ -142,17 +144,18 @@ cdef class Total(Order):
 
     cpdef list unsent(self):
         # What went to the sequencer of an earlier view, and is not in the cut, never left.
-        cdef Sent sent
-        return [body_of(sent.message, sent.size) for sent in self.unordered.all()
-                if sent.counter > self.submitted]
+        cdef Py_ssize_t i
+        return [body_of(<Message>self.unordered.at(i).message, self.unordered.at(i).size)
+                for i in range(self.submitted_count(), self.unordered.count)]
 
     cpdef lower(self, Message packet):
-        cdef Sent sent
+        cdef Py_ssize_t i
+        cdef Message message
         cdef const unsigned char* where = packet.data()
-        for sent in self.unordered.all():
-            if (sent.counter > self.submitted
-                    and sent.message.base <= where < sent.message.base + sent.message.stop):
-                sent.degree = packet.degree
+        for i in range(self.submitted_count(), self.unordered.count):
+            message = <Message>self.unordered.at(i).message
+            if message.base <= where < message.base + message.stop:
+                self.unordered.at(i).degree = packet.degree
         if self.position >= 0 and not self.frozen:
             self.submit_more()
 
@@ -198,7 +201,7 @@ cdef class Total(Order):
             return
         if self.position == 0:
             if self.has_credit:
-                self.acks.by_position[0].expects = self.next
+                self.acks.by_position[0].expects = self.expected()
                 self.sequencer.give_numbers()
             self.sequencer.announce()
         elif self.ack_due or self.has_credit and self.next != self.acked:
@@ -236,7 +239,7 @@ cdef class Total(Order):
         """If the same packet of this member waits for its number as last time, the sequencer may hang."""
         cdef uint64_t first = 0
         if not self.frozen and self.unordered.count:
-            first = (<Sent>self.unordered.at(0)).counter
+            first = self.unordered.at(0).counter
         if first == 0 or first > self.submitted:
             self.overdue = 0
             return 0
@@ -277,7 +280,6 @@ cdef class Total(Order):
         cdef uint64_t stamp = load64(header + STAMP_AT)
         cdef uint64_t stable = load64(header + STABLE_AT)
         cdef bint direct = not self.frozen and self.next == seqno
-        cdef Sent sent
         cdef Message kept
         if seqno < self.held:
             return 0                    # it came by another way
@@ -293,8 +295,7 @@ cdef class Total(Order):
         if why is not None or known > seqno + 1:
             raise ProtocolError(why or f"packet {seqno} is accepted up to {known}")
         if position == self.position and self.held >= self.begun:
-            sent = <Sent>self.unordered.at(0)
-            kept = sent.message         # the same bytes, which are here already
+            kept = <Message>self.unordered.at(0).message    # the same bytes, which are here already
         else:
             kept = message.copy()
         self.core.mark("W6")
@@ -328,7 +329,7 @@ cdef class Total(Order):
         if counter != last + 1:
             return f"packet {counter} of member {position} after {last}"
         if position == self.position and (self.unordered.count == 0
-                                    or (<Sent>self.unordered.at(0)).counter != counter):
+                                    or self.unordered.at(0).counter != counter):
             return f"packet {counter} of this member, which it did not send"
         return None
 
@@ -353,7 +354,7 @@ cdef class Total(Order):
             self.sequencer.acknowledged(source, load64(header + NUMBER_AT), load64(header + HOLDS_AT))
             if kind_of(header) == REQUEST:
                 self.sequencer.take(source, load64(header + COUNTER_AT), degree_of(header),
-                                    message.copy())
+                                    message.copy(), message)
         if CHECKED:
             self.check_positions()
 
@@ -385,12 +386,15 @@ cdef class Total(Order):
     cpdef list up_missing(self, bytes report, bint before):
         """The packets from the first that is not held there, each with its sender and marks."""
         cdef uint64_t theirs = Report.unpack(report).held
-        cdef Held held
+        cdef Packet* held
+        cdef Py_ssize_t i
         pieces = []
-        for held in self.buffer.all():
+        for i in range(self.buffer.count):
+            held = self.buffer.at(i)
             if held.seqno >= theirs and (not before or held.seqno < self.begun):
                 pieces.append(Piece(held.seqno, self.sender_of(held).incarnation, held.counter,
-                                    held.degree, held.stamp, held.body().body).pack())
+                                    held.degree, held.stamp,
+                                    body_of(<Message>held.message, held.size).body).pack())
         return pieces
 
     cpdef up_check(self, object report, object cut):
@@ -399,7 +403,7 @@ cdef class Total(Order):
         if cut is not None:
             Cut.unpack(cut)
 
-    def sender_of(self, Held held):
+    cdef object sender_of(self, Packet* held):
         """The member that cast a packet."""
         return self.buffer.sender(held, self.view, self.core.departed)
 
@@ -433,15 +437,15 @@ cdef class Total(Order):
         """
         cdef uint64_t last = self.held
         cdef uint64_t mark = self.accepted
-        cdef Held held
+        cdef Py_ssize_t i
         for report in reports.values():
             mark = max(mark, Report.unpack(report).accepted)
         mark = min(mark, last)
         if ends:
             last = mark
         self.note_counters()
-        senders = [self.sender_of(held) for held in self.buffer.all()
-                   if mark <= (<Held>held).seqno < last]
+        senders = [self.sender_of(self.buffer.at(i)) for i in range(self.buffer.count)
+                   if mark <= self.buffer.at(i).seqno < last]
         return Cut(last, mark, self.stamp, self.counters, tuple(senders)).pack()
 
     cpdef int up_has_state(self):
@@ -512,16 +516,16 @@ cdef class Total(Order):
 
     cdef int fall_back_to(self, uint64_t last) except -1:
         """What is held beyond the cut has no place in the order: its senders send it again."""
-        cdef Held held
-        cdef Sent sent
-        while self.held > last and self.buffer.count():
-            held = self.buffer.take_last()
+        cdef Packet* held
+        cdef Packet* sent
+        while self.held > last and self.buffer.count:
+            held = self.buffer.at(self.buffer.count - 1)
             self.held = held.seqno
             if held.position == self.position:
-                sent = Sent.__new__(Sent)
-                sent.message, sent.size = held.message, held.size
+                sent = self.unordered.put_first(<Message>held.message, held.size)
                 sent.counter, sent.degree = held.counter, held.degree & NO_FLAGS
-                self.unordered.put_first(sent)
+            self.buffer.bytes -= held.size
+            self.buffer.drop_last()
         return 0
 
     cdef int settle_in(self, object before, object view) except -1:
@@ -532,8 +536,8 @@ cdef class Total(Order):
                          for member in view.members}
         self.acks.begin(list(self.counters.values()), self.next)
         self.submitted = self.acks.by_position[self.position].last
-        while self.unordered.count and (<Sent>self.unordered.at(0)).counter <= self.submitted:
-            self.unordered.take()
+        while self.unordered.count and self.unordered.at(0).counter <= self.submitted:
+            self.unordered.drop_first()
         self.seqno = self.held
         self.floor = self.acked = self.next
         self.announced = self.accepted
@@ -549,7 +553,8 @@ cdef class Total(Order):
 
     cdef int resume(self, object before) except -1:
         """Pass on what is tentative, send again what is not ordered, and say what is held."""
-        cdef Held held
+        cdef Packet* held
+        cdef Py_ssize_t i
         cdef Message message
         self.frozen = False
         self.ack_due = self.position > 0
@@ -557,9 +562,10 @@ cdef class Total(Order):
         if self.position == 0:
             new = tuple([position for position, member in enumerate(self.view.members)
                          if position and (before is None or before.position(member.incarnation) < 0)])
-            for held in self.buffer.all():
+            for i in range(self.buffer.count):
+                held = self.buffer.at(i)
                 if held.seqno >= self.next and new:
-                    message = held.body().copy()
+                    message = body_of(<Message>held.message, held.size).copy()
                     self.store_ordered(message, held)
                     self.below.send(message, new)
             if self.acks.count == 1:
@@ -568,7 +574,7 @@ cdef class Total(Order):
         self.submit_more()
         return 0
 
-    cdef int store_ordered(self, Message message, Held held) except -1:
+    cdef int store_ordered(self, Message message, Packet* held) except -1:
         """The header of a packet that has its number since the view before."""
         if held.position < 0:
             store_header(message, ORDERED, held.degree, GONE, self.sender_of(held).incarnation,
@@ -583,5 +589,5 @@ cdef class Total(Order):
     cpdef dict dump(self):
         return {"next": self.next, "held": self.held, "accepted": self.accepted,
                 "stable": self.stable_mark, "unordered": self.unordered.count,
-                "history": self.buffer.count(), "queue": self.sequencer.queue.count,
+                "history": self.buffer.count, "queue": self.sequencer.queue.count,
                 "kept": self.buffer.bytes}

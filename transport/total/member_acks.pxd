@@ -16,8 +16,22 @@ cdef class MemberAcks:
     cdef Standing* by_position
     cdef int count
     cdef int begin(self, list counters, uint64_t expects) except -1
-    cdef uint64_t least_expected(self) noexcept
-    cdef uint64_t least_held(self) noexcept
     cdef int holders(self, uint64_t seqno) noexcept
     cdef int make_wait(self, int position, Py_ssize_t size) except -1
     cdef void let_go(self, int position, Py_ssize_t size) noexcept
+
+    cdef inline uint64_t least_expected(self) noexcept:
+        """What the slowest member wants next."""
+        cdef uint64_t least = <uint64_t>-1
+        cdef int position
+        for position in range(self.count):
+            least = min(least, self.by_position[position].expects)
+        return least
+
+    cdef inline uint64_t least_held(self) noexcept:
+        """All members hold what is below."""
+        cdef uint64_t least = <uint64_t>-1
+        cdef int position
+        for position in range(self.count):
+            least = min(least, self.by_position[position].holds)
+        return least

@@ -40,22 +40,6 @@ cdef class MemberAcks:
         self.by_position[0].holds = <uint64_t>-1
         return 0
 
-    cdef uint64_t least_expected(self) noexcept:
-        """What the slowest member wants next."""
-        cdef uint64_t least = <uint64_t>-1
-        cdef int position
-        for position in range(self.count):
-            least = min(least, self.by_position[position].expects)
-        return least
-
-    cdef uint64_t least_held(self) noexcept:
-        """All members hold what is below."""
-        cdef uint64_t least = <uint64_t>-1
-        cdef int position
-        for position in range(self.count):
-            least = min(least, self.by_position[position].holds)
-        return least
-
     cdef int holders(self, uint64_t seqno) noexcept:
         """How many members hold that packet, and their word counts."""
         cdef int position, found = 0

@@ -4,9 +4,9 @@ from libc.stdint cimport uint64_t
 
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.total.member_acks cimport MemberAcks
+from orcalike.transport.total.packets cimport Packets
 from orcalike.transport.total.retransmit_buffer cimport RetransmitBuffer
 from orcalike.transport.wire.message cimport Message
-from orcalike.transport.wire.ring cimport Ring
 
 
 cdef extern from *:
@@ -43,7 +43,7 @@ cdef class Order(Layer):
     cdef readonly uint64_t stamp    # the latest of the packets that were ever held here
     cdef readonly RetransmitBuffer buffer
     cdef MemberAcks acks            # what each member has sent, expects and holds
-    cdef Ring unordered             # packets of this member that have no number yet
+    cdef Packets unordered           # packets of this member that have no number yet
     cdef Py_ssize_t unacked         # bytes delivered since `acked`
     cdef bint has_credit
     cdef frozenset lacking          # incarnations whose state is not complete

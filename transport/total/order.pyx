@@ -12,9 +12,9 @@ from libc.stdint cimport uint64_t
 from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX
 from orcalike.transport.layers.base cimport Core, Layer
 from orcalike.transport.total.member_acks cimport MemberAcks
-from orcalike.transport.total.retransmit_buffer cimport Held, RetransmitBuffer
+from orcalike.transport.total.packets cimport Packet, Packets, body_of
+from orcalike.transport.total.retransmit_buffer cimport RetransmitBuffer
 from orcalike.transport.wire.message cimport Message
-from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
     UNACKED_MAX = 524288        # bytes: what is let go so soon is still in the cache when it is used again
@@ -27,7 +27,7 @@ cdef class Order(Layer):
         super().__init__(core)
         self.position = -1
         self.window_packets, self.window_bytes = packets, size
-        self.buffer, self.acks, self.unordered = RetransmitBuffer(), MemberAcks(), Ring()
+        self.buffer, self.acks, self.unordered = RetransmitBuffer(), MemberAcks(), Packets()
         self.lacking = frozenset()
         self.has_credit = True
         self.next = self.held = self.accepted = self.stable_mark = 1
@@ -47,17 +47,21 @@ cdef class Order(Layer):
     cdef int keep(self, Message message, Py_ssize_t size, int position, int degree, uint64_t counter,
                   uint64_t seqno, uint64_t stamp) except -1:
         """A packet is held from here on, until it is stable."""
+        cdef Packet* held
         self.held = seqno + 1
         if stamp > self.stamp:
             self.stamp = stamp
         if position >= 0 and counter > self.acks.by_position[position].last:
             self.acks.by_position[position].last = counter
             if position == self.position and self.unordered.count:
-                self.unordered.take()
+                self.unordered.drop_first()
         # In a group of one no member will ask for it; then it only counts what is not applied yet.
         if (self.acks.count > 1 or self.accepted < seqno or not self.has_credit
-                or self.buffer.count()):    # it has no gaps
-            self.buffer.put(message, size, position, degree, counter, seqno, stamp)
+                or self.buffer.count):      # it has no gaps
+            held = self.buffer.put(message, size)
+            held.position, held.degree = position, degree
+            held.counter, held.seqno, held.stamp = counter, seqno, stamp
+            self.buffer.bytes += size
         return 0
 
     cdef int deliver(self, Message message, int position, uint64_t seqno, uint64_t stamp) except -1:
@@ -77,10 +81,10 @@ cdef class Order(Layer):
 
     cdef int deliver_accepted(self) except -1:
         """Hand up what is accepted and was waiting for that."""
-        cdef Held held
+        cdef Packet* held
         while self.next < self.accepted and self.next < self.held:
-            held = self.buffer.at(self.next)
-            self.deliver(held.body(), held.position, held.seqno, held.stamp)
+            held = self.buffer.numbered(self.next)
+            self.deliver(body_of(<Message>held.message, held.size), held.position, held.seqno, held.stamp)
         return 0
 
     cdef int trim(self, uint64_t stable) except -1:
@@ -94,13 +98,14 @@ cdef class Order(Layer):
         floor = min(self.stable_mark, self.next)
         if self.position == 0:
             floor = min(floor, self.floor)
-        return self.buffer.trim(floor)
+        self.buffer.trim(floor)
+        return 0
 
     cdef int check_positions(self) except -1:
         """Raise AssertionError unless the positions stand as `order.pxd` says."""
         cdef uint64_t first = self.held
-        if self.buffer.count():
-            first = (<Held>self.buffer.packets.at(0)).seqno
+        if self.buffer.count:
+            first = self.buffer.at(0).seqno
         positions = {name: getattr(self, name) for name in ("next", "held", "accepted", "seqno")}
         positions |= {"acked": self.acked, "floor": self.floor, "announced": self.announced,
                       "first": first, "position": self.position, "frozen": self.frozen}
@@ -114,6 +119,6 @@ cdef class Order(Layer):
             raise AssertionError(f"announced <= accepted: {positions}")
         if self.position == 0 and not self.frozen and self.seqno != self.held:
             raise AssertionError(f"seqno is held at the sequencer: {positions}")
-        if first + <uint64_t>self.buffer.count() != self.held or first > self.next:
+        if first + <uint64_t>self.buffer.count != self.held or first > self.next:
             raise AssertionError(f"the buffer is from next on, without gaps: {positions}")
         return 0

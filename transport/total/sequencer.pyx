@@ -18,10 +18,9 @@ from orcalike.transport.total.header cimport (
 )
 from orcalike.transport.total.member_acks cimport Standing
 from orcalike.transport.total.order cimport Order
-from orcalike.transport.total.retransmit_buffer cimport Held, body_of
+from orcalike.transport.total.packets cimport Packet, Packets, body_of
 from orcalike.transport.wire.bytes cimport store32, store64
 from orcalike.transport.wire.message cimport Message
-from orcalike.transport.wire.ring cimport Ring
 
 
 @cython.final
@@ -31,18 +30,23 @@ cdef class Sequencer:
     def __init__(self, Order order not None, slow):
         self.order = order
         self.slow = slow
-        self.queue = Ring()
+        self.queue = Packets()
 
-    cdef int take(self, int position, uint64_t counter, int degree, Message message) except -1:
-        """A packet to number: at once where there is credit, else in its turn."""
+    cdef int take(self, int position, uint64_t counter, int degree, Message message, Message body) except -1:
+        """A packet to number: at once where there is credit, else in its turn.
+
+        `body` is what it was copied from, valid during this input; None if there is no such message.
+        """
+        cdef Packet* waits
         if counter <= self.order.acks.by_position[position].last:
             return 0                    # numbered already
         if self.queue.count or not self.has_room(message.size()):
             self.order.acks.make_wait(position, message.size())
-            self.queue.put((position, counter, degree, message))
+            waits = self.queue.put(message, message.size())
+            waits.position, waits.counter, waits.degree = position, counter, degree
             self.give_numbers()
         else:
-            self.number(position, counter, degree, message)
+            self.number(position, counter, degree, message, body)
         return 0
 
     cdef bint has_room(self, Py_ssize_t size) noexcept:
@@ -53,25 +57,35 @@ cdef class Sequencer:
         """
         cdef Order order = self.order
         return (order.seqno - order.floor < <uint64_t>order.window_packets
-                and order.buffer.count() < order.window_packets
+                and order.buffer.count < order.window_packets
                 and (order.buffer.bytes + size <= order.window_bytes
                      or order.buffer.bytes <= order.window_bytes // 4))
+
+    cdef bint raise_floor(self) noexcept:
+        """Go by what the slowest member has applied by now; says whether that is more."""
+        cdef Order order = self.order
+        cdef uint64_t slowest = order.acks.least_expected()
+        if order.floor >= slowest:
+            return False
+        order.deadline = NEVER
+        order.floor = slowest
+        return True
 
     cdef int give_numbers(self) except -1:
         """Number the pending packets, as far as the slowest member's credit goes."""
         cdef Order order = self.order
-        cdef uint64_t slowest = order.acks.least_expected()
-        if order.floor < slowest:
-            order.deadline = NEVER
-            order.floor = slowest
+        cdef Packet waits
+        cdef Message message
+        if self.raise_floor():
             order.trim(order.next if order.acks.count == 1 else order.stable_mark)
         while self.queue.count:
-            position, counter, degree, message = self.queue.at(0)
-            if not self.has_room((<Message>message).size()):
+            waits = self.queue.at(0)[0]
+            if not self.has_room(waits.size):
                 break
-            self.queue.take()
-            order.acks.let_go(position, (<Message>message).size())
-            self.number(position, counter, degree, message)
+            message = <Message>waits.message
+            self.queue.drop_first()
+            order.acks.let_go(waits.position, waits.size)
+            self.number(waits.position, waits.counter, waits.degree, message, None)
         if self.queue.count and order.deadline == NEVER:
             order.deadline = order.core.now + self.slow
         return 0
@@ -92,7 +106,7 @@ cdef class Sequencer:
             order.below.flush(behind)
         return 0
 
-    cdef int number(self, int position, uint64_t counter, int degree, Message message) except -1:
+    cdef int number(self, int position, uint64_t counter, int degree, Message message, Message body) except -1:
         """Give one packet its seqno, cast it as it is, and deliver it here where it is accepted."""
         cdef Order order = self.order
         cdef Py_ssize_t size = message.size()
@@ -123,8 +137,9 @@ cdef class Sequencer:
             order.below.cast(message)
             order.core.mark("W5")
         if settled and order.next == seqno:     # else it comes after what is being delivered
-            # Where the headers took more than the headroom, the body lies elsewhere now.
-            order.deliver(body_of(message, size), position, seqno, order.stamp)
+            if body is None:            # the headers may have taken more than the headroom: it lies elsewhere now
+                body = body_of(message, size)
+            order.deliver(body, position, seqno, order.stamp)
             if order.has_credit:
                 order.acks.by_position[0].expects = order.next
         return 0
@@ -135,15 +150,22 @@ cdef class Sequencer:
         cdef Standing* standing = &order.acks.by_position[position]
         cdef uint64_t held = standing.holds
         cdef uint64_t expected = standing.expects
+        cdef uint64_t stable = order.stable_mark
+        cdef bint moved = False
         if expect > order.seqno or holds > order.seqno:
             raise ProtocolError(f"it knows of packet {max(expect, holds)}; {order.seqno} is the next")
         if holds > held:
             standing.holds = holds
-            if held <= order.stable_mark:   # it may have been the only one so far behind
-                order.trim(order.acks.least_held())
+            if held <= stable:          # it may have been the only one so far behind
+                stable = order.acks.least_held()
+                moved = True
         if expect > expected:
             standing.expects = expect
-        if self.queue.count or expect > expected and expected <= order.floor:
+            if expected <= order.floor and self.raise_floor():
+                moved = True
+        if moved:
+            order.trim(stable)
+        if self.queue.count:
             self.give_numbers()
         if holds > held and order.accepted < order.held:
             self.accept_more()
@@ -152,10 +174,10 @@ cdef class Sequencer:
     cdef int accept_more(self) except -1:
         """Accept, in order, what has enough holders now; any members will do (H2)."""
         cdef Order order = self.order
-        cdef Held held
+        cdef Packet* held
         cdef uint64_t before = order.accepted
         while order.accepted < order.held:
-            held = order.buffer.at(order.accepted)
+            held = order.buffer.numbered(order.accepted)
             if order.acks.holders(held.seqno) < order.needed(held.degree):
                 break
             order.accepted += 1

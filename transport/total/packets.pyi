@@ -1,0 +1,2 @@
+class Packets:
+    """A queue that grows as it must."""
