@@ -17,11 +17,9 @@ from orcalike.transport.drivers.deferral cimport drop_later, hold, interrupted, 
 from orcalike.transport.drivers.driver cimport Waitable
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN
 from orcalike.transport.drivers.links cimport Links
+from orcalike.transport.drivers.threads cimport this_thread
 from orcalike.transport.layers.base cimport Futex
 from orcalike.transport.stack cimport Stack
-
-cdef extern from "Python.h":
-    unsigned long PyThread_get_thread_ident() noexcept
 
 
 cdef class Alarms(Links):
@@ -91,7 +89,7 @@ cdef class Alarms(Links):
     cdef bint may_doze(self):
         """Whether this thread may leave the sockets to the pump's own, and be woken by others' writes itself."""
         cdef unsigned long server = self.server
-        return (server and server != PyThread_get_thread_ident() and not self.stopped and self.dozer is None
+        return (server and server != this_thread() and not self.stopped and self.dozer is None
                 and len(self.stacks) == 1 and (<Stack>self.stacks[0]).futex is not None)
 
     cdef int doze_for(self, Waitable waitable, int64_t until) except -1:
@@ -100,7 +98,7 @@ cdef class Alarms(Links):
         cdef Stack stack = self.stacks[0]
         cdef Futex futex = stack.futex
         hold()
-        self.dozer, self.dozing_thread, waitable.roused = waitable, PyThread_get_thread_ident(), self
+        self.dozer, self.dozing_thread, waitable.roused = waitable, this_thread(), self
         self.dozes_on, stack.dozes = stack, True
         try:
             self.look_into_order()

@@ -41,7 +41,8 @@ cdef class Channel:
     # Incoming bytes that are not a whole frame yet.
     cdef unsigned char* buffer
     cdef Py_ssize_t begin, end, capacity
-    cdef Message frame              # the last one; it is the next one, too, if nothing holds it
+    cdef Message frame              # the last one
+    cdef Message spare              # the one before, which is the next one if nothing holds it; or None
     cdef Ring messages              # what is to be sent
     cdef Py_ssize_t written         # bytes of the first that are gone already
     cdef readonly Py_ssize_t queued # bytes

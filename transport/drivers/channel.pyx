@@ -141,7 +141,7 @@ cdef class Channel:
                     self.written += sent
                     break
                 sent -= rest
-                self.messages.take()
+                self.messages.drop()
                 self.written = 0
         return 1
 
@@ -257,9 +257,10 @@ cdef class Channel:
             return None
         if self.end - self.begin < size:
             return None
+        self.frame, self.spare = self.spare, self.frame     # what stands above may still hold the last one
         if self.frame is not None and Py_REFCNT(<PyObject*>self.frame) == 1:
             self.frame.view_again(self.buffer + self.begin, size)
-        else:                           # the last one is still held
+        else:
             self.frame = Message.view(self.buffer + self.begin, size)
         self.begin += size
         if self.begin == self.end:

@@ -35,6 +35,8 @@ import time
 from _signal import SIGINT
 from _signal import signal as set_in_python
 
+from orcalike.transport.drivers.threads cimport this_thread
+
 cdef extern from *:
     """
     #include <pthread.h>
@@ -62,7 +64,6 @@ cdef extern from "<signal.h>":
     int sigaction(int number, const Action* new, Action* old)
 
 cdef extern from "Python.h":
-    unsigned long PyThread_get_thread_ident() noexcept
     int Py_AddPendingCall(int (*function)(void*) noexcept, void* argument) noexcept
     void* PyEval_GetFrame() noexcept
 
@@ -107,7 +108,7 @@ cdef bint drop_later() noexcept:
 
 
 cdef bint on_main() noexcept:
-    return PyThread_get_thread_ident() == main_thread
+    return this_thread() == main_thread
 
 
 cdef bint interrupted() except -1:

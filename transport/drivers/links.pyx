@@ -361,17 +361,15 @@ cdef class Links(Driver):
 
     cdef int emit_stack(self, Stack stack) except -1:
         cdef Outbox out = stack.out
-        cdef Channel channel
         cdef Py_ssize_t i
         while out.count or out.connects or out.closes:
             for i in range(out.count):
                 entry = self.epoll.slots[out.items[i].link]
                 if isinstance(entry, Channel):
-                    channel = <Channel>entry
-                    channel.put(<Message>out.items[i].message)
-                    if not channel.dirty:
-                        channel.dirty = True
-                        self.dirty.put(channel)
+                    (<Channel>entry).put(<Message>out.items[i].message)
+                    if not (<Channel>entry).dirty:
+                        (<Channel>entry).dirty = True
+                        self.dirty.put(entry)
             out.clear()
             self.flush_dirty()
             if out.connects or out.closes:

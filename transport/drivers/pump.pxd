@@ -1,16 +1,16 @@
 """The pump: drives stacks and their links."""
 
-from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
 from orcalike.transport.drivers.alarms cimport Alarms
 from orcalike.transport.drivers.epoll_set cimport epoll_event
+from orcalike.transport.drivers.lock cimport Lock
 
 
 cdef class Pump(Alarms):
     cdef int outer                  # what the thread of its own waits on; -1 without one
     cdef int alarm                  # an eventfd that wakes the thread that polls
-    cdef PyThread_type_lock lock    # held while something runs in a stack
+    cdef Lock lock                  # held while something runs in a stack
     cdef bint polled                # a thread sleeps in, or handles, the epoll set
     cdef bint asleep                # that thread sleeps
     cdef bint kicked                # PACK has something to cast

@@ -1,6 +1,6 @@
 from collections.abc import Callable
 from threading import Thread
-from typing import Self, TypeVarTuple
+from typing import Self, TypeVarTuple, final
 
 from orcalike.transport.drivers.alarms import Alarms
 from orcalike.transport.drivers.driver import Waitable
@@ -9,6 +9,7 @@ _Given = TypeVarTuple("_Given")
 
 class Relieved(BaseException): ...
 
+@final
 class Pump(Alarms):
     """Drives stacks and their links. `log(level, text)` gets what went wrong."""
 

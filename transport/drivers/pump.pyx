@@ -28,15 +28,7 @@ by `Relieved`, and touches nothing on its way: what it had read of a socket is s
 what it had not looked at is said again, since the set is level triggered.
 """
 
-from cpython.pythread cimport (
-    NOWAIT_LOCK,
-    PyThread_acquire_lock,
-    PyThread_allocate_lock,
-    PyThread_free_lock,
-    PyThread_release_lock,
-    PyThread_type_lock,
-    WAIT_LOCK,
-)
+cimport cython
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t, uint64_t
 
@@ -59,15 +51,18 @@ from orcalike.transport.drivers.deferral cimport (
     surface,
 )
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
+from orcalike.transport.drivers.lock cimport (
+    begin_lock,
+    end_lock,
+    try_lock,
+    unlock,
+    wait_lock,
+    wait_lock_until,
+)
+from orcalike.transport.drivers.threads cimport this_thread
 from orcalike.transport.drivers.timers cimport new_counter, new_timer, set_timer
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.stack cimport Stack
-
-cdef extern from "Python.h":
-    unsigned long PyThread_get_thread_ident() noexcept
-
-cdef extern from "pythread.h" nogil:
-    int PyThread_acquire_lock_timed(PyThread_type_lock, long long microseconds, int intr)
 
 cdef extern from "<sys/epoll.h>" nogil:
     int epoll_create1(int flags)
@@ -96,14 +91,14 @@ class Relieved(BaseException):
     """This thread has lost its place in the core to another one, and is to leave it as it is."""
 
 
+@cython.final
 cdef class Pump(Alarms):
     """Drives stacks and their links. `log(level, text)` gets what went wrong."""
 
     def __cinit__(self, log=None):
         self.alarm = self.timer = self.outer = -1
-        self.lock = PyThread_allocate_lock()
         self.alarm, self.timer = new_counter(), new_timer()
-        if self.alarm < 0 or self.timer < 0 or self.lock is NULL:
+        if not begin_lock(&self.lock) or self.alarm < 0 or self.timer < 0:
             raise OSError(errno, os.strerror(errno))
         self.epoll.watch(self.alarm, ALARM, EPOLLIN)
         self.epoll.watch(self.timer, TIMER, EPOLLIN)
@@ -114,8 +109,7 @@ cdef class Pump(Alarms):
         for fd in (self.alarm, self.timer, self.outer):
             if fd >= 0:
                 close(fd)               # not Python's, which may be gone when the process ends
-        if self.lock is not NULL:
-            PyThread_free_lock(self.lock)
+        end_lock(&self.lock)
 
     # One at a time.
 
@@ -169,22 +163,22 @@ cdef class Pump(Alarms):
         A thread that the pump has of its own does it, or one that waits without a time limit: with the
         input go packets of other threads, and their operations may not end.
         """
-        if self.outer >= 0 and not self.stopped and self.server != PyThread_get_thread_ident():
+        if self.outer >= 0 and not self.stopped and self.server != this_thread():
             return Errand(self, function, args).done_within(seconds)
         return self.call_here_within(seconds, function, args)
 
     def call_here_within(self, seconds, function, args):
         """The same on this thread: only what runs in the stacks already is waited for no longer."""
-        cdef long long within = <long long>(seconds * 1000000)
-        cdef int got
+        cdef int64_t until = monotonic() + <int64_t>(seconds * 1e9)
+        cdef bint got
         hold()
-        if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
+        if not try_lock(&self.lock):
             with nogil:
-                got = PyThread_acquire_lock_timed(self.lock, within, 0)
-            if got != 1:                    # PY_LOCK_ACQUIRED
+                got = wait_lock_until(&self.lock, until)
+            if not got:
                 drop_later()
                 return False
-        self.inside = PyThread_get_thread_ident()
+        self.inside = this_thread()
         self.now = monotonic()
         self.run_input(function, args)
         return True
@@ -192,11 +186,11 @@ cdef class Pump(Alarms):
     cdef int enter(self) except -1:
         """Have the stacks for this thread alone."""
         hold()
-        if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
+        if not try_lock(&self.lock):
             self.look_later()
             with nogil:
-                PyThread_acquire_lock(self.lock, WAIT_LOCK)
-        self.inside = PyThread_get_thread_ident()
+                wait_lock(&self.lock)
+        self.inside = this_thread()
         self.now = monotonic()
         return 0
 
@@ -221,7 +215,7 @@ cdef class Pump(Alarms):
                 self.come_out()
             else:
                 self.inside = 0
-                PyThread_release_lock(self.lock)
+                unlock(&self.lock)
                 handlers_wait = drop_later()
         if lost:
             return 0
@@ -233,9 +227,9 @@ cdef class Pump(Alarms):
     cdef int kick(self) except -1:
         """PACK has something to cast: now, or when the thread that runs in a stack lets go."""
         self.kicked = True
-        if PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
+        if try_lock(&self.lock):
             hold()
-            self.inside = PyThread_get_thread_ident()
+            self.inside = this_thread()
             self.now = monotonic()
             self.leave()
             if self.callbacks:
@@ -258,7 +252,7 @@ cdef class Pump(Alarms):
         return self.heartbeat.look_later()
 
     cdef bint is_inside(self) noexcept:
-        return self.inside == PyThread_get_thread_ident()
+        return self.inside == this_thread()
 
     cdef int rouse(self, Waitable waitable) noexcept:
         """What a thread waits for that polls, or dozes, is done: it counts as waiting no more, and is woken where it
@@ -389,9 +383,10 @@ cdef class Pump(Alarms):
 
     cdef int poll_once(self, bint sleeps) except -1:
         """Poll with the role, which is free; raises what signals' handlers raise."""
+        cdef bint raised = True
         hold()
         self.polled = True
-        self.poller = PyThread_get_thread_ident()
+        self.poller = this_thread()
         try:
             try:
                 self.poll(sleeps)
@@ -399,14 +394,15 @@ cdef class Pump(Alarms):
                 self.give_up_role()
             if sleeps:                  # else an event loop goes on, which calls handlers itself
                 interrupted()
-        except BaseException:
-            drop_later()
-            raise
+            raised = False
+        finally:
+            if raised:
+                drop_later()
         return drop()
 
     cdef int give_up_role(self) except -1:
         """This thread has the role no more, if it has not lost it."""
-        if self.poller == PyThread_get_thread_ident():
+        if self.poller == this_thread():
             self.polled = False
             self.poller = 0
         return 0
@@ -418,18 +414,19 @@ cdef class Pump(Alarms):
         self.has_poller = True
         self.count_waiting(-1)          # from here on threads say so when they wait
         self.show(EPOLLIN, EPOLL_CTL_ADD)
-        self.server = PyThread_get_thread_ident()
+        self.server = this_thread()
         self.serve()
 
     cdef int serve(self) except -1:
         """Be the pump's own thread, until another one is."""
         cdef epoll_event event
         self.thread = threading.current_thread()
-        while not self.stopped and self.server == PyThread_get_thread_ident():
+        while not self.stopped and self.server == this_thread():
             with nogil:
                 epoll_wait(self.outer, &event, 1, -1)
-            self.handle()
-        if self.stopped and self.server == PyThread_get_thread_ident():
+            if not self.polled:
+                self.poll_once(False)
+        if self.stopped and self.server == this_thread():
             self.drain()
         return 0
 
@@ -440,7 +437,7 @@ cdef class Pump(Alarms):
 
         What stands above knows that this can be: see `stack.resume`.
         """
-        cdef unsigned long me = PyThread_get_thread_ident()
+        cdef unsigned long me = this_thread()
         hold()
         if self.polled and self.poller == self.inside:
             self.poller = me
@@ -463,7 +460,7 @@ cdef class Pump(Alarms):
 
     def go_on(self):
         """Do what the thread was about to do whose place this one has taken, then leave the core."""
-        cdef unsigned long me = PyThread_get_thread_ident()
+        cdef unsigned long me = this_thread()
         block_signals()
         self.now = monotonic()
         try:
@@ -477,7 +474,7 @@ cdef class Pump(Alarms):
 
     cdef int end_role(self) except -1:
         """Let others have the role, if this thread has it in another one's place."""
-        if self.polled and self.poller == PyThread_get_thread_ident():
+        if self.polled and self.poller == this_thread():
             self.give_up_role()
             self.waits_until = NEVER
             if self.outer >= 0:
@@ -512,6 +509,7 @@ cdef class Pump(Alarms):
     cdef bint wait_in_role(self, Waitable waitable, int64_t until) except -1:
         """Wait until it is done (True) or the time has come, doing the I/O if no other thread does; raises
         what signals' handlers raise."""
+        cdef unsigned long me = this_thread()
         while not waitable.finished:
             if self.polled or self.outer < 0 or self.stopped:
                 self.kick()
@@ -520,7 +518,7 @@ cdef class Pump(Alarms):
                 continue
             hold()
             self.polled = True
-            self.poller = PyThread_get_thread_ident()
+            self.poller = me
             self.waits_until = until
             waitable.roused = self
             # Hidden before anything leaves: an answer that comes at once wakes no other thread.
@@ -528,11 +526,11 @@ cdef class Pump(Alarms):
             try:
                 self.kick()
                 while (self.now < until and not self.stopped
-                       and self.poller == PyThread_get_thread_ident() and not interrupted()
-                       and not waitable.finished):  # last: handlers may have let others run
+                       and self.poller == me and not waitable.finished and not interrupted()
+                       and not waitable.finished):  # again: handlers may have let others run
                     self.poll()
             finally:
-                if self.poller == PyThread_get_thread_ident():
+                if self.poller == me:
                     self.give_up_role()
                     self.waits_until = NEVER
                     self.show(EPOLLIN, EPOLL_CTL_MOD)

@@ -126,7 +126,7 @@ cdef class SealedChannel(Channel):
         """So many bytes more of the first message are in a record."""
         self.written += size
         if self.written == message.size():
-            self.messages.take()
+            self.messages.drop()
             self.written = 0
         return 0
 
