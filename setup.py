@@ -30,8 +30,6 @@ SELDOM_RUN = {
     "orcalike.transport.drivers.listener",
     "orcalike.transport.drivers.partial",
     "orcalike.transport.drivers.simdriver",
-    "orcalike.transport.layers.mbrship",
-    "orcalike.transport.layers.xfer",
 }
 
 # Next to nothing of a syntax tree is garbage, and to look for it takes a third of Cython's time.

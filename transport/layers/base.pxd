@@ -1,5 +1,6 @@
 """The uniform interface of layers (Horus, tables 1 and 2; H16 to H49), and the core they share."""
 
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.wire.message cimport Message
@@ -22,8 +23,18 @@ cdef class Outbox:
     cdef Py_ssize_t count, capacity
     cdef readonly list connects     # addresses that a link is wanted to
     cdef readonly list closes       # links that are not wanted any more
-    cdef int put(self, int link, Message message) except -1
+    cdef int grow(self) except -1
     cdef void clear(self) noexcept
+
+    cdef inline int put(self, int link, Message message) except -1:
+        """Queue `message` for `link`; the same message may go to many links."""
+        if self.count == self.capacity:
+            self.grow()
+        Py_INCREF(message)
+        self.items[self.count].link = link
+        self.items[self.count].message = <void*>message
+        self.count += 1
+        return 0
 
 
 cdef class Futex:

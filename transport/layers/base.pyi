@@ -1,5 +1,5 @@
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, final
 
 from orcalike.transport.drivers.descriptors import Alarm, Descriptors
 from orcalike.transport.view import Member, View
@@ -7,6 +7,7 @@ from orcalike.transport.wire.message import Message
 
 NO_DEADLINE: Final[int]
 
+@final
 class Outbox:
     connects: list[str]
     closes: list[int]

@@ -20,12 +20,14 @@ changes; each passes through by default. Downcalls go to `below`, upcalls (`up_.
 from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError, StackError
 
-from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
+cimport cython
+from cpython.ref cimport PyObject, Py_DECREF
 from libc.stdlib cimport free, realloc
 
 NO_DEADLINE = <int64_t>NEVER     # for layers in Python
 
 
+@cython.final
 cdef class Outbox:
     """What is to be sent: filled by COM, emptied by the driver after each input."""
 
@@ -37,19 +39,12 @@ cdef class Outbox:
         self.clear()
         free(self.items)
 
-    cdef int put(self, int link, Message message) except -1:
-        """Queue `message` for `link`; the same message may go to many links."""
-        cdef void* items
-        if self.count == self.capacity:
-            items = realloc(self.items, (2 * self.capacity + 16) * sizeof(Outgoing))
-            if items is NULL:
-                raise MemoryError
-            self.items = <Outgoing*>items
-            self.capacity = 2 * self.capacity + 16
-        Py_INCREF(message)
-        self.items[self.count].link = link
-        self.items[self.count].message = <void*>message
-        self.count += 1
+    cdef int grow(self) except -1:
+        cdef void* items = realloc(self.items, (2 * self.capacity + 16) * sizeof(Outgoing))
+        if items is NULL:
+            raise MemoryError
+        self.items = <Outgoing*>items
+        self.capacity = 2 * self.capacity + 16
         return 0
 
     cdef void clear(self) noexcept:

@@ -35,7 +35,7 @@ cdef class Com(Layer):
     cdef readonly str group
     cdef dict peers                     # by address
     cdef list links                     # peer by link, or None
-    cdef list greetings                 # by link: whether the other end has greeted on it
+    cdef list greeted                   # by link: the peer that has greeted on it, or None
     cdef list by_position                  # peer by position in the view; None for this member
     cdef object installed               # the view that they follow, or None
     cdef dict whys                      # why links of non-members are refused, for the driver
@@ -49,6 +49,7 @@ cdef class Com(Layer):
     cpdef receive(self, int link, Message frame)
 
     cdef int say_hello(self, int link) except -1
+    cdef receive_first(self, int link, Message frame)
     cdef greet(self, int link, Peer peer, Message frame)
     cdef Peer peer(self, str address)
     cdef Peer known(self, str address, object incarnation)

@@ -1,4 +1,4 @@
-from typing import Self
+from typing import Self, final
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
@@ -17,6 +17,7 @@ class Peer:
 
 def greeting_of(frame: bytes) -> tuple[str, str, int]: ...
 
+@final
 class Com(Layer):
     me: Member
     group: str

@@ -23,6 +23,7 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.view import is_address
 from orcalike.transport.wire.control import unpack
 
+cimport cython
 from libc.stdint cimport int64_t
 
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
@@ -81,6 +82,7 @@ def greeting_of(bytes frame not None):
     raise ProtocolError("a greeting with other fields")
 
 
+@cython.final
 cdef class Com(Layer):
     """Links to peers, as reliable FIFO channels."""
 
@@ -93,7 +95,7 @@ cdef class Com(Layer):
         self.group = config.group
         self.peers = {}
         self.links = []
-        self.greetings = []
+        self.greeted = []
         self.by_position = []
         self.counters = {}
         self.whys = {}
@@ -112,10 +114,10 @@ cdef class Com(Layer):
             return
         while len(self.links) <= link:
             self.links.append(None)
-            self.greetings.append(False)
+            self.greeted.append(None)
         peer = self.links[link] = self.peer(address) if address else Peer("")
         peer.connecting = False
-        self.greetings[link] = False
+        self.greeted[link] = None
         self.say_hello(link)
 
     cdef int say_hello(self, int link) except -1:
@@ -130,8 +132,8 @@ cdef class Com(Layer):
         cdef bint greeted
         if peer is None:
             return
-        greeted = self.greetings[link]
-        self.links[link] = None
+        greeted = self.greeted[link] is not None
+        self.links[link] = self.greeted[link] = None
         if peer.link == link or peer.link < 0:
             peer.link = self.other_link(peer)
             peer.give_up()
@@ -144,8 +146,8 @@ cdef class Com(Layer):
 
     def other_link(self, Peer peer):
         """Another link to the same peer, where one stands; else -1."""
-        for link, other in enumerate(self.links):
-            if other is peer and self.greetings[link]:
+        for link, other in enumerate(self.greeted):
+            if other is peer:
                 return link
         return -1
 
@@ -180,8 +182,8 @@ cdef class Com(Layer):
 
     def is_found(self, member):
         """Whether a link to a sought endpoint stands, or to another one that has its address."""
-        for link, peer in enumerate(self.links):
-            if peer is not None and self.greetings[link] and (
+        for peer in self.greeted:
+            if peer is not None and (
                     peer.incarnation == member.incarnation or peer.address == member.address):
                 return True
         return False
@@ -202,13 +204,10 @@ cdef class Com(Layer):
 
     cpdef receive(self, int link, Message frame):
         """One whole frame; its length was checked when it was cut from the stream."""
-        cdef Peer peer = self.links[link] if 0 <= link < len(self.links) else None
+        cdef Peer peer = <Peer>self.greeted[link] if 0 <= link < len(self.greeted) else None
         cdef unsigned char* header
         if peer is None:
-            self.refuse(link, "a frame on no link")
-            return
-        if not self.greetings[link]:
-            self.greet(link, peer, frame)
+            self.receive_first(link, frame)
             return
         header = frame.pop(FRAME_HEADER)
         if header is NULL or header[4] != MAGIC or header[5] != VERSION:
@@ -226,6 +225,14 @@ cdef class Com(Layer):
             self.above.up_send(frame)
         elif header[6] != HELLO:
             self.refuse(link, f"a frame of unknown kind {header[6]}")
+
+    cdef receive_first(self, int link, Message frame):
+        """A frame on a link on which the other end has not greeted."""
+        cdef Peer peer = self.links[link] if 0 <= link < len(self.links) else None
+        if peer is None:
+            self.refuse(link, "a frame on no link")
+        else:
+            self.greet(link, peer, frame)
 
     cdef greet(self, int link, Peer peer, Message frame):
         """The first frame of a link: which endpoint is it?"""
@@ -254,7 +261,7 @@ cdef class Com(Layer):
                     peer.replaced = True
                     self.above.up_problem(peer, "another endpoint has its address")
             self.links[link] = peer = known
-        self.greetings[link] = True
+        self.greeted[link] = peer
         peer.incarnation = incarnation
         peer.greeted = True
         if peer.link < 0:
@@ -338,13 +345,15 @@ cdef class Com(Layer):
     cpdef cast(self, Message message):
         """To all others of the view; first to the message's sender, which may wait for it."""
         cdef Py_ssize_t count = len(self.by_position)
-        cdef Py_ssize_t first = message.source if 0 <= message.source < count else 0
+        cdef Py_ssize_t position = message.source if 0 <= message.source < count else 0
         cdef bint pushed = False
-        cdef Py_ssize_t i
-        for i in range(count):
-            peer = self.by_position[(first + i) % count]
+        for _ in range(count):
+            peer = <Peer>self.by_position[position]
             if peer is not None:
-                self.route(<Peer>peer, message, CAST, &pushed)
+                self.route(peer, message, CAST, &pushed)
+            position += 1
+            if position == count:
+                position = 0
 
     cpdef send(self, Message message, tuple members):
         """To some of the view."""
@@ -354,7 +363,7 @@ cdef class Com(Layer):
         for position in members:
             if not 0 <= position < len(self.by_position):
                 raise IndexError("list index out of range")
-            peer = self.by_position[position]
+            peer = <Peer>self.by_position[position]
             if peer is None:
                 raise ValueError("a message to oneself")
             self.route(peer, message, SEND, &pushed)
@@ -433,10 +442,7 @@ cdef class Com(Layer):
     cdef int transmit(self, int link, Message message, int kind) except -1:
         cdef unsigned char* header = message.push(FRAME_HEADER)
         store32(header, <unsigned int>(message.size() - 4))
-        header[4] = MAGIC
-        header[5] = VERSION
-        header[6] = <unsigned char>kind
-        header[7] = 0
+        store32(header + 4, MAGIC | VERSION << 8 | <unsigned int>kind << 16)
         self.core.out.put(link, message)
         return 0
 

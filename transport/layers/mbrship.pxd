@@ -5,6 +5,9 @@ from libc.stdint cimport int64_t, uint64_t
 from orcalike.transport.layers.base cimport Layer
 from orcalike.transport.wire.message cimport Message
 
+cdef enum:
+    HEADER = 8              # the view of a message
+
 
 cdef class Mbrship(Layer):
     cdef readonly object me

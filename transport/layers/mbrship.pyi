@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterable
+from typing import final
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
@@ -14,6 +15,7 @@ from orcalike.transport.membership.reachability import Reachability
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
+@final
 class Mbrship(Layer):
     # `view` is the downcall to a type checker; at run time it is what is installed here, or None.
     me: Member

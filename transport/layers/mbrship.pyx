@@ -38,6 +38,7 @@ from orcalike.transport.membership.reachability import Reachability
 from orcalike.transport.view import Member, View
 from orcalike.transport.wire.control import shown, unpack as unpack_fields
 
+cimport cython
 from libc.stdint cimport uint64_t
 
 from orcalike.transport.layers.base cimport NEVER, Core, Layer
@@ -45,12 +46,10 @@ from orcalike.transport.layers.com cimport Peer
 from orcalike.transport.wire.bytes cimport load64, store64
 from orcalike.transport.wire.message cimport Message
 
-cdef enum:
-    HEADER = 8
-
 cdef uint64_t CONTROL = 1ull << 63  # set in control messages; the rest is the view, 0 for non-members
 
 
+@cython.final
 cdef class Mbrship(Layer):
     """Views, and which messages belong to which."""
 

@@ -33,6 +33,7 @@ from orcalike.transport.errors import ProtocolError
 from orcalike.transport.wire.control import unpack
 from orcalike.transport.xfer.kept_state import events
 
+cimport cython
 from libc.stdint cimport uint32_t
 
 from orcalike.transport.layers.base cimport NEVER, Core
@@ -48,6 +49,7 @@ cdef enum:
     CAST_COST = 256                 # bytes that one takes beside its own
 
 
+@cython.final
 cdef class Xfer(Donor):
     """A joiner gets the state as it stood at the view that admits it."""
 
