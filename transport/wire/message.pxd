@@ -39,7 +39,7 @@ cdef class Message:
     cdef int view_again(self, unsigned char* data, Py_ssize_t size) noexcept
     cdef bint fill_again(self, Py_ssize_t room) noexcept
     cdef int make_headroom(self, Py_ssize_t size) except -1
-    cdef unsigned char* room(self, Py_ssize_t size) except NULL
+    cdef int make_room(self, Py_ssize_t size) except -1
     cpdef Message copy(self)
 
     cdef inline unsigned char* push(self, Py_ssize_t size) except NULL:
@@ -48,6 +48,12 @@ cdef class Message:
             self.make_headroom(size)
         self.start -= size
         return self.base + self.start
+
+    cdef inline unsigned char* room(self, Py_ssize_t size) except NULL:
+        """At least `size` free bytes behind what is there; the caller moves `stop`."""
+        if self.capacity - self.stop < size:
+            self.make_room(size)
+        return self.base + self.stop
 
     cdef inline unsigned char* pop(self, Py_ssize_t size) noexcept:
         """The header of `size` bytes, taken off; NULL where the message is shorter."""

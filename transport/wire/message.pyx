@@ -115,13 +115,12 @@ cdef class Message:
         self.stop += missing
         return 0
 
-    cdef unsigned char* room(self, Py_ssize_t size) except NULL:
-        """At least `size` free bytes behind what is there; the caller moves `stop`."""
-        if self.capacity - self.stop < size:
-            if self.borrowed:
-                raise ValueError("a borrowed message does not grow: fill a copy()")
-            resize(self, max(2 * self.capacity, self.stop + size))
-        return self.base + self.stop
+    cdef int make_room(self, Py_ssize_t size) except -1:
+        """Grow, so that at least `size` bytes behind what is there are free."""
+        if self.borrowed:
+            raise ValueError("a borrowed message does not grow: fill a copy()")
+        resize(self, max(2 * self.capacity, self.stop + size))
+        return 0
 
     cpdef Message copy(self):
         """A message of its own with the same bytes and marks, and headroom."""
