@@ -13,6 +13,7 @@ from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ETOOMANYREFS, errno
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove, strerror
 
+from orcalike.transport.drivers.system_calls cimport recv, send
 from orcalike.transport.layers.com cimport FRAME_HEADER, FRAME_MAX
 from orcalike.transport.wire.bytes cimport load32
 from orcalike.transport.wire.message cimport Message, Py_REFCNT
@@ -29,9 +30,7 @@ cdef extern from "<sys/socket.h>" nogil:
     size_t CMSG_LEN(size_t size)
     size_t CMSG_SPACE(size_t size)
     int setsockopt(int fd, int level, int name, const void* value, unsigned int size)
-    ssize_t recv(int fd, void* buffer, size_t size, int flags)
     ssize_t recvmsg(int fd, msghdr* message, int flags)
-    ssize_t send(int fd, const void* buffer, size_t size, int flags)
     ssize_t sendmsg(int fd, const msghdr* message, int flags)
     enum:
         MSG_CMSG_CLOEXEC

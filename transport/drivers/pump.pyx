@@ -59,6 +59,7 @@ from orcalike.transport.drivers.lock cimport (
     wait_lock,
     wait_lock_until,
 )
+from orcalike.transport.drivers.system_calls cimport epoll_wait
 from orcalike.transport.drivers.threads cimport this_thread
 from orcalike.transport.drivers.timers cimport new_counter, new_timer, set_timer
 from orcalike.transport.layers.base cimport NEVER
@@ -67,7 +68,6 @@ from orcalike.transport.stack cimport Stack
 cdef extern from "<sys/epoll.h>" nogil:
     int epoll_create1(int flags)
     int epoll_ctl(int epoll, int operation, int fd, epoll_event* event)
-    int epoll_wait(int epoll, epoll_event* events, int count, int timeout)
     enum:
         EPOLL_CLOEXEC
         EPOLL_CTL_ADD

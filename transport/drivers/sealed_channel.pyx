@@ -11,12 +11,11 @@ from libc.string cimport memcpy, memmove, strerror
 
 from orcalike.transport.drivers.channel cimport CLOSED
 from orcalike.transport.drivers.record_cipher cimport TAG, RecordCipher
+from orcalike.transport.drivers.system_calls cimport recv, send
 from orcalike.transport.wire.bytes cimport load32, store32
 from orcalike.transport.wire.message cimport Message
 
 cdef extern from "<sys/socket.h>" nogil:
-    ssize_t recv(int fd, void* buffer, size_t size, int flags)
-    ssize_t send(int fd, const void* buffer, size_t size, int flags)
     enum:
         MSG_DONTWAIT
         MSG_NOSIGNAL
