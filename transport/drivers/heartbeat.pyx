@@ -370,19 +370,13 @@ cdef class Heartbeat:
     cdef int look_later(self) noexcept:
         """A thread of this process waits for another one: look in `LONG` what runs, if no beat does."""
         cdef Table* table = self.table
-        cdef bint beats = False
-        cdef int i
-        if table.look_at or not table.watch_count or not self.is_mine():
+        if table.beating or table.look_at or not table.watch_count or not self.is_mine():
             return 0
         with nogil:
             pthread_mutex_lock(&table.mutex)
-            for i in range(table.slot_count):
-                beats |= table.slots[i].count > 0
-            if not beats:
-                table.look_at = monotonic() + LONG
+            table.look_at = monotonic() + LONG
             pthread_mutex_unlock(&table.mutex)
-        if not beats:
-            wake_thread(table)
+        wake_thread(table)
         return 0
 
     @property

@@ -82,6 +82,7 @@ cdef struct Table:
     int key_count
     EndpointSlot slots[ENDPOINTS_MAX]
     int slot_count
+    int beating                 # slots with heartbeat peers; read without the mutex, too
     uint64_t rng
     uint64_t counts[REASONS]
     Watch watches[WATCHES_MAX]

@@ -75,6 +75,7 @@ cdef bint place(Table* table, uint64_t me, uint64_t group, int64_t period, Conta
             contacts[i].granted = before.granted
             contacts[i].lease = before.lease
             contacts[i].leased = before.leased
+    table.beating += <int>(count > 0) - <int>(slot.count > 0)
     given[0] = slot.contacts
     slot.incarnation, slot.group, slot.period = me, group, period
     slot.contacts, slot.count = contacts, count
