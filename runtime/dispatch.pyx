@@ -66,8 +66,7 @@ cdef class Runtime(Layer):
 
     def __init__(self, Stack stack, codec_of, incarnation):
         super().__init__(stack)
-        self.stack = stack
-        self.incarnation = incarnation
+        self.stack, self.incarnation = stack, incarnation
         self.replicas = [None]
         self.waiting = {}
         self.position = -1
@@ -363,8 +362,7 @@ cdef class Runtime(Layer):
         self.digests.expire()
         self.long_waits.expire(self.core.now)
 
-    cdef int come_back(self, Call call, Replica replica, Operation operation,
-                       PyObject* result) except -1:
+    cdef int come_back(self, Call call, Replica replica, Operation operation, PyObject* result) except -1:
         """An operation is over in whose midst another thread took this one's place in the core."""
         cdef object value = None if result is NULL else <object>result
         cdef object error = caught() if result is NULL else None
