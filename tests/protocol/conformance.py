@@ -32,6 +32,7 @@ DOWNCALLS: dict[str, tuple[Any, ...]] = {
     "incomplete": ((7,),),
     "unsent": (),
     "lower": (Message(b"packet"),),
+    "held_up": (),
     "leave": (),
     "flush": ((),),
     "flush_ok": (b"report",),
@@ -55,6 +56,9 @@ UPCALLS: dict[str, tuple[Any, ...]] = {
     "up_cast": (Message(b"cast"),),
     "up_send": (Message(b"send"),),
     "up_may_leave": (),
+    "up_is_held_up": (),
+    "up_vouches": (2,),
+    "up_alone": (),
     "up_stable": ({},),
     "up_problem": (PEER, "why"),
     "up_linked": (PEER,),
@@ -76,6 +80,8 @@ RETURNS: dict[str, Any] = {
     "up_has_state": 2,
     "up_cut": True,
     "up_may_leave": False,
+    "up_is_held_up": True,
+    "up_vouches": True,
     "up_give_state": iter(()),
 }
 

@@ -42,7 +42,17 @@ CHANGES: dict[type[Layer], set[str]] = {
     Total: {*TRAFFIC, *FLUSH, "credit", "degree", "incomplete", "unsent", "lower", "view"},
     Mbrship: {
         *(TRAFFIC | FLUSH),
-        *("join", "leave", "view", "flush", "degree", "reset", "up_problem", "up_linked"),
+        *(
+            "join",
+            "leave",
+            "view",
+            "flush",
+            "degree",
+            "reset",
+            "held_up",
+            "up_problem",
+            "up_linked",
+        ),
     },
     Drop: {"up_cast", "up_send", "up_view", "up_flush"},
 }

@@ -44,6 +44,7 @@ class Noting:
         self.config = SimpleNamespace(detection=D)
         self.out = Outbox()
         self.beats: tuple[Any, ...] = ()
+        self.answers = False
         self.beats_version = 0
         self.lease = 0
         self.deadline: int | None = None
@@ -402,10 +403,19 @@ def test_a_node_without_heartbeat_peers_is_not_heard() -> None:
     since = pair.world.now
     pair.set_heartbeat_peers_of_b()
     assert heard(pair, 10 * D) == since - 1
-    pair.set_heartbeat_peers_of_b(1)
+    pair.b.answers = True
+    pair.set_heartbeat_peers_of_b()
     when = heard(pair, 20 * D)
     assert when is not None
-    assert when > 19 * D
+    assert when > 19 * D, "one that is in a group answers"
+    pair.b.answers = False
+    since = pair.world.now
+    pair.set_heartbeat_peers_of_b()
+    assert heard(pair, 30 * D) == since - 1
+    pair.set_heartbeat_peers_of_b(1)
+    when = heard(pair, 40 * D)
+    assert when is not None
+    assert when > 39 * D
 
 
 def test_a_node_that_hangs_beats() -> None:
