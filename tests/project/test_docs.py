@@ -206,6 +206,8 @@ def test_what_is_shown_with_a_package_runs(
         monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         # Dask says so if another test's dashboard has the port of its own.
         monkeypatch.setenv("PYTHONWARNINGS", "ignore:Port 8787 is already in use")
+        # Its workers may still beat as its scheduler ends, and log an error that is none.
+        monkeypatch.setenv("DASK_LOGGING__DISTRIBUTED", "critical")
         for block in blocks(document):
             if block.info == f"console with {package}":
                 assert run_commands(block.text, place) == []
