@@ -8,6 +8,7 @@ import logging
 
 cimport cython
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 
 cdef extern from "Python.h":
@@ -15,7 +16,17 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject*)
     int Py_IsInitialized() noexcept     # not any more while the interpreter ends
     PyObject* PyImport_GetModuleDict() noexcept     # sys.modules
+    int PyIter_Send(PyObject*, PyObject*, PyObject**) except -1
+    enum:
+        PYGEN_RETURN
+        PYGEN_NEXT
+    ctypedef struct PyTypeObject:
+        pass
     Py_ssize_t PyDict_GET_SIZE(PyObject*) noexcept
+
+cdef extern from "_sending.h":
+    ctypedef int (*orcalike_send)(PyObject*, PyObject*, PyObject**) except -1
+    void orcalike_enable_sending(PyTypeObject*, orcalike_send) noexcept
 
 from orcalike.runtime.durations import seconds_of
 from orcalike.runtime.errors import BlockingInLoop, InvocationCancelled, InvocationTimeout
@@ -228,7 +239,12 @@ cdef class InvocationCoroutine:
         return within(invocation, self.seconds).__await__()
 
     def __await__(self):
-        return self.begin()
+        if self.invocation is None and self.steps is None:
+            self.begin()                # raises
+        return self
+
+    def __next__(self):
+        return self.send(None)
 
     def send(self, value):
         """Run it up to where it waits; StopIteration has the outcome."""
@@ -271,6 +287,28 @@ cdef class InvocationCoroutine:
 
     def __repr__(self):
         return f"<coroutine {self.__qualname__}>"
+
+
+cdef int send_to(PyObject* coroutine, PyObject* value, PyObject** result) except -1:
+    """Run a coroutine up to where it waits, or to its end if the outcome is here; says which."""
+    cdef InvocationCoroutine it = <InvocationCoroutine>coroutine
+    cdef Invocation invocation = it.invocation
+    cdef bint is_over
+    if it.steps is None:
+        if invocation is not None and it.seconds is None and invocation.outcome != UNDER_WAY:
+            if is_turn_of_others():
+                outcome, is_over = None, False      # as a bare `yield`
+            else:
+                it.invocation, is_over = None, True
+                outcome = invocation.take()
+            Py_INCREF(outcome)
+            result[0] = <PyObject*>outcome
+            return PYGEN_RETURN if is_over else PYGEN_NEXT
+        it.steps = it.begin()
+    return PyIter_Send(<PyObject*>it.steps, value, result)
+
+
+orcalike_enable_sending(<PyTypeObject*>InvocationCoroutine, send_to)
 
 
 cdef int none_in_a_row() noexcept:

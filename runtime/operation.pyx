@@ -272,17 +272,6 @@ cdef class BoundOperation:
             return self.operation(self.object, *args, **kwargs)
         return call_array(self, args, kwargs)
 
-    def aio(self, *args, **kwargs):
-        """The same as a coroutine; the call is sent at once, or when there is room for it."""
-        try:
-            if kwargs:
-                invocation = self.nowait(*args, **kwargs)
-            else:
-                invocation = start(<PyObject*>self, array_of(args), len(args), NULL, True)
-        except WindowFull:
-            return invoke_with_room(self, args, kwargs)
-        return self.limited(invocation)
-
     cdef InvocationCoroutine limited(self, Invocation invocation):
         """What to await for an outcome within the time limit."""
         if self.timeout == NEVER or invocation.outcome != UNDER_WAY:
@@ -389,6 +378,17 @@ cdef inline PyObject* name_array(object names) noexcept:
 cdef object nowait(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names):
     """`object.operation.nowait(...)`."""
     return start(self, args, count, names, False)
+
+
+cdef object aio(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names):
+    """`object.operation.aio(...)`."""
+    cdef Py_ssize_t i
+    try:
+        return (<BoundOperation>self).limited(start(self, args, count, names, True))
+    except WindowFull:
+        named = () if names is NULL else <tuple>names
+        given = [<object>args[i] for i in range(count + len(named))]
+        return invoke_with_room(<BoundOperation>self, given[:count], dict(zip(named, given[count:])))
 
 
 cdef object start(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names, bint awaited):
@@ -557,7 +557,9 @@ def _enable():
                                <char*>&probe.vectorcall - <char*><PyObject*>probe, True)
     orcalike_add_fastcall(<PyTypeObject*>BoundOperation, &nowait_def, "nowait",
                           <orcalike_fastcall>nowait, "Do not wait: returns the invocation.")
+    orcalike_add_fastcall(<PyTypeObject*>BoundOperation, &aio_def, "aio", <orcalike_fastcall>aio,
+                          "The same as a coroutine; the call is sent at once, or when there is room for it.")
 
 
-cdef PyMethodDef nowait_def
+cdef PyMethodDef nowait_def, aio_def
 _enable()
