@@ -65,8 +65,6 @@ cdef Invocation begin_read(Invocation invocation, Invoker invoker, object runtim
         refuse_nested(operation)
     given, named = given_of(args + 1, count - 1), named_of(args, count, names)
     invocation.invoker = invoker
-    invocation.operation = operation
-    invocation.replica = target
     invocation.wanted = 0
     if target.flags & CLOSED:
         read_last_state(invocation, operation, <object>args[0], given, named)

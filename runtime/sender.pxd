@@ -67,21 +67,27 @@ cdef class Sender(Invoker):
 
 # The steps that each call of a write takes.
 
-cdef inline Invocation prepare(Sender sender):
-    """An invocation, before its message is committed.
+cdef inline Invocation prepare(Sender sender, object replica, object operation):
+    """The invocation of an operation, before its message is committed.
 
-    To make one may collect garbage, from which another thread may go on: it would send the message,
-    and its outcome could come before the table names the call.
+    To make one may collect garbage, and what it was of before may be let go, from which another thread may go on: it
+    would send the message, and its outcome could come before the table names the call (ADR-21).
     """
     cdef Invocation invocation
     if sender.spare is not None:
         invocation = sender.spare
         sender.spare = None
-    elif sender.last is not None and sender.last.renew():   # else its caller has kept it
+    elif sender.last is not None:
         invocation = sender.last
-        sender.last = None
+        sender.last = None              # first: to renew it may let others run
+        if not invocation.renew():      # its caller has kept it
+            invocation = Invocation.__new__(Invocation)
     else:
         invocation = Invocation.__new__(Invocation)
+    if invocation.operation is not operation:
+        invocation.operation = operation
+    if invocation.replica is not replica:
+        invocation.replica = replica
     return invocation
 
 
@@ -91,16 +97,11 @@ cdef inline bint is_refused(Sender sender, Replica replica) noexcept:
             or replica is not None and replica.flags & (FAULTY | DROPPED | CLOSED) != 0)
 
 
-cdef inline int issue(Sender sender, Invocation invocation, object replica, object operation,
-                      unsigned int wanted) except -1:
+cdef inline int issue(Sender sender, Invocation invocation, unsigned int wanted) except -1:
     """The invocation belongs to the message that was committed last."""
     cdef uint64_t ticket = sender.pack.ticket - 1
     if invocation.invoker is not sender:
         invocation.invoker = sender
-    if invocation.operation is not operation:
-        invocation.operation = operation
-    if invocation.replica is not replica:
-        invocation.replica = replica
     invocation.ticket, invocation.wanted = ticket, wanted
     sender.issued[ticket & (MESSAGES_MAX - 1)] = <void*>invocation
     sender.writes += 1

@@ -108,9 +108,9 @@ cdef class Sender(Invoker):
         if self.history is not None:
             return self.record_call(<Replica>replica, <Operation>operation, args, count, names,
                                     degree, wanted)
-        invocation = prepare(self)
+        invocation = prepare(self, replica, operation)
         self.encode(<Replica>replica, <Operation>operation, args, count, names, degree)
-        issue(self, invocation, replica, operation, wanted)
+        issue(self, invocation, wanted)
         return invocation
 
     cdef object invoke(self, object replica, object operation, PyObject* const* args,
@@ -192,7 +192,7 @@ cdef class Sender(Invoker):
                                     unsigned int wanted):
         """Put a message into the open packet once its invocation is on file."""
         cdef uint32_t number = 0 if replica is None else replica.number
-        cdef Invocation invocation = prepare(self)
+        cdef Invocation invocation = prepare(self, replica, operation)
         cdef bint issued = False
         while not issued:
             hold()
@@ -204,7 +204,7 @@ cdef class Sender(Invoker):
                         self.history.invoked(self.pack.ticket, replica, name_of(operation), args,
                                              body)
                         self.commit(number, code, body, degree)
-                        issue(self, invocation, replica, operation, wanted)
+                        issue(self, invocation, wanted)
                 if not issued:
                     self.room.wait(len(body))   # others were faster
             finally:
@@ -243,9 +243,9 @@ cdef class Sender(Invoker):
         if self.history is not None:
             invocation = self.commit_recorded(None, what, code << 1, args, body, degree, wanted)
         else:
-            invocation = prepare(self)
+            invocation = prepare(self, None, what)
             self.commit(0, code << 1, body, degree)
-            issue(self, invocation, None, what, wanted)
+            issue(self, invocation, wanted)
         let_leave(self, False)
         return invocation
 
@@ -565,8 +565,8 @@ cdef class Sender(Invoker):
         if target.flags & (DROPPED | FAULTY) or (not target.flags & CLOSED and self.failure is not None
                                       and (<Operation>operation).guard is not None):
             self.check(target)              # else it shows the last state
-        return begin_read(prepare(self), self, self.runtime, target, <Operation>operation, args, count, names,
-                          brief, on_loop)
+        return begin_read(prepare(self, replica, operation), self, self.runtime, target, <Operation>operation, args, count,
+                          names, brief, on_loop)
 
     cdef int release(self, object replica) except -1:
         """A read of a free object is over, and meanwhile something came for the object."""

@@ -11,6 +11,14 @@ cdef extern from *:
     #include <sys/syscall.h>
     #include <unistd.h>
 
+    #ifdef __SANITIZE_ADDRESS__         /* which looks at what the functions of glibc fill and read */
+    #include <sys/epoll.h>
+    #include <sys/socket.h>
+    #define orcalike_recv recv
+    #define orcalike_send send
+    #define orcalike_epoll_wait(epoll, events, count, timeout) \
+        epoll_wait(epoll, (struct epoll_event *)(events), count, timeout)
+    #else
     static inline ssize_t orcalike_recv(int fd, void *buffer, size_t size, int flags)
     {
         return syscall(SYS_recvfrom, fd, buffer, size, flags, NULL, NULL);
@@ -25,6 +33,7 @@ cdef extern from *:
     {
         return (int)syscall(SYS_epoll_pwait, epoll, events, count, timeout, NULL, 8);
     }
+    #endif
     """
     ssize_t recv "orcalike_recv"(int fd, void* buffer, size_t size, int flags) noexcept nogil
     ssize_t send "orcalike_send"(int fd, const void* buffer, size_t size, int flags) noexcept nogil

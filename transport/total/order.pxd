@@ -43,7 +43,7 @@ cdef class Order(Layer):
     cdef readonly uint64_t stamp    # the latest of the packets that were ever held here
     cdef readonly RetransmitBuffer buffer
     cdef MemberAcks acks            # what each member has sent, expects and holds
-    cdef Packets unordered           # packets of this member that have no number yet
+    cdef Packets unordered          # packets of this member that have no number yet
     cdef Py_ssize_t unacked         # bytes delivered since `acked`
     cdef bint has_credit
     cdef frozenset lacking          # incarnations whose state is not complete
