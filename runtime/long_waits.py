@@ -142,8 +142,18 @@ class LongWaits:
         self._runtime.sender.driver.call(self._runtime.stack.held_up)
 
     def is_any(self) -> bool:
-        """Whether any call of this member waits, of threads as of coroutines."""
-        return bool(self._threads or self._runtime.sender.awaited())
+        """Whether a call of this member waits: one of a thread that has for a moment, or any that is not one."""
+        runtime = self._runtime
+        receipts = runtime.sender.receipts
+        found = (
+            self._threads
+            or runtime.sender.awaited()
+            or runtime.manager.waits_of_own()
+            or (receipts is not None and receipts.holds_any())
+        )
+        if not found:
+            runtime.sender.watching = False  # the next coroutine that waits says so
+        return bool(found)
 
     def still_waiting(self, invocation: Invocation[Any]) -> None:
         """It has lasted for another 10 s."""
@@ -174,8 +184,9 @@ class LongWaits:
         self._runtime.sender.driver.call(self._set_time)
 
     def _set_time(self, now: int) -> None:
-        self._look_at = now + LOOK_AGAIN
-        self._runtime.wake_in(LOOK_AGAIN)
+        if self._look_at is None:
+            self._look_at = now + LOOK_AGAIN
+            self._runtime.wake_in(LOOK_AGAIN)
         self._runtime.stack.held_up(now)
 
     def expire(self, now: int) -> None:

@@ -204,6 +204,10 @@ cdef class Receipts(Layer):
                 f"{name_of(invocation.operation)} has run here, but "
                 f"{counted(invocation.wanted, 'member')} cannot apply it: the view has {present} with replicas"))
 
+    def holds_any(self):
+        """Whether a call that has run here waits until others have applied it."""
+        return bool(self.held)
+
     def viewed(self, view):
         """A view was installed."""
         for invocation, _, _ in list(self.held.values()):

@@ -19,7 +19,7 @@ def place() -> Iterator[str]:
         yield f"unix:{folder}/place"
 
 
-@pytest.mark.parametrize("way", ["thread", "coroutine"])
+@pytest.mark.parametrize("way", ["thread", "coroutine", "barrier"])
 def test_a_stopped_member_is_left_alone_until_it_holds_another_one_up(
     programs: Programs, place: str, way: str
 ) -> None:

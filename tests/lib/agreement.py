@@ -61,8 +61,8 @@ class Port:
         self.ends: bool | None = None
         """Whether the last cut that it made ends what is tentative."""
         self.granting = True
-        self.alone: list[tuple[int, int, int]] = []
-        """The views that it has ended without the acceptance of all that may live."""
+        self.alone: list[tuple[tuple[int, int, int], tuple[int, ...]]] = []
+        """The views that it has ended without the acceptance of these, which may live."""
         self.vouched: set[int] = set()
         """The members of which the layers above know that they have not ended this view."""
         self.leases = Leases(1000)
@@ -98,9 +98,9 @@ class Port:
     def vouches(self, incarnation: int) -> bool:
         return incarnation in self.vouched
 
-    def say_alone(self) -> None:
+    def say_alone(self, left_out: tuple[int, ...]) -> None:
         assert self.agreement.view is not None
-        self.alone.append(self.agreement.view.identity)
+        self.alone.append((self.agreement.view.identity, left_out))
 
     # Steps, and what follows.
 

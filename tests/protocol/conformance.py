@@ -58,7 +58,7 @@ UPCALLS: dict[str, tuple[Any, ...]] = {
     "up_may_leave": (),
     "up_is_held_up": (),
     "up_vouches": (2,),
-    "up_alone": (),
+    "up_alone": ((2,),),
     "up_stable": ({},),
     "up_problem": (PEER, "why"),
     "up_linked": (PEER,),

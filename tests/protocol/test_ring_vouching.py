@@ -46,6 +46,28 @@ def test_no_member_vouches_for_one_that_has_gone_on_alone() -> None:
     assert vouches(network, "d", "a"), "of this view it has not"
 
 
+def test_one_that_has_accepted_vouches_for_the_one_that_has_gone_on_without_others() -> None:
+    """d has not got the view that a has decided on without b and c; it would carry it on."""
+    network = ManualNetwork(STACK)
+    network.now = 1  # at 0 none is waited for
+    network.form("a b c d e")
+    for far in "bc":
+        network.cut_off(far)
+    before = number(network, "a")
+    for one, other in itertools.islice(itertools.cycle(itertools.permutations("ade", 2)), 600):
+        if number(network, "a") == before:
+            network.now += 1_000_000
+            for name in "ade":
+                stack = network.endpoints[name].stack
+                for living in "ade":
+                    stack.heard(network.endpoints[living].stack.me.incarnation, network.now)
+                network.call(name, stack.expire)
+            network.deliver(one, other, 1)
+    assert [number(network, name) - before for name in "adb"] == [1, 0, 0]
+    assert vouches(network, "d", "a")
+    assert not vouches(network, "b", "a")
+
+
 def test_no_member_vouches_for_one_that_is_not_attached() -> None:
     """It cannot say in memory what it does."""
     network = ManualNetwork(STACK)

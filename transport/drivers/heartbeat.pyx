@@ -225,6 +225,7 @@ cdef class Heartbeat:
             raise OrcalikeError(f"heartbeats of more than {ENDPOINTS_MAX} endpoints")
         if count:
             self.start()
+        if table.running:
             wake_thread(table)
         return granted
 

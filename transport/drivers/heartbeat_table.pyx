@@ -76,6 +76,8 @@ cdef bint place(Table* table, uint64_t me, uint64_t group, int64_t period, Conta
             contacts[i].lease = before.lease
             contacts[i].leased = before.leased
     table.beating += <int>(count > 0) - <int>(slot.count > 0)
+    if not table.beating and table.watch_count and not table.look_at:
+        table.look_at = now + LONG          # what began while beats looked at it
     given[0] = slot.contacts
     slot.incarnation, slot.group, slot.period = me, group, period
     slot.contacts, slot.count = contacts, count

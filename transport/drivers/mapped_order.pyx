@@ -34,7 +34,8 @@ cdef extern from "ring/order.h" nogil:
     enum:
         RING_READS_ALL
     int ring_say_begun(ring_member* m, uint32_t reads_all)
-    int ring_say_alone(ring_member* m, uint32_t view)
+    int ring_say_since(ring_member* m, uint32_t view)
+    int ring_say_alone(ring_member* m, uint64_t left_out)
     bint ring_vouches_for(const ring_member* m, unsigned row)
     uint64_t ring_not_begun(const ring_member* m, uint32_t reads_all)
     void ring_use_alarm(ring_member* m, uint32_t pid)
@@ -341,7 +342,7 @@ cdef class MappedOrder(Layer):
         self.core.order = &segment.member
         self.core.futex = segment
         self.settle_rows()
-        ring_say_alone(&segment.member, self.installed.number - 1)
+        ring_say_since(&segment.member, self.installed.number - 1)
         return 0
 
     cdef str map_lane(self, object member, object lane, object alarm):
@@ -364,9 +365,13 @@ cdef class MappedOrder(Layer):
         return (self.segment is not None and incarnation in self.rows
                 and ring_vouches_for(&self.segment.member, self.rows[incarnation][0]))
 
-    cpdef up_alone(self):
+    cpdef up_alone(self, tuple left_out):
+        cdef uint64_t rows = 0
         if self.segment is not None:
-            ring_say_alone(&self.segment.member, self.installed.number)
+            for incarnation in left_out:
+                if incarnation in self.rows:
+                    rows |= <uint64_t>1 << <unsigned>self.rows[incarnation][0]
+            ring_say_alone(&self.segment.member, rows)
 
     cdef int give_up(self, str why) except -1:
         """This member cannot take part: it leaves, and its application learns why."""

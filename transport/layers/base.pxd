@@ -129,7 +129,7 @@ cdef class Layer:
     cpdef bint up_may_leave(self)
     cpdef bint up_is_held_up(self)
     cpdef bint up_vouches(self, object incarnation)
-    cpdef up_alone(self)
+    cpdef up_alone(self, tuple left_out)
     cpdef up_stable(self, object matrix)
     cpdef up_problem(self, object member, str why)
     cpdef up_linked(self, object member)

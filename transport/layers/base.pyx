@@ -325,9 +325,9 @@ cdef class Layer:
         """Is it known that a member, whose process has ended, has not ended this view without this one's acceptance (H13)?"""
         return self.above.up_vouches(incarnation)
 
-    cpdef up_alone(self):
-        """This member decides on the next view, and others have not accepted it that may live."""
-        self.above.up_alone()
+    cpdef up_alone(self, tuple left_out):
+        """This member decides on the next view, and these incarnations have not accepted it, and may live."""
+        self.above.up_alone(left_out)
 
     cpdef up_stable(self, object matrix):
         """The stability matrix has changed."""
@@ -520,7 +520,7 @@ cdef class End(Layer):
     cpdef up_check(self, object report, object cut):
         pass
 
-    cpdef up_alone(self):
+    cpdef up_alone(self, tuple left_out):
         pass
 
     # What is asked: nothing is held above, and there is no state.

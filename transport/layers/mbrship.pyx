@@ -30,7 +30,7 @@ from orcalike.transport.membership.leader import LeaderWatch
 from orcalike.transport.membership.lease import Leases
 from orcalike.transport.membership.left_behind import LeftBehind
 from orcalike.transport.membership.messages import (
-    Alive, Behind, Denied, Expelled, Gone, Here, Inside, Install, Join, Leave, Nowhere, Reset,
+    Alive, Behind, Denied, Expelled, Gone, HeldUp, Here, Inside, Install, Join, Leave, Nowhere, Reset,
     ResetFailed, Ship, Slow, Taken, Value, Waits, unpack)
 from orcalike.transport.membership.other_views import OtherViews
 from orcalike.transport.membership.outside import Outside
@@ -387,6 +387,8 @@ cdef class Mbrship(Layer):
             case Waits() | Alive() | Slow() if in_view:
                 self.leader.receive(message.source, it, self.core.now)
                 self.plan()
+            case HeldUp() if in_view:
+                self.reachability.asked_to_watch(self.core.now)
             case Here() if in_view:
                 # A link was made again, and only the other end may know that one was broken.
                 self.say_again(self.view.members[message.source].incarnation)

@@ -49,6 +49,7 @@ BELIEVED: dict[str, Standing] = {
     "GONE": Standing.MEMBER | Standing.FORMER,
     "LEAVE": Standing.POSITION,
     "HERE": Standing.POSITION,
+    "HELD_UP": Standing.POSITION,
     "WAITS": Standing.POSITION,
     "ALIVE": Standing.POSITION,
     "SLOW": Standing.POSITION,

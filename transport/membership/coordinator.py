@@ -306,8 +306,8 @@ class Coordinator:
         assert ballot is not None
         assert ballot.value is not None
         self.machine.change(CoordinatorCause.AGREED)
-        if self._not_accepted(ballot):
-            self.holdings.say_alone()
+        if left_out := self._not_accepted(ballot):
+            self.holdings.say_alone(tuple(left_out))
         self.out.append(Mark("V7"))
         view, cut = ballot.value
         self._notify_dropped(ballot, view)

@@ -29,8 +29,8 @@ class Holdings(Protocol):
     def vouches(self, incarnation: int) -> bool:
         """Whether a member whose process has ended has not ended this view without this one's acceptance."""
 
-    def say_alone(self) -> None:
-        """This member is about to decide, and others have not accepted that may live."""
+    def say_alone(self, left_out: tuple[int, ...]) -> None:
+        """This member is about to decide, and these incarnations have not accepted, and may live."""
 
 
 class Above(Protocol):
@@ -48,7 +48,7 @@ class Above(Protocol):
 
     def up_vouches(self, incarnation: int, /) -> bool: ...
 
-    def up_alone(self) -> None: ...
+    def up_alone(self, left_out: tuple[int, ...], /) -> None: ...
 
 
 class Layer(Protocol):
@@ -99,6 +99,6 @@ class HeldAbove:
         """By what the dead member has left with the layer that orders."""
         return self._layer.above.up_vouches(incarnation)
 
-    def say_alone(self) -> None:
+    def say_alone(self, left_out: tuple[int, ...]) -> None:
         """By the layer that orders, if others can know it from there."""
-        self._layer.above.up_alone()
+        self._layer.above.up_alone(left_out)

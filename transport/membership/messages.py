@@ -397,6 +397,12 @@ class Here(ControlMessage):
     kind = "HERE"
 
 
+class HeldUp(ControlMessage):
+    """The sender waits for some member, in memory that all share: the receiver is to look for silent ones as well."""
+
+    kind = "HELD_UP"
+
+
 class Behind(ControlMessage):
     """The view that the sender is in, and what it holds: an endpoint that knows more answers."""
 
@@ -449,7 +455,7 @@ KINDS: dict[str, type[ControlMessage]] = {
         *(Join, Denied, Nowhere, Taken, Inside, Leave),
         *(Flush, Ship, FlushOk, Promised, Propose, Accept, Install, Blocked, Lost),
         *(Reset, ResetFailed),
-        *(Waits, Alive, Slow, Here, Behind, Expelled, Gone),
+        *(Waits, Alive, Slow, HeldUp, Here, Behind, Expelled, Gone),
     )
 }
 """All control messages, by their names on the wire."""

@@ -4,8 +4,9 @@ A link that breaks is a suspicion at once, and leaves a gap that only a new view
 one after the detection time. Either is over when the member is heard, or linked, again; what was
 under way meanwhile may be lost, so it is said again then.
 
-Where the kernel tells of each death, and no member can be cut off, silence matters only while this member is held up
-by others: then it sends heartbeats, which they answer, and else it sends none (`attend`).
+Where the kernel tells of each death, and no member can be cut off, silence matters only while a member is held up by
+others: then it sends heartbeats, which they answer, and asks those that would go on without a silent one to do as much
+(`held_up`, `asked_to_watch`). Else none are sent.
 
 The clock is the caller's.
 """
@@ -17,12 +18,15 @@ from typing import TYPE_CHECKING, Protocol
 from orcalike.transport.membership import events
 from orcalike.transport.membership.agreement import Agreement
 from orcalike.transport.membership.failure_detector import FailureDetector
-from orcalike.transport.membership.messages import ControlMessage, Here
+from orcalike.transport.membership.messages import ControlMessage, HeldUp, Here
 from orcalike.transport.membership.participant import OLDEST_WATCHED
 from orcalike.transport.view import Member, View
 
 ALL_WATCHED = 8
 """In a view of so many members each is a heartbeat peer of all, and so has the leases of all."""
+
+ASKED = 2
+"""So many detection times after it was asked to, for one that is held up, a member watches the others."""
 
 HELD_UP = 5
 """A member is held up for a detection time through this before it watches others: most waits are over by then."""
@@ -73,6 +77,8 @@ class Reachability:
         self._me = me
         self.detector = FailureDetector(detection)
         self._attends = False
+        self._asked_at: int | None = None
+        """When another member last said that it is held up, ns."""
         self.attend_at: int | None = None
         """When to begin to watch the others, ns, if this member is still held up then."""
         self.unlinked: dict[int, str] = {}
@@ -113,6 +119,30 @@ class Reachability:
         if self.attend_at is None and not self._watches():
             self.attend_at = now + self.detector.detection // HELD_UP
 
+    def asked_to_watch(self, now: int) -> None:
+        """Another member is held up, and this one may be the one that is to go on without a silent one."""
+        self._asked_at = now
+        if self._port.core.rests:
+            self._set_attends(True, now)
+
+    def _needs_to_watch(self, now: int) -> bool:
+        """Whether this member is held up, or another one; if this one is, others are asked to watch as well."""
+        if not self._port.is_held_up():
+            return (
+                self._asked_at is not None
+                and now - self._asked_at < ASKED * self.detector.detection
+            )
+        view = self._agreement.view
+        members = view.members if view is not None else ()
+        if len(members) > ALL_WATCHED:
+            members = members[:OLDEST_WATCHED]
+        for position, member in enumerate(members):
+            if member.incarnation != self._me and not self._agreement.known.is_out(
+                member.incarnation
+            ):
+                self._port.tell(position, HeldUp())
+        return True
+
     def _watches(self) -> bool:
         return self._attends or not self._port.core.rests
 
@@ -137,10 +167,10 @@ class Reachability:
         """Look which members are silent, if that is due; whether it was. Or begin to watch them."""
         detector = self.detector
         if self.attend_at is not None and self.attend_at <= now:
-            self._set_attends(self._port.is_held_up(), now)
+            self._set_attends(self._needs_to_watch(now), now)
         if detector.deadline is None or now < detector.deadline:
             return False
-        if self._port.core.rests and not (detector.silent or self._port.is_held_up()):
+        if self._port.core.rests and not self._needs_to_watch(now) and not detector.silent:
             self._set_attends(False, now)
             return False
         before = set(detector.silent)

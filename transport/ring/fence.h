@@ -80,19 +80,30 @@ static inline int ring_say_begun(struct ring_member *m, uint32_t reads_all)
     return ring_say(m, &m->order->rows[m->row].begun, m->view | reads_all);
 }
 
-/* This member ends the view with this number without the acceptance of all that may live, or may have done so with those
- * up to it, as it had no row then. */
-static inline int ring_say_alone(struct ring_member *m, uint32_t view)
+/* This member has its row from the view after the one with this number on. */
+static inline int ring_say_since(struct ring_member *m, uint32_t view)
 {
+    ring_put_release(&m->order->rows[m->row].left_out, 0);
     return ring_say(m, &m->order->rows[m->row].alone, view & RING_FENCE_MASK);
+}
+
+/* This member ends its view without the acceptance of the holders of these rows, which may live. They are never taken out
+ * again: a former holder that goes on late may at most put some in. */
+static inline int ring_say_alone(struct ring_member *m, uint64_t left_out)
+{
+    ring_or(&m->order->rows[m->row].left_out, left_out);
+    return ring_say(m, &m->order->rows[m->row].alone, m->view);
 }
 
 /* Whether the holder of a row, whose process has ended, has not ended this view without the acceptance of this member. */
 static inline int ring_vouches_for(const struct ring_member *m, unsigned row)
 {
-    uint64_t alone = ring_get_ordered(&m->order->rows[row].alone);
+    const struct ring_row *it = &m->order->rows[row];
+    uint64_t alone = ring_get_ordered(&it->alone);
     uint32_t ahead = ((uint32_t)alone - m->view) & RING_FENCE_MASK;
-    return ring_begun_incarnation(alone) == m->incarnations[row] && ahead > RING_FENCE_MASK / 2;
+    if (ring_begun_incarnation(alone) != m->incarnations[row])
+        return 0;
+    return ahead > RING_FENCE_MASK / 2 || (ahead == 0 && !(ring_get_ordered(&it->left_out) & ring_own_bit(m)));
 }
 
 /* The rows whose holders have not said that they have begun the view, or, with RING_READS_ALL, that they can read all lanes

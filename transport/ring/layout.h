@@ -156,15 +156,15 @@ static inline uint64_t ring_begun_word(uint32_t incarnation, uint32_t view)
 }
 static inline uint32_t ring_begun_incarnation(uint64_t begun) { return (uint32_t)(begun >> 32); }
 
-/* The last view that the row's holder may have ended without the acceptance of all that may live: incarnation (32) | 0 (2) |
- * number of the view (30). Those before it had a row count, too: nothing was said of them here. */
-
 struct ring_row {
     _Alignas(64) _Atomic uint64_t applied; /* the member has applied all slots below */
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint64_t holder;
     _Atomic uint64_t begun;
+    /* The last view that the holder may have ended without the acceptance of all that may live: incarnation (32) | 0 (2) |
+     * number (30). Views before it had its row count, too. And the rows of those that had not accepted, ever. */
     _Atomic uint64_t alone;
+    _Atomic uint64_t left_out;
 };
 
 struct ring_order {

@@ -1,7 +1,7 @@
 """Members of a group in shared memory, of which one may stand still: `resting.py PLACE MEMBERS WAY`.
 
 Each tells how many heartbeats it has sent whenever the test says so. When it says "write" all write some, when it says
-"wait" the first one waits for what no member writes, in a thread or a coroutine by WAY.
+"wait" the second one, which does not lead, waits for what no member does, by WAY.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ class Door:
         return self.is_open
 
 
-def wait(door: Door) -> None:
-    """Wait until it is open."""
+def wait(group: orca.Group, door: Door) -> None:
+    """Wait in a thread, or in a coroutine, until it is open; or for all others."""
     if WAY == "thread":
         door.pass_through()
-    else:
+    elif WAY == "coroutine":
         asyncio.run(door.pass_through.aio())
+    else:
+        asyncio.run(group.barrier.aio())
 
 
 with orca.join(at=PLACE, size=MEMBERS) as group:
@@ -69,11 +71,13 @@ with orca.join(at=PLACE, size=MEMBERS) as group:
         time.sleep(0.01)
     tell(size=group.size, wrote=WRITES, sent=session.pump.heartbeat.counts["sent"])
     wait_for(lambda: called("wait"), "the word to wait")
-    if group.rank == 0:
-        threading.Thread(target=wait, args=(door,), name="waits", daemon=True).start()
+    if group.rank == 1:
+        threading.Thread(target=wait, args=(group, door), name="waits", daemon=True).start()
     wait_for(lambda: group.size < MEMBERS, "the stopped one is out")
     tell(size=group.size)
     door.open()
+    if group.rank == 0 and WAY == "barrier":
+        group.barrier()
     wait_for(
         lambda: not any(each.name == "waits" for each in threading.enumerate()), "it is through"
     )

@@ -39,8 +39,7 @@ class Port:
         return self.held_up
 
     def tell(self, position: int, message: ControlMessage) -> None:
-        assert message == Here()
-        self.calls.append(("here", position))
+        self.calls.append(("here" if message == Here() else message.kind, position))
 
     def suspected(self, incarnation: int, why: str) -> None:
         self.calls.append((why, incarnation))
@@ -107,11 +106,14 @@ def test_where_the_kernel_tells_of_deaths_others_are_watched_only_while_one_is_h
     assert port.core.beats == ()
     assert not this.check_silence(BEGIN)
     assert port.core.beats == MEMBERS[1:3]
+    asked = [("HELD_UP", 1), ("HELD_UP", 2)]
+    assert port.calls == asked, "one of these is to go on without a silent one"
+    port.calls.clear()
     this.held_up(BEGIN + 1)
     assert this.attend_at is None, "it watches already"
     this.detector.heard(11, BEGIN + DETECTION)
     assert this.check_silence(BEGIN + DETECTION)
-    assert port.calls == [("it is silent", 12), ("suspects", [12])]
+    assert port.calls == [*asked, ("it is silent", 12), ("suspects", [12])]
     port.held_up = False
     assert this.check_silence(BEGIN + 2 * DETECTION), "nor is it left alone while it is suspected"
     this.detector.heard(12, BEGIN + 3 * DETECTION)
@@ -119,6 +121,31 @@ def test_where_the_kernel_tells_of_deaths_others_are_watched_only_while_one_is_h
     assert this.check_silence(BEGIN + 3 * DETECTION)
     assert not this.check_silence(BEGIN + 5 * DETECTION)
     assert (port.core.beats, port.core.answers, this.detector.deadline) == ((), True, None)
+
+
+def test_one_that_is_asked_watches_for_one_that_is_held_up(port: Port) -> None:
+    this = at_rest(port)
+    this.asked_to_watch(5)
+    assert port.core.beats == MEMBERS[1:3]
+    this.detector.heard(11, DETECTION)
+    this.detector.heard(12, DETECTION)
+    assert this.check_silence(5 + DETECTION)
+    this.asked_to_watch(7 + DETECTION)
+    for now in (2 * DETECTION, 3 * DETECTION):
+        this.detector.heard(11, now)
+        this.detector.heard(12, now)
+    assert not this.check_silence(7 + 3 * DETECTION), "for so long it was not asked again"
+    assert port.core.beats == ()
+    assert port.calls == [], "it is not held up itself"
+
+
+def test_in_a_large_view_the_oldest_are_asked(port: Port) -> None:
+    port.core.rests = port.held_up = True
+    this = reachability(port, 7, 10)
+    this.held_up(0)
+    this.check_silence(BEGIN)
+    assert port.calls == [("HELD_UP", position) for position in range(4)]
+    assert port.core.beats == MEMBERS[:4]
 
 
 def test_one_that_was_held_up_for_a_moment_watches_none(port: Port) -> None:
