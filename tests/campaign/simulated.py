@@ -23,7 +23,7 @@ from orcalike.simulator.simulation import Run
 from orcalike.simulator.transcript import Transcript
 from orcalike.transport.membership import messages
 from tests.campaign.bars import Bar, Figure, Scale
-from tests.lib.ring_scenarios import over_ring
+from tests.lib.ring_scenarios import draw_over_ring, over_ring
 from tests.protocol import sim_bootstrap
 
 WORKERS = 2
@@ -227,10 +227,10 @@ class Pairs(Transcript):
 
 
 STATES = ("outside", "normal", "frozen", "leads", "proposes")
-KINDS = {"HELLO", "REQUEST", "ORDERED", "EXPECT", "state", *messages.KINDS} - {
+KINDS = {"HELLO", "REQUEST", "ORDERED", "EXPECT", "OFFER", "state", *messages.KINDS} - {
     *("DENIED", "NOWHERE", "TAKEN", "INSIDE")
 }
-"""What is sent among members that agree on their options; ACCEPT is MBRSHIP's and TOTAL's.
+"""What is sent among members that agree on their options; ACCEPT is MBRSHIP's and TOTAL's, OFFER is RING's.
 
 The four that are left out refuse a process, or pass among ranks that are to make a group (G35).
 """
@@ -243,6 +243,8 @@ None is known: whatever is sent can be under way for long, and its receiver be i
 
 WANTED = {(state, kind) for state in STATES for kind in KINDS} - UNREACHABLE.keys()
 FEW_SEEDS = range(400)
+IN_MEMORY = range(100)
+"""Seeds over an order in shared memory, which has kinds of its own."""
 RARE = Path(__file__).parent / "pairs"
 """Scenarios in which the pairs come that these show not, each named after its pair (`rare_pairs`)."""
 
@@ -261,7 +263,8 @@ def measure_pairs(scale: Scale) -> list[Figure]:
     """G30: each kind of message came in each state of its receiver, or cannot."""
     scenarios = [Scenario.from_json(path.read_text()) for path in sorted(RARE.glob("*.json"))]
     seeds = range(scale.of(len(FEW_SEEDS), 4_000))
-    seen = set[Pair]().union(*map(pairs_in, chain(scenarios, map(draw, seeds))))
+    drawn = chain(map(draw, seeds), map(draw_over_ring, IN_MEMORY))
+    seen = set[Pair]().union(*map(pairs_in, chain(scenarios, drawn)))
     notes = [f"{kind} never came when {state}" for state, kind in sorted(WANTED - seen)]
     notes += [
         f"{kind} came when {state}: not in the table" for state, kind in sorted(seen - WANTED)

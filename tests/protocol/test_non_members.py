@@ -63,6 +63,7 @@ FORGED: dict[str, bytes] = {
     "DENIED": control("DENIED", "go away"),
     "LEAVE": control("LEAVE"),
     "HERE": control("HERE"),
+    "HELD_UP": control("HELD_UP"),
     "WAITS": control("WAITS"),
     "ALIVE": control("ALIVE"),
     "SLOW": control("SLOW", 1),

@@ -3,7 +3,7 @@
 They come from a native thread that needs no interpreter lock: a program that computes for long
 without letting the lock go is slow, not dead, and to suspect it would be wrong. The thread
 touches nothing but a table (`heartbeat_table.pyx`), under its mutex; it sleeps until the next beat is due, and for
-good if no endpoint has heartbeat peers.
+an hour if no endpoint has heartbeat peers.
 
 A beat is 56 bytes, little-endian:
 
