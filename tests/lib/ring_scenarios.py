@@ -27,13 +27,19 @@ STACK = "XFER:RING(slots=64,lane=65536):MBRSHIP:COM:sim"
 
 
 def over_ring(scenario: Scenario) -> Scenario:
-    """The same over shared memory: with a witness only if it keeps the state, since it has nothing to order."""
+    """The same over shared memory: with a witness only if it keeps the state, since it has nothing to order.
+
+    No machine ends, for it would end with all of them: of each process the kernel tells that it has ended.
+    """
     layer = SMALL_LANES if scenario.seed % 7 == 2 else LAYERS[scenario.seed % len(LAYERS)]
     stack = re.sub(r"TOTAL(\([^)]*\))?", layer, scenario.stack)
     return replace(
         scenario,
         stack=stack,
         hosts=(0,) * scenario.size,
+        events=tuple(
+            replace(event, way="") if event.way == "machine" else event for event in scenario.events
+        ),
         witness=scenario.witness and scenario.keeps,
     )
 
