@@ -132,7 +132,8 @@ class Run:
     def stop(self) -> None:
         """One stands still until the group goes on without it, and goes on itself then.
 
-        In shared memory the others do so only if it holds them up, so another one joins meanwhile.
+        In shared memory the others do so only if it holds them up, so another one leaves meanwhile. (One that
+        joined would get the rank of the stopped one, which could not come back.)
         """
         self.settle("all in one view before a stop")
         gone = self.rng.choice(self.processes.by_age())
@@ -140,15 +141,17 @@ class Run:
         self.stopped.add(gone.number)
         gone.signal(signal.SIGSTOP)
         began = time.monotonic()
-        coming = self.processes.start()
+        leaver = self.rng.choice(others)
+        others.remove(leaver)
+        leaver.write("stop")
+        leaver.write("leave")
         out = f"member {gone.number} is out"
         self.processes.until(lambda: all(before not in m.members for m in others), out, DEADLINE)
         self.outcome.outs.append(time.monotonic() - began)
         gone.signal(signal.SIGCONT)
         back = f"member {gone.number} is in again"
         self.processes.until(lambda: gone.incarnation != before or not gone.runs, back, DEADLINE)
-        self.processes.until(lambda: coming.view or not coming.runs, "the one that has come is in")
-        self.outcome.joins += 1
+        self.processes.until(lambda: not leaver.runs, f"member {leaver.number} leaves", DEADLINE)
 
     def check(self, member: Member) -> None:
         """Whether it was ever taken for dead, and how it ended."""
