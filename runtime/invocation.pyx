@@ -239,7 +239,7 @@ cdef class InvocationCoroutine:
         return within(invocation, self.seconds).__await__()
 
     def __await__(self):
-        if self.invocation is None and self.steps is None:
+        if self.invocation is None:
             self.begin()                # raises
         return self
 

@@ -118,6 +118,13 @@ async def test_it_is_awaited_once() -> None:
         assert await asyncio.create_task(task) == 2
         with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
             await task
+        for waits in (counter.take.aio(3), counter.take.options(timeout=LONG).aio(3)):
+            waiting = asyncio.create_task(waits)  # it begins before its outcome is there
+            await asyncio.sleep(0)
+            await counter.add.aio(3)
+            await waiting
+            with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
+                await waits
 
 
 async def test_one_that_is_never_awaited_warns() -> None:
