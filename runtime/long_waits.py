@@ -142,7 +142,7 @@ class LongWaits:
         self._runtime.sender.driver.call(self._runtime.stack.held_up)
 
     def is_any(self) -> bool:
-        """Whether a call of this member waits: one of a thread that has for a moment, or any that is not one."""
+        """Whether a call of this member waits: a thread's, once it has for a moment, a coroutine's, or one of the group."""
         runtime = self._runtime
         receipts = runtime.sender.receipts
         found = (
