@@ -17,6 +17,7 @@ cdef class Stack(Core):
     cdef Py_ssize_t depth           # how many layers
     cdef void** chain               # they, for what looks at all of them at each input
 
+    cdef int stand_in(self, Layer former, Layer layer) except -1
     cdef int enter(self, int64_t now) except -1
     cdef int settle(self) except -1
     cdef int receive_frame(self, int link, Message frame, int64_t now) except -1

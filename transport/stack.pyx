@@ -66,6 +66,13 @@ cdef class Stack(Core):
         upper.above = self.end
         self.end.below = upper
 
+    cdef int stand_in(self, Layer former, Layer layer) except -1:
+        if self.chain is not NULL:      # else the stack does not stand yet
+            self.layers = tuple([layer if each is former else each for each in self.layers])
+            for i, each in enumerate(self.layers):
+                self.chain[<Py_ssize_t>i] = <void*>each
+        return 0
+
     # Inputs.
 
     cdef int enter(self, int64_t now) except -1:
@@ -235,7 +242,8 @@ cdef class Stack(Core):
     cpdef woken(self, int64_t now):
         """The same where the driver has looked at the `alarm`."""
         self.enter(now)
-        self.ear.woken()
+        if self.ear is not None:
+            self.ear.woken()
         self.settle()
 
     def catch_up(self, int64_t now):

@@ -55,11 +55,12 @@ _LAYERS: dict[str, type[Layer]] = {}
 
 _ON_DEMAND = {
     "RING": "orcalike.transport.layers.ring:SharedOrder",
+    "ORDER": "orcalike.transport.layers.order:EitherOrder",
     "DROP": "orcalike.transport.layers.drop:Drop",
 }
 """Those that few stacks have: each is imported when it is named."""
 
-_USUAL = ("PACK", "STABLE", "XFER", "TOTAL", "RING", "MBRSHIP", "COM", "DROP")
+_USUAL = ("PACK", "STABLE", "XFER", "TOTAL", "RING", "ORDER", "MBRSHIP", "COM", "DROP")
 """The order in which they are listed."""
 
 _ITEM = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:\((?P<params>[^()]*)\))?\Z")
@@ -249,7 +250,8 @@ def _check_layer(cls: type[Layer], given: set[str], taken: dict[str, LayerSpec])
         return
     remedies: dict[str, None] = {}
     for lost in missing:
-        helpers = " or ".join(each.name for each in _known() if lost in each.gives)
+        *others, last = [each.name for each in _known() if lost in each.gives] or [""]
+        helpers = f"{', '.join(others)} or {last}" if others else last
         taker = taken.get(lost)
         if lost == "ONE_HOST":
             remedies["run it over unix"] = None

@@ -16,7 +16,7 @@ from time import perf_counter_ns
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.stacks import register
-from orcalike.transport.view import Member
+from orcalike.transport.view import Member, View
 from orcalike.transport.wire.message import Message
 
 
@@ -171,7 +171,7 @@ class Loose(_Passing):
     def up_supply(self, piece: bytes) -> None:
         """What was lacking here: nothing."""
 
-    def up_flush_ok(self, reports: dict[int, bytes], ends: bool) -> bytes:
+    def up_flush_ok(self, reports: dict[int, bytes], view: View, ends: bool) -> bytes:
         """The cut: none."""
         return b""
 

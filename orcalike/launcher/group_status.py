@@ -106,7 +106,7 @@ class Groups:
             case Sequencer(group):
                 self._place(role, group, Place("in"))
                 if found := self.by_name.get(group):
-                    found.sequencer, found.ordered = role, True
+                    found.sequencer, found.ordered, found.shares_memory = role, True, False
             case SharedOrder(group):
                 self._place(role, group, Place("in"))
                 if found := self.by_name.get(group):

@@ -91,6 +91,12 @@ def shares_memory(stack: Stack) -> bool:
     return stack.focus("RING") is not None
 
 
+def lacks_members(stack: Stack) -> bool:
+    """Whether what was cast here waits until the view has more members (H2); inside the stack's driver."""
+    order = order_of(stack)
+    return order is not None and order.lacks_members()
+
+
 def order_of(stack: Stack) -> Total | SharedOrder | None:
     """The layer that orders; None if the stack has none."""
     order = stack.focus("TOTAL")

@@ -28,12 +28,12 @@ class LauncherLink:
         describe: Callable[[Describe], Described],
         make: Callable[[int], None],
         *,
-        shares_memory: bool,
+        shares_memory: Callable[[], bool],
     ) -> None:
         """`cast_ended` reports the ranks that have ended to the group; `changed` is called for each report.
 
-        `describe` answers a question how the group stands, and `make` makes it, inside of the pump. `shares_memory`: the
-        order is in shared memory, so that no member is the sequencer.
+        `describe` answers a question how the group stands, and `make` makes it, inside of the pump. `shares_memory`: whether
+        the order is in shared memory, so that no member is the sequencer.
         """
         self.ended: set[int] = set()
         """The ranks that have ended, by the launcher's word."""
@@ -140,7 +140,7 @@ class LauncherLink:
             self._report_in()
 
     def _report_in(self) -> None:
-        if self._shares_memory:
+        if self._shares_memory():
             control_channel.report_shared_order(self._group)
         elif self._is_oldest:
             control_channel.report_sequencer(self._group)

@@ -18,7 +18,7 @@ from orcalike.session.deferred_signals import handlers
 from orcalike.session.describing import describe
 from orcalike.session.endpoint import Endpoint
 from orcalike.session.entry import Entry
-from orcalike.session.group_info import order_of, shares_memory
+from orcalike.session.group_info import lacks_members, shares_memory
 from orcalike.session.launcher_link import LauncherLink
 from orcalike.session.notebook import let_cells_wait
 from orcalike.session.options import JoinOptions
@@ -138,7 +138,7 @@ class Session:
             self._waiting.notify,
             lambda question: describe(self, question),
             lambda now: self.stack.join("", now),
-            shares_memory=shares_memory(self.stack),
+            shares_memory=lambda: shares_memory(self.stack),
         )
 
     def _targets(self) -> tuple[str, ...]:
@@ -364,10 +364,8 @@ class Session:
 
     def lacks_members_for_own(self) -> bool:
         """Whether what was invoked here waits until the view has more members (H2)."""
-        order = order_of(self.stack)
         found: list[bool] = []
-        if order is not None:
-            self.pump.call(lambda now: found.append(order.lacks_members()))
+        self.pump.call(lambda now: found.append(lacks_members(self.stack)))
         return any(found)
 
     @property

@@ -49,7 +49,6 @@ class Application(Layer):
         self.process = name
         self.stack: Any = stack
         self.me = stack.me.incarnation
-        self.total: Any = stack.focus("TOTAL") or stack.focus("RING")
         self.transfer: Any = stack.focus("XFER")
         self.membership: Any = stack.focus("MBRSHIP")
         self.entered: View | None = None
@@ -72,6 +71,16 @@ class Application(Layer):
         """Of casts in the view that its state is as of."""
         self._before: View | None = None
         """The last view without it: it left then, or what comes in it belongs to the state that it is given."""
+
+    @property
+    def order_in_memory(self) -> Any:
+        """The layer that orders, if it does so in memory; or None."""
+        return self.stack.focus("RING")
+
+    @property
+    def total(self) -> Any:
+        """The layer that orders now; None if there is none."""
+        return self.order_in_memory or self.stack.focus("TOTAL")
 
     @property
     def inside(self) -> bool:
@@ -105,7 +114,8 @@ class Application(Layer):
         whole = self.total.replicas if self.total is not None else None
         start, held = self.total.begins if self.total is not None else (None, None)
         kept = self.run.is_kept(view)
-        seen = Installed(view.identity, members, witnesses, kept, whole)
+        in_memory = self.order_in_memory is not None
+        seen = Installed(view.identity, members, witnesses, kept, whole, in_memory)
         steps = self.run.world.steps
         if self.entered is None and not self.creates:
             self._joined_at = steps

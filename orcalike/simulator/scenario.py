@@ -7,7 +7,6 @@ has changed, and made smaller one event at a time.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
@@ -125,21 +124,11 @@ class Scenario:
     """From then on no member that runs is expelled, ns; 0 if any may be."""
 
     @property
-    def in_memory(self) -> bool:
-        """Whether the order is in memory that the processes share."""
-        return re.search(r"\bRING\b", self.stack) is not None
-
-    @property
     def least(self) -> int:
         """R: the least degree of 1 or more (H2); 0 if there is none."""
         degrees = {event.degree for event in self.events if event.do == "cast"} - {0}
         numbers = degrees - {MAJORITY, ALL}
         return min(numbers or degrees, default=0)
-
-    @property
-    def least_counted(self) -> int:
-        """R in H1. In memory that members share none is counted: each that is left holds all."""
-        return 0 if self.in_memory else self.least
 
     def with_events(self, events: Iterable[Event]) -> Scenario:
         """The same with other events."""

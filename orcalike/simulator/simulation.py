@@ -67,7 +67,7 @@ class Run:
         self.world.beat_loss = scenario.beat_loss
         self.world.on_input = self._stepped
         self.world.on_death = lambda node: self.monitor.die(node.incarnation)
-        self.monitor: Monitor = Monitor(scenario.least_counted, in_memory=scenario.in_memory)
+        self.monitor: Monitor = Monitor(scenario.least)
         self.specs = parse_stack(scenario.stack, sound=False)  # a DROP below may be a bad network
         self.rng = Stream(scenario.seed, "run", "dice")
         self.applications: dict[int, Application] = {}
@@ -272,10 +272,11 @@ class Run:
 
     def _release(self) -> None:
         """Close what members share memory by: a process makes thousands of runs, and has some 1,000 descriptors."""
-        if self.scenario.in_memory:
-            for application in self.applications.values():
-                application.total.release()
-            for application in self.applications.values():
+        for application in self.applications.values():
+            if application.order_in_memory is not None:
+                application.order_in_memory.release()
+        for application in self.applications.values():
+            if application.stack.alarm is not None:
                 application.stack.alarm.close()
 
     def _schedule(self) -> None:
@@ -474,11 +475,8 @@ class Run:
     def may_go_on(self, view: View, living: list[Application]) -> bool | None:
         """Whether these may form the next primary view (H1); None if it depends on what others know."""
         size, present = len(view.members), {each.me for each in living}
-        least = self.monitor.facts.degree_in(
-            self.scenario.least_counted,
-            self.monitor.facts.views[view.identity],
-            view.members[0].incarnation,
-        )
+        facts = self.monitor.facts
+        least = facts.least_in(facts.views[view.identity])
         if least and len(living) < size - least:
             return False
         if not any(each.transfer.complete and not each.stack.me.witness for each in living):

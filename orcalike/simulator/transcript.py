@@ -23,7 +23,7 @@ from orcalike.transport.wording import counted
 
 KINDS = {1: "REQUEST", 2: "ORDERED", 3: "EXPECT", 4: "ACCEPT", 5: "state"}
 """TOTAL's."""
-KINDS_IN_MEMORY = {1: "OFFER", 2: "UNREADABLE", 3: "state"}
+KINDS_IN_MEMORY = {1: "OFFER", 2: "UNREADABLE", 3: "APART", 4: "state"}
 """RING's."""
 LINES_MAX = 300
 """A diagram shows the last so many of a longer story."""
@@ -59,7 +59,8 @@ class Transcript:
 
     def _frame(self, end: End, frame: bytes) -> None:
         names = {each: it.process for each, it in self.run.applications.items()}
-        kinds = KINDS_IN_MEMORY if self.run.scenario.in_memory else KINDS
+        receiver = self.run.applications[end.node.incarnation]
+        kinds = KINDS if receiver.order_in_memory is None else KINDS_IN_MEMORY
         self._add(end.node.name, describe(frame, names, kinds), end.peer.node.name)
 
     def _event(self, event: Event, name: str) -> None:

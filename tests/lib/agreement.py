@@ -82,7 +82,7 @@ class Port:
     def check(self, report: bytes | None, cut: bytes | None) -> None:
         pass
 
-    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
+    def cut_of(self, reports: dict[int, bytes], view: View, ends: bool) -> bytes:
         self.ends = ends
         return max(reports.values())
 

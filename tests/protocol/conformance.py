@@ -45,7 +45,8 @@ UPCALLS: dict[str, tuple[Any, ...]] = {
     "up_join_failed": ("why",),
     "up_join_denied": ("why",),
     "up_flush": ([PEER],),
-    "up_flush_ok": ({0: b"report"}, False),
+    "up_flush_ok": ({0: b"report"}, VIEW, False),
+    "up_rests": (VIEW, b"cut"),
     "up_held": (),
     "up_missing": (b"report", True),
     "up_check": (b"report", b"cut"),
@@ -81,6 +82,7 @@ RETURNS: dict[str, Any] = {
     "up_cut": True,
     "up_may_leave": False,
     "up_is_held_up": True,
+    "up_rests": True,
     "up_vouches": True,
     "up_give_state": iter(()),
 }

@@ -9,6 +9,7 @@ import pytest
 from orcalike.transport.layers.base import Core, Layer
 from orcalike.transport.layers.drop import Drop
 from orcalike.transport.layers.mbrship import Mbrship
+from orcalike.transport.layers.order import EitherOrder
 from orcalike.transport.layers.pack import Pack
 from orcalike.transport.layers.stable import Stable
 from orcalike.transport.layers.total import Total
@@ -40,6 +41,8 @@ CHANGES: dict[type[Layer], set[str]] = {
         "up_blocked",
     },
     Total: {*TRAFFIC, *FLUSH, "credit", "degree", "incomplete", "unsent", "lower", "view"},
+    EitherOrder: {*TRAFFIC, *FLUSH, "credit", "degree", "incomplete", "unsent", "lower", "view"}
+    | {"up_rests"},
     Mbrship: {
         *(TRAFFIC | FLUSH),
         *(

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable
 
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.view import share_host
 
 Handle = tuple[int, int]
 
@@ -28,6 +29,10 @@ class Descriptors:
 
     def __init__(self, files_of: Callable[[int], int]) -> None:
         self._files_of = files_of
+
+    def is_near(self, one: str, other: str) -> bool:
+        """Whether endpoints at these addresses run on one host, as far as the addresses say."""
+        return share_host(one, other)
 
     def offer(self, incarnation: int, kind: int, fd: int) -> Handle:
         """The handle of a descriptor of the member with this incarnation."""
@@ -53,8 +58,13 @@ class Descriptors:
 class DescriptorsOfOne(Descriptors):
     """Those of members that are simulated in one process: the handles of a run are the same each time."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_near: Callable[[str, str], bool] = share_host) -> None:
         self._of: dict[Handle, int] = {}
+        self._is_near = is_near
+
+    def is_near(self, one: str, other: str) -> bool:
+        """As above."""
+        return self._is_near(one, other)
 
     def offer(self, incarnation: int, kind: int, fd: int) -> Handle:
         """As above."""

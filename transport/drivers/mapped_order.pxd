@@ -13,7 +13,9 @@ cdef extern from "ring/order.h" nogil:
 cdef enum:
     # The first byte of a message to some members.
     OFFER = 1                       # [lineage, handles of the order, the lane, and the alarm]
-    UNREADABLE = 2                  # why it cannot be: the younger of the two leaves
+    UNREADABLE = 2                  # why it cannot be: the younger of the two leaves, or
+    APART = 3                       # says to all that it shares no memory with them;
+    OTHER = 4                       # what the layer above sent
 
 
 cdef class MappedOrder(Layer):
@@ -35,7 +37,9 @@ cdef class MappedOrder(Layer):
     cdef bint may_append            # all have begun the view, as this member has seen
     cdef readonly bint frozen       # between FLUSH and VIEW
     cdef bint has_credit
-    cdef bint failed                # the memory cannot be used: this member leaves
+    cdef bint failed                # the memory cannot be used: this member leaves, or
+    cdef object on_apart            # this is called with the incarnation of one that is apart from others; or None
+    cdef Segment left               # memory that this member has left, and may still hand up packets of; or None
     cdef bint armed                 # the alarm will be written to
     cdef bint appended              # others are to be woken
     cdef uint64_t slots, lane
@@ -51,6 +55,7 @@ cdef class MappedOrder(Layer):
     cdef int settle_rows(self) except -1
     cdef int enter_order(self, object it, object view) except -1
     cdef int pass_fence(self, object view) except -1
+    cdef int take(self, int kind, int source, bytes body) except -1
     cdef int take_lane(self, int source, bytes body) except -1
     cdef int take_refusal(self, int source, bytes why) except -1
     cdef int use(self, Segment segment) except -1
@@ -62,6 +67,8 @@ cdef class MappedOrder(Layer):
     cdef int offer_again(self, bint packets_wait) except -1
     cdef tuple not_begun(self, uint32_t reads_all)
     cdef int give_up(self, str why) except -1
+    cdef int say_apart(self) except -1
+    cdef int take_apart(self, int source) except -1
     cdef int close(self) except -1
     cdef int drop_alarms(self) noexcept
     cdef int drop_alarm(self, unsigned row) noexcept

@@ -80,6 +80,14 @@ def boot_id():
         return bytes.fromhex(file.read().decode().strip().replace("-", ""))
 
 
+def check_sizes(slots, lane):
+    """Raise ValueError unless RING can have so many packets under way, and so many bytes of each member's."""
+    for value, least, most in (slots, SLOTS_LEAST, SLOTS_MOST), (lane, LANE_LEAST, LANE_MOST):
+        if not least <= value <= most or value & (value - 1):
+            raise ValueError(f"RING takes {SLOTS_LEAST} to {SLOTS_MOST} slots and a lane of {LANE_LEAST} to "
+                             f"{LANE_MOST} bytes, powers of two")
+
+
 cdef class MappedOrder(Layer):
     """A layer whose order is in memory that all members map."""
 
@@ -92,10 +100,7 @@ cdef class MappedOrder(Layer):
 
     def __init__(self, Core core, config, me, slots, lane):
         super().__init__(core)
-        for value, least, most in (slots, SLOTS_LEAST, SLOTS_MOST), (lane, LANE_LEAST, LANE_MOST):
-            if not least <= value <= most or value & (value - 1):
-                raise ValueError(f"RING takes {SLOTS_LEAST} to {SLOTS_MOST} slots and a lane of {LANE_LEAST} to "
-                                 f"{LANE_MOST} bytes, powers of two")
+        check_sizes(slots, lane)
         self.slots, self.lane = slots, lane
         self.me = me
         self.group = config.group
@@ -106,7 +111,6 @@ cdef class MappedOrder(Layer):
         self.next = 1
         self.has_credit = True
         self.lanes_at = self.full_at = NEVER
-        core.rests = True               # the kernel tells of deaths, and memory cannot be cut off
 
     cdef int set_deadline(self) except -1:
         """Set the deadline to the first of all."""
@@ -115,7 +119,7 @@ cdef class MappedOrder(Layer):
 
     cdef int enter_order(self, object it, object view) except -1:
         """The order of a view: the one before it goes on, if there was one, and a member that has it."""
-        fence = None if it is None else Fence.unpack(it.order)
+        fence = Fence.unpack(it.order) if it is not None and it.order else None     # else a sequencer had the order before
         if it is not None and (self.lineage is None or self.segment is None):
             self.next, self.stamp = it.last, it.stamp
         if fence is None or fence.slot < 0 or fence.lineage != view.lineage:
@@ -263,6 +267,12 @@ cdef class MappedOrder(Layer):
         self.set_deadline()
         return 0
 
+    cdef int take(self, int kind, int source, bytes body) except -1:
+        """Another member says something of its memory, or of this one's."""
+        if kind == OFFER:
+            return self.take_lane(source, body)
+        return self.take_refusal(source, body) if kind == UNREADABLE else self.take_apart(source)
+
     cdef int take_lane(self, int source, bytes body) except -1:
         """Another member offers its memory: map it, all of the order if this member has not."""
         cdef Message answer
@@ -361,6 +371,10 @@ cdef class MappedOrder(Layer):
         self.mapped.add(member.incarnation)
         return None
 
+    cpdef bint up_rests(self, object view, bytes cut):
+        """The kernel tells of deaths, and memory cannot be cut off."""
+        return True
+
     cpdef bint up_vouches(self, object incarnation):
         return (self.segment is not None and incarnation in self.rows
                 and ring_vouches_for(&self.segment.member, self.rows[incarnation][0]))
@@ -374,12 +388,32 @@ cdef class MappedOrder(Layer):
             ring_say_alone(&self.segment.member, rows)
 
     cdef int give_up(self, str why) except -1:
-        """This member cannot take part: it leaves, and its application learns why."""
+        """This member cannot take part: it leaves, and its application learns why; or another order is taken for all."""
         if not self.failed:
             self.failed = True
             self.may_append = False
-            self.above.up_join_denied(f"the order in shared memory cannot be joined: {why}")
-            self.below.leave()
+            if self.on_apart is None:
+                self.above.up_join_denied(f"the order in shared memory cannot be joined: {why}")
+                self.below.leave()
+            else:
+                self.say_apart()
+                self.on_apart(self.me.incarnation)
+        return 0
+
+    cdef int say_apart(self) except -1:
+        """All others are to know that this member shares no memory with them."""
+        cdef Message message = Message.new(0)
+        others = tuple([position for position in range(len(self.installed.members)) if position != self.position])
+        message.push(1)[0] = APART
+        if others:
+            self.below.send(message, others)
+        return 0
+
+    cdef int take_apart(self, int source) except -1:
+        """Another member shares no memory with this one."""
+        if self.on_apart is None:
+            raise ProtocolError("a member that is apart in a group that has but an order in shared memory")
+        self.on_apart(self.installed.members[source].incarnation)
         return 0
 
     def release(self):
@@ -388,12 +422,16 @@ cdef class MappedOrder(Layer):
 
     cdef int close(self) except -1:
         """Take part in the order no more; the others need not wait for this member."""
-        self.core.order, self.core.futex = NULL, None
+        self.core.order, self.core.futex, self.core.by_futex = NULL, None, False
         if self.segment is not None:
             ring_strike(&self.segment.member, self.segment.member.row, self.segment.member.incarnation)
             if self.appended:
                 ring_wake_last(&self.segment.member)
-            self.segment.close()
+            if self.core.handing is None:
+                self.segment.close()
+            else:
+                self.left = self.segment        # packets of the own lane are still to be handed up
+                self.core.again(self)
         self.segment = None
         self.may_append = self.armed = self.appended = False
         self.mapped.clear()

@@ -72,6 +72,7 @@ cdef class Core:
     cpdef uint64_t random(self)
     cpdef again(self, Layer layer)
     cdef int again_last(self, Layer layer) except -1
+    cdef int stand_in(self, Layer former, Layer layer) except -1
     cdef Layer take_todo(self)
     cdef int forget_todo(self) except -1
 
@@ -116,7 +117,8 @@ cdef class Layer:
     cpdef up_join_failed(self, str why)
     cpdef up_join_denied(self, str why)
     cpdef up_flush(self, object failed)
-    cpdef bytes up_flush_ok(self, dict reports, bint ends)
+    cpdef bytes up_flush_ok(self, dict reports, object view, bint ends)
+    cpdef bint up_rests(self, object view, bytes cut)
     cpdef bytes up_held(self)
     cpdef list up_missing(self, bytes report, bint before)
     cpdef up_check(self, object report, object cut)

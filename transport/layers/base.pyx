@@ -124,6 +124,10 @@ cdef class Core:
             layer.scheduled = True
         return 0
 
+    cdef int stand_in(self, Layer former, Layer layer) except -1:
+        """From here on `layer` has the deadline of this place in the stack, where `former` stood."""
+        return 0
+
     cdef Layer take_todo(self):
         """The layer that goes on next, which waits no longer; there is one."""
         cdef Layer layer = self.todo
@@ -267,9 +271,13 @@ cdef class Layer:
         """A flush of the view has started: freeze, then `flush_ok` with what is held."""
         self.above.up_flush(failed)
 
-    cpdef bytes up_flush_ok(self, dict reports, bint ends):
-        """All have frozen; their reports by position. Returns the cut: what belongs to the view."""
-        return self.above.up_flush_ok(reports, ends)
+    cpdef bytes up_flush_ok(self, dict reports, object view, bint ends):
+        """All have frozen; their reports by position. Returns the cut: what comes before `view`, which is proposed."""
+        return self.above.up_flush_ok(reports, view, ends)
+
+    cpdef bint up_rests(self, object view, bytes cut):
+        """Does others' silence matter in `view`, which follows on `cut`, only while this member is held up?"""
+        return self.above.up_rests(view, cut)
 
     cpdef bytes up_held(self):
         """What is held here, as a flush reports it."""
@@ -528,8 +536,11 @@ cdef class End(Layer):
     cpdef up_flush(self, object failed):
         self.below.flush_ok(b"")
 
-    cpdef bytes up_flush_ok(self, dict reports, bint ends):
+    cpdef bytes up_flush_ok(self, dict reports, object view, bint ends):
         return b""
+
+    cpdef bint up_rests(self, object view, bytes cut):
+        return False
 
     cpdef bytes up_held(self):
         return b""

@@ -73,9 +73,6 @@ cdef class Mbrship(Layer):
         self.left_behind = LeftBehind(self, config.detection, self.detector.silence_max)
         self.frozen_at = self.lease_at = NEVER
 
-    cpdef start(self):
-        self.leases.in_memory = self.core.rests
-
     # Downcalls.
 
     cpdef join(self, str address):
@@ -532,6 +529,7 @@ cdef class Mbrship(Layer):
             self.others.leave_view(self.view)
         self.view, self.key, self.position = view, view.key, view.position(self.me.incarnation)
         self.me = view.members[self.position]
+        self.core.rests = self.leases.in_memory = self.above.up_rests(view, cut)
         self.reachability.enter(view)
         self.frozen_at = self.lease_at = NEVER
         self.outside.entered()

@@ -60,3 +60,5 @@ cdef class SharedOrder(MappedOrder):
     cdef bint has_members(self, int degree) except -1
     cdef bint is_met(self, int degree) except -1
     cdef int count_whole(self) except -1
+    cdef int leave_order(self) except -1
+    cpdef list hand_over(self, object view, object it)

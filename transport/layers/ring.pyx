@@ -49,16 +49,14 @@ from orcalike.transport.drivers.ring_segment cimport (
     ring_has_news, ring_is_in, ring_member, ring_next, ring_room, ring_wake,
 )
 from orcalike.transport.layers.base cimport NEVER, Core
-from orcalike.transport.drivers.mapped_order cimport (
-    OFFER, RING_FENCED, UNREADABLE, MappedOrder, ring_append_fence,
-)
+from orcalike.transport.drivers.mapped_order cimport OFFER, OTHER, RING_FENCED, MappedOrder, ring_append_fence
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
+from orcalike.transport.total.packets cimport body_of
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
 
 cdef enum:
-    OTHER = 3                       # the first byte of a message: beside OFFER and UNREADABLE, what the layer above sent
     # A packet in the lane: degree (1) | is it a part (1) | 0 (2) | where the part begins (4) | the writer's clock (8) | body
     HEADER = 16
     LOOKED_AGAIN = 5000000000       # ns: one that was to write to the alarm may have ended, and not be in the view
@@ -266,6 +264,9 @@ cdef class SharedOrder(MappedOrder):
     cpdef proceed(self):
         """Look for news, say what is applied here, append the packets of this member, and wake the others."""
         cdef ring_member* m
+        if self.left is not None:
+            self.left.close()           # all of it has been handed up
+            self.left = None
         if self.segment is None:
             return
         m = &self.segment.member
@@ -513,7 +514,7 @@ cdef class SharedOrder(MappedOrder):
     cpdef up_supply(self, bytes piece):
         raise ProtocolError("a packet that nothing here lacks")
 
-    cpdef bytes up_flush_ok(self, dict reports, bint ends):
+    cpdef bytes up_flush_ok(self, dict reports, object view, bint ends):
         """The cut: what one that is attached has reported; all of these have come to the fence."""
         return max([self.up_held(), *reports.values()], key=slot_of)
 
@@ -561,23 +562,37 @@ cdef class SharedOrder(MappedOrder):
         self.core.again(self)
 
     cpdef up_send(self, Message message):
-        """OFFER or UNREADABLE; what else is sent is for the layers above."""
+        """What is said of memory; what else is sent is for the layers above."""
         cdef unsigned char* kind = message.pop(1)
-        if kind is NULL or kind[0] not in (OFFER, UNREADABLE, OTHER):
+        if kind is NULL or not OFFER <= kind[0] <= OTHER:
             raise ProtocolError("a message of no kind for RING")
         if kind[0] == OTHER:
             self.above.up_send(message)
-        elif kind[0] == OFFER:
-            self.take_lane(message.source, message.body)
         else:
-            self.take_refusal(message.source, message.body)
+            self.take(kind[0], message.source, message.body)
 
     cpdef up_exit(self, str why):
+        self.leave_order()
+        self.above.up_exit(why)
+
+    cdef int leave_order(self) except -1:
         self.position = -1
         self.close()
         self.incoming.clear()
         self.linger_at = self.look_at = self.full_at = self.stuck_at = self.deadline = NEVER
-        self.above.up_exit(why)
+        return 0
+
+    cpdef list hand_over(self, object view, object it):
+        """Deliver all, and leave the order for another one; returns what has no place in it, to be cast there."""
+        cdef Unordered packet
+        cdef list left = []
+        self.drain(ALL_OF_IT)
+        for packet in self.unordered.all():
+            left.append(body_of(packet.message, packet.size).copy())
+            (<Message>left[len(left) - 1]).degree = packet.message.degree
+        self.unordered = Ring()
+        self.leave_order()
+        return left
 
     cpdef dict dump(self):
         status = {} if self.segment is None else self.segment.status()

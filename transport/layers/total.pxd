@@ -18,15 +18,11 @@ cdef class Total(Order):
     cdef uint64_t overdue           # the first unordered one, when it was looked for last
     cdef bint ack_due                  # the sequencer waits for word of what is held here
     cdef dict counters              # incarnation -> counter of its last packet in the order
-    cdef int mode                   # AVAILABLE where the group asks for that, else 0
-    cdef int least                  # R as the layers above have set it
     cdef int64_t slow
 
     cdef int submit(self, uint64_t counter, int degree, Message message) except -1
     cdef Py_ssize_t submitted_count(self) noexcept
     cdef int submit_more(self) except -1
-    cdef bint is_acceptable(self, int degree) except -1
-    cdef int tell_degree(self) except -1
     cdef int report(self) except -1
     cdef uint64_t expected(self)
     cdef bint is_whole(self) noexcept
@@ -37,6 +33,8 @@ cdef class Total(Order):
     cdef check_cut(self)
     cdef int keep_pace(self) except -1
     cdef int fall_back_to(self, uint64_t last) except -1
+    cdef int end_view(self, object it, object view) except -1
+    cpdef list hand_over(self, object view, object it)
     cdef int settle_in(self, object before, object view) except -1
     cdef int resume(self, object before) except -1
     cdef int count_whole(self) except -1

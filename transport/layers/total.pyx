@@ -35,9 +35,9 @@ from orcalike.transport.total.flush import Cut, Piece, Report
 from orcalike.transport.view import resets_of
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from orcalike.transport.degree cimport ALL, AVAILABLE, MAJORITY, NO_FLAGS, is_large_enough, least_kept
+from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.total.header cimport (
     ACCEPT, COUNTER_AT, EXPECT, GONE, HEADER, HOLDS_AT, NUMBER_AT, ORDERED, OTHER, POSITION_AT,
@@ -117,18 +117,6 @@ cdef class Total(Order):
             i += 1
         return i
 
-    cdef bint is_acceptable(self, int degree) except -1:
-        """Whether this view has enough members with replicas for a degree (H2)."""
-        return is_large_enough(self.replicas, degree, self.was_reset)
-
-    def lacks_members(self):
-        """Whether what was cast waits until the view has more members with replicas (H2)."""
-        cdef Py_ssize_t i
-        known = [self.unordered.at(i).degree | self.mode for i in range(self.unordered.count)]
-        known += [self.buffer.at(i).degree for i in range(self.buffer.count)
-                  if self.buffer.at(i).seqno >= self.accepted]
-        return self.position >= 0 and not all([self.is_acceptable(degree) for degree in known])
-
     cpdef degree(self, int least):
         """`least` with AVAILABLE: what this member casts goes also if members are too few."""
         self.mode = least & AVAILABLE
@@ -136,11 +124,6 @@ cdef class Total(Order):
         self.tell_degree()
         if self.position >= 0 and not self.frozen:
             self.submit_more()
-
-    cdef int tell_degree(self) except -1:
-        """R in H1, as far as it is kept in this view."""
-        self.below.degree(least_kept(self.least, self.replicas, self.mode or self.was_reset))
-        return 0
 
     cpdef list unsent(self):
         # What went to the sequencer of an earlier view, and is not in the cut, never left.
@@ -430,7 +413,7 @@ cdef class Total(Order):
         self.keep(Message(it.body), len(it.body), position, it.degree, it.counter, it.seqno, it.stamp)
         self.check_cut()
 
-    cpdef bytes up_flush_ok(self, dict reports, bint ends):
+    cpdef bytes up_flush_ok(self, dict reports, object view, bint ends):
         """The cut: the longest run that any member holds, and what a joiner must know to go on.
 
         Where the state `ends`, so does what is tentative: no member with state is left to apply it.
@@ -484,14 +467,7 @@ cdef class Total(Order):
                 self.stamp, self.counters = it.stamp, it.counters
                 self.core.departed = it.senders
             else:
-                # What was delivered stays so: a cut that says less was not made of all the reports.
-                self.fall_back_to(max(it.last, self.next))
-                self.accepted = min(max(it.mark, self.next), self.held)
-                self.after = view
-                try:
-                    self.deliver_accepted()
-                finally:
-                    self.after = None
+                self.end_view(it, view)
                 self.counters = it.counters
         self.view = view
         self.position = view.position(self.me.incarnation)
@@ -503,6 +479,36 @@ cdef class Total(Order):
         self.resume(before)
         if CHECKED:
             self.check_positions()
+
+    cdef int end_view(self, object it, object view) except -1:
+        """Deliver the rest of the old view."""
+        # What was delivered stays so: a cut that says less was not made of all the reports.
+        self.fall_back_to(max(it.last, self.next))
+        self.accepted = min(max(it.mark, self.next), self.held)
+        self.after = view
+        try:
+            self.deliver_accepted()
+        finally:
+            self.after = None
+        return 0
+
+    cpdef list hand_over(self, object view, object it):
+        """Deliver the rest, and let another order follow; returns what has no place in this one, to be cast there."""
+        cdef Packet* sent
+        cdef Py_ssize_t i
+        cdef uint64_t last = 0
+        cdef list left = []
+        if self.view is not None:
+            self.end_view(it, view)
+            last = it.counters.get(self.me.incarnation, 0)
+        for i in range(self.unordered.count):
+            sent = self.unordered.at(i)
+            if sent.counter > last:
+                left.append(body_of(<Message>sent.message, sent.size).copy())
+                (<Message>left[len(left) - 1]).degree = <uint8_t>sent.degree
+        self.position, self.frozen = -1, True
+        self.deadline = NEVER
+        return left
 
     cdef int keep_pace(self) except -1:
         """A sequencer goes on from the clock of the one before, if that was ahead.
@@ -542,6 +548,7 @@ cdef class Total(Order):
         self.floor = self.acked = self.next
         self.announced = self.accepted
         self.sequencer.announces = self.accepted < self.held
+        self.settles = False
         self.sequencer.was_lacking = False
         self.unacked = self.cut = 0
         if self.acks.count == 1:

@@ -266,7 +266,7 @@ class Coordinator:
         having = ballot.with_state(self.known.dead, State.BEHIND)
         ends = having.isdisjoint(each.incarnation for each in plan.view.members)
         held = {position: report.held for position, report in ballot.reports.items()}
-        return Value(plan.view, self.holdings.cut_of(held, ends))
+        return Value(plan.view, self.holdings.cut_of(held, plan.view, ends))
 
     def _propose_to(self, position: int) -> None:
         """What a member lacks of the cut, and the value."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from orcalike.transport.view import View
 
 
 class Holdings(Protocol):
@@ -14,8 +17,8 @@ class Holdings(Protocol):
     def check(self, report: bytes | None, cut: bytes | None) -> None:
         """Raises ProtocolError if no member can have reported so, or made that cut."""
 
-    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
-        """The cut that follows from the members' reports; `ends`: no state goes on to the view."""
+    def cut_of(self, reports: dict[int, bytes], view: View, ends: bool) -> bytes:
+        """The cut before `view` that follows from the members' reports; `ends`: no state goes on to it."""
 
     def has_cut(self, cut: bytes) -> bool:
         """Whether all of the cut is here; else the event `CutHeld` comes when it is."""
@@ -40,7 +43,7 @@ class Above(Protocol):
 
     def up_check(self, report: bytes | None, cut: bytes | None, /) -> None: ...
 
-    def up_flush_ok(self, reports: dict[int, bytes], ends: bool, /) -> bytes: ...
+    def up_flush_ok(self, reports: dict[int, bytes], view: View, ends: bool, /) -> bytes: ...
 
     def up_cut(self, cut: bytes, /) -> bool: ...
 
@@ -79,9 +82,9 @@ class HeldAbove:
         """As `Holdings` has it, and all that follows."""
         self._layer.above.up_check(report, cut)
 
-    def cut_of(self, reports: dict[int, bytes], ends: bool) -> bytes:
+    def cut_of(self, reports: dict[int, bytes], view: View, ends: bool) -> bytes:
         """By the layer that orders."""
-        return self._layer.above.up_flush_ok(reports, ends)
+        return self._layer.above.up_flush_ok(reports, view, ends)
 
     def has_cut(self, cut: bytes) -> bool:
         """Each layer above is asked."""

@@ -49,9 +49,16 @@ cdef class Order(Layer):
     cdef frozenset lacking          # incarnations whose state is not complete
     cdef readonly int replicas      # members with replicas whose word counts for resilience
     cdef bint was_reset             # the view's lineage began with a reset: AVAILABLE is the rule
+    cdef int mode                   # AVAILABLE where the group asks for that, else 0
+    cdef int least                  # R as the layers above have set it
+    cdef bint settles               # another order follows: nothing gets a number until all that has one is accepted
     cdef readonly Py_ssize_t window_packets, window_bytes
 
     cdef int needed(self, int degree) except -1
+    cdef bint is_acceptable(self, int degree) except -1
+    cdef int tell_degree(self) except -1
+    cdef int settle(self) except -1
+    cdef bint is_settled(self) noexcept
     cdef int keep(self, Message message, Py_ssize_t size, int position, int degree, uint64_t counter,
                   uint64_t seqno, uint64_t stamp) except -1
     cdef int deliver(self, Message message, int position, uint64_t seqno, uint64_t stamp) except -1

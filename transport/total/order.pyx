@@ -9,7 +9,7 @@ from orcalike.transport.degree import number_of
 
 from libc.stdint cimport uint64_t
 
-from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX
+from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX, is_large_enough, least_kept
 from orcalike.transport.layers.base cimport Core, Layer
 from orcalike.transport.total.member_acks cimport MemberAcks
 from orcalike.transport.total.packets cimport Packet, Packets, body_of
@@ -43,6 +43,37 @@ cdef class Order(Layer):
         if limited and limit < degree <= NUMBER_MAX:
             return limit + 1
         return 1 + (degree if degree <= NUMBER_MAX else number_of(degree, self.acks.count))
+
+    cdef bint is_acceptable(self, int degree) except -1:
+        """Whether this view has enough members with replicas for a degree (H2)."""
+        return is_large_enough(self.replicas, degree, self.was_reset)
+
+    def lacks_members(self):
+        """Whether what was cast waits until the view has more members with replicas (H2)."""
+        cdef Py_ssize_t i
+        known = [self.unordered.at(i).degree | self.mode for i in range(self.unordered.count)]
+        known += [self.buffer.at(i).degree for i in range(self.buffer.count)
+                  if self.buffer.at(i).seqno >= self.accepted]
+        return self.position >= 0 and not all([self.is_acceptable(degree) for degree in known])
+
+    cdef int tell_degree(self) except -1:
+        """R in H1, as far as it is kept in this view."""
+        self.below.degree(least_kept(self.least, self.replicas, self.mode or self.was_reset))
+        return 0
+
+    cdef int settle(self) except -1:
+        """Give no more numbers before all that has one is accepted, if this view has the members for that."""
+        cdef Py_ssize_t i
+        self.settles = True
+        for i in range(self.buffer.count):
+            if self.buffer.at(i).seqno >= self.accepted and not self.is_acceptable(self.buffer.at(i).degree):
+                self.settles = False
+        self.core.again(self)           # packets in the queue have their numbers, if they need wait no more
+        return 0
+
+    cdef bint is_settled(self) noexcept:
+        """Whether nothing is tentative any more, and nothing else gets a number."""
+        return self.settles and self.accepted == self.held and not self.frozen
 
     cdef int keep(self, Message message, Py_ssize_t size, int position, int degree, uint64_t counter,
                   uint64_t seqno, uint64_t stamp) except -1:

@@ -53,10 +53,10 @@ cdef class Sequencer:
         """Whether a packet of `size` bytes may be numbered, by the credit of the slowest member.
 
         Members tell what they have applied after a quarter of the window at the latest: beyond that
-        they will, up to that a packet goes whatever its size.
+        they will, up to that a packet goes whatever its size. Where another order follows, none does.
         """
         cdef Order order = self.order
-        return (order.seqno - order.floor < <uint64_t>order.window_packets
+        return (not order.settles and order.seqno - order.floor < <uint64_t>order.window_packets
                 and order.buffer.count < order.window_packets
                 and (order.buffer.bytes + size <= order.window_bytes
                      or order.buffer.bytes <= order.window_bytes // 4))

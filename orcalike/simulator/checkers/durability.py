@@ -24,10 +24,10 @@ class _Held(Checker):
 
     def deliver(self, member: int, key: Key, name: Name, body: bytes, holders: int | None) -> None:
         degree = self.facts.casts[name].degree
-        if not self.facts.is_kept(name) or not self.concerns(member, name):
-            return
         view = self.facts.seen[member].view
         assert view is not None
+        if not self.facts.is_kept(name, view) or not self.concerns(member, name):
+            return
         needed = self.facts.degree_in(degree, view, name[0]) + 1
         if holders is not None and holders < needed:
             self.fail(member, f"{key} is {self.what}, and {holders} hold it, not {needed}")
@@ -77,7 +77,8 @@ class NoSilentLoss(Checker):
     def finish(self, live: list[int], blocked: bool) -> None:
         for member, seen, view in self.facts.served_by(live, blocked):
             for (source, number), (lineage, key) in self.facts.acked.items():
-                kept = self.facts.is_kept((source, number))
+                _, identity = self.facts.placed[lineage, key]
+                kept = self.facts.is_kept((source, number), self.facts.views[identity])
                 if kept and lineage == view.lineage and number > seen.sources.get(source, 0):
                     self.fail(
                         member, f"it lacks cast {number} of {source:x}, acknowledged at {key}"

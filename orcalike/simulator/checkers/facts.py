@@ -44,6 +44,8 @@ class Installed:
     """Whether a witness among them has kept the state."""
     whole: int | None = field(default=None, compare=False)
     """How many members with replicas were known to have complete state as it began."""
+    in_memory: bool = field(default=False, compare=False)
+    """Its order is in memory that its members share: each holds all that is in it, whatever its degree."""
 
     @property
     def ends_state(self) -> bool:
@@ -93,9 +95,7 @@ class Facts:
     """What has happened so far in the group, for all checkers; they change nothing in it."""
 
     least: int = 0
-    """R: the least degree of 1 or more of any cast (H2); 0 where the order does not count it."""
-    in_memory: bool = False
-    """The order is in memory that members share: each holds all that is in it, whatever its degree."""
+    """R: the least degree of 1 or more of any cast (H2)."""
     broken: Violation | None = None
     """The last promise that was found broken."""
     casts: dict[Name, Cast] = field(default_factory=dict)
@@ -138,16 +138,20 @@ class Facts:
             return len(view.members) // 2
         if degree == ALL:
             return len(view.members) - 1
-        counts = sender if self.in_memory else view.members[0]
+        counts = sender if view.in_memory else view.members[0]
         first = self.views.get(view.identity, view).whole
         whole = self.whole.get((view.identity, counts), first)
         if whole is not None and resets_of(view.lineage):
             return min(degree, max(whole - 1, 0))
         return degree
 
-    def is_kept(self, name: Name) -> bool:
-        """Whether a cast that was delivered anywhere must not be lost."""
-        return self.in_memory or self.casts[name].degree > 0
+    def least_in(self, view: Installed) -> int:
+        """R, as it counts in that view: in memory all is held by all, and none is counted."""
+        return 0 if view.in_memory else self.degree_in(self.least, view, view.members[0])
+
+    def is_kept(self, name: Name, view: Installed) -> bool:
+        """Whether a cast that was delivered anywhere in that view must not be lost."""
+        return view.in_memory or self.casts[name].degree > 0
 
     def is_pinned(self, view: Identity, key: Key) -> bool:
         """Whether what was delivered there must stay: it, or something behind it, is kept."""

@@ -25,10 +25,8 @@ class Monitor:
         self,
         least: int = 0,
         checkers: Iterable[type[Checker]] = CHECKERS,
-        *,
-        in_memory: bool = False,
     ) -> None:
-        self.facts = Facts(least=least, in_memory=in_memory)
+        self.facts = Facts(least=least)
         self.checkers: list[Checker] = [cls(self.facts) for cls in checkers]
         self.delivered = 0
         self.observer: Callable[[int, object], None] | None = None
@@ -89,7 +87,7 @@ class Monitor:
         before = facts.placed.get((view.lineage, key))
         if before is None or before[1][1] <= view.number:
             facts.placed[view.lineage, key] = name, view.identity
-        if facts.is_kept(name) and key > facts.pinned.get(view.identity, (0, 0)):
+        if facts.is_kept(name, view) and key > facts.pinned.get(view.identity, (0, 0)):
             facts.pinned[view.identity] = key
         if member == source and view.identity > facts.anew:
             # Else all others have left meanwhile, and a member that sees this late is out itself.

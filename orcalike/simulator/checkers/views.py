@@ -131,7 +131,7 @@ class OnePrimary(Checker):
             self.fail(
                 member, f"{len(voters)} of the {size} of {before.identity} made {view.identity}"
             )
-        least = facts.degree_in(facts.least, before, before.members[0])
+        least = facts.least_in(before)
         if least and len(voters) < size - least:
             self.fail(
                 member,

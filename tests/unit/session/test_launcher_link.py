@@ -40,7 +40,7 @@ def link(made: list[int]) -> Iterator[LauncherLink]:
         lambda: None,
         lambda question: pytest.fail("nothing is asked"),
         made.append,
-        shares_memory=True,
+        shares_memory=lambda: True,
     )
     yield link
     link.forget()

@@ -36,7 +36,7 @@ class World:
         """No frame takes much longer than others any more."""
         self.beat_loss = 0.0
         """How probable it is that one beat is lost."""
-        self.descriptors = DescriptorsOfOne()
+        self.descriptors = DescriptorsOfOne(self._are_near)
         """What the processes give each other: they are on one host if they have an order in shared memory."""
         self.on_frame: Callable[[End, bytes], None] | None = None
         """Called for each frame that arrives."""
@@ -120,6 +120,10 @@ class World:
     def share_host(self, node: Node, other: Node) -> bool:
         """Whether two processes run on one host: only there a death is certain, and leases count (H13)."""
         return node.host == other.host
+
+    def _are_near(self, one: str, other: str) -> bool:
+        """Whether the processes at two addresses run on one host."""
+        return self.share_host(self.nodes[one], self.nodes[other])
 
     def stop(
         self,

@@ -1,0 +1,304 @@
+"""ORDER: its order goes over to a sequencer as a member comes from another host, and back to memory as that one leaves."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any
+
+import pytest
+
+from orcalike.simulator.simulation import Run
+from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.ring.choice import Choice, can_share
+from orcalike.transport.view import Member, View
+from tests.lib.manual_network import ManualNetwork
+from tests.lib.order_scenarios import draw_over_either
+from tests.protocol.test_ring_layer import bodies, let_time_pass
+
+CHUNK = 20
+SEEDS = 100
+
+STACK = "XFER:ORDER(slots=64,lane=65536):MBRSHIP:COM:sim"
+"""Without PACK, so that each cast is a packet."""
+
+EARLIER = {
+    293: "casts that had no place in an order were ordered before the view was handed up",
+    30: "a joiner took the order that it had never used for that of the view before",
+}
+"""Seeds that have found faults."""
+
+
+def are_near(one: str, other: str) -> bool:
+    """The processes whose names are in capitals are on hosts of their own, all others on one."""
+    return one == other or (one.islower() and other.islower())
+
+
+class Apart(DescriptorsOfOne):
+    """The kernel refuses to open what is offered to, or by, some members."""
+
+    def __init__(self) -> None:
+        super().__init__(are_near)
+        self.apart: set[int] = set()
+
+    def open(self, incarnation: int, handle: Handle, flags: int) -> int:
+        """As ever, but for these."""
+        if incarnation in self.apart:
+            raise PermissionError(13, "Permission denied")
+        return super().open(incarnation, handle, flags)
+
+
+def network_of(names: str) -> ManualNetwork:
+    """A group of these, at rest."""
+    network = ManualNetwork(STACK)
+    network.descriptors = DescriptorsOfOne(are_near)
+    network.form(names)
+    return network
+
+
+def order(network: ManualNetwork, name: str) -> Any:
+    """The layer that orders at a member."""
+    stack = network.endpoints[name].stack
+    return stack.focus("RING") or stack.focus("TOTAL")
+
+
+def orders(network: ManualNetwork, names: str) -> set[str]:
+    """Which orders these members have now."""
+    return {order(network, name).name for name in names}
+
+
+def come(network: ManualNetwork, name: str) -> None:
+    """One more member, and all that follows."""
+    network.add(name)
+    network.join(name, "a")
+    network.stabilize()
+
+
+def go(network: ManualNetwork, name: str) -> None:
+    """It leaves, and all that follows."""
+    network.leave(name)
+    network.stabilize()
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_groups_keep_their_promises_under_faults(first: int) -> None:
+    delivered = sum(
+        Run(draw_over_either(seed)).run().delivered for seed in range(first, first + CHUNK)
+    )
+    assert delivered > 10 * CHUNK
+
+
+def test_the_seeds_have_orders_of_both_kinds_that_follow_on_each_other() -> None:
+    over = {True: 0, False: 0}
+    for seed in range(CHUNK):
+        run = Run(draw_over_either(seed))
+        run.run()
+        kinds = [view.in_memory for _, view in sorted(run.monitor.facts.views.items())]
+        for before, after in itertools.pairwise(kinds):
+            over[after] += before != after
+    assert over[True] > 0
+    assert over[False] > CHUNK // 4
+
+
+@pytest.mark.parametrize("seed", EARLIER, ids=str)
+def test_earlier_faults_stay_away(seed: int) -> None:
+    assert Run(draw_over_either(seed)).run().steps > 0
+
+
+@pytest.mark.parametrize("seed", [2, 21, 40])
+def test_a_seed_has_one_run(seed: int) -> None:
+    first, second = (Run(draw_over_either(seed)).run() for _ in range(2))
+    assert first.trace == second.trace
+    assert (first.steps, first.delivered) == (second.steps, second.delivered)
+
+
+def test_the_order_goes_over_and_back_with_one_count() -> None:
+    network = network_of("a b")
+    network.cast("b", b"in memory")
+    assert orders(network, "ab") == {"RING"}
+    come(network, "X")
+    assert orders(network, "abX") == {"TOTAL"}
+    network.cast("X", b"by a sequencer")
+    network.stabilize()
+    go(network, "X")
+    assert orders(network, "ab") == {"RING"}
+    network.cast("b", b"in memory again")
+    come(network, "X2")
+    network.cast("X2", b"and back")
+    network.stabilize()
+    for name in "ab":
+        known = [event for event in network[name].history if isinstance(event, tuple)]
+        wanted = [b"in memory", b"by a sequencer", b"in memory again", b"and back"]
+        assert [event[3] for event in known if event[3] in wanted] == wanted
+        places = [event[0] for event in known]
+        assert places == sorted(places)
+        assert len(set(places)) == len(places)
+
+
+def test_what_no_order_has_when_it_goes_over_is_in_the_other_one_once() -> None:
+    """Both ways: b casts between the question and the view."""
+    network = network_of("a b c")
+    network.add("X")
+    network.join("X", "a")
+    while not order(network, "b").frozen:
+        for one, other in itertools.permutations(("a", "b", "c", "X"), 2):
+            network.deliver(one, other, 1)
+            if order(network, "b").frozen:
+                break
+    for body in (b"one", b"two"):
+        network.cast("b", body)
+    network.stabilize()
+    assert orders(network, "abcX") == {"TOTAL"}
+    for name in ("a", "b", "c", "X"):
+        assert [body for body in bodies(network, name) if body in (b"one", b"two")] == [
+            b"one",
+            b"two",
+        ]
+    network.leave("X")
+    while not order(network, "b").frozen:
+        for one, other in itertools.permutations(("a", "b", "c", "X"), 2):
+            network.deliver(one, other, 1)
+            if order(network, "b").frozen:
+                break
+    for body in (b"three", b"four"):
+        network.cast("b", body)
+    network.stabilize()
+    assert orders(network, "abc") == {"RING"}
+    for name in "abc":
+        assert bodies(network, name)[-2:] == [b"three", b"four"]
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_holders_are_counted_by_the_sequencer_before_the_order_goes_over(
+    degree: int,
+) -> None:
+    """X leaves while a packet of b has its number, and not its holders."""
+    network = network_of("a b c X")
+    network.cast("b", b"held", degree)
+    network.deliver("b", "a", 9)  # it has its number
+    network.leave("X")
+    seen: list[set[str]] = []
+    for one, other in itertools.islice(itertools.cycle(itertools.permutations("abcX", 2)), 2000):
+        network.deliver(one, other, 1)
+        kinds = orders(network, "abc")
+        if not seen or seen[-1] != kinds:
+            seen.append(kinds)
+    network.stabilize()
+    assert orders(network, "abc") == {"RING"}
+    for name in "abc":
+        assert bodies(network, name)[-1] == b"held"
+
+
+def test_a_packet_that_has_too_few_members_for_its_degree_keeps_the_sequencer() -> None:
+    """Else it would have no order to wait in; as soon as it has its holders, the order goes over."""
+    network = network_of("a b X")
+    network.cast("b", b"held", 2)
+    network.deliver("b", "a", 9)
+    network.cut_off("X")
+    let_time_pass(network, ["ab"])
+    network.stabilize()
+    assert orders(network, "ab") == {"TOTAL"}
+    assert b"held" not in bodies(network, "a")
+    come(network, "c")
+    network.stabilize()
+    for name in "abc":
+        assert b"held" in bodies(network, name)
+    assert orders(network, "abc") == {"RING"}
+
+
+def test_others_write_on_while_a_packet_has_too_few_members() -> None:
+    """It waits for members that may never come, and what is behind it for that; none is held up to be numbered."""
+    network = network_of("a b X")
+    network.cast("b", b"held", 2)
+    network.deliver("b", "a", 9)
+    network.cut_off("X")
+    let_time_pass(network, ["ab"])
+    network.stabilize()
+    before = order(network, "a").held
+    network.cast("b", b"behind it")
+    network.stabilize()
+    assert order(network, "a").held == before + 1
+    assert orders(network, "ab") == {"TOTAL"}
+
+
+def test_members_beat_over_a_sequencer_and_rest_in_memory() -> None:
+    network = network_of("a b X")
+    stack = network.endpoints["a"].stack
+    assert len(stack.beats) == 2
+    go(network, "X")
+    assert not stack.beats
+    come(network, "X2")
+    assert len(stack.beats) == 2
+    assert stack.lease
+
+
+def test_a_member_that_can_map_no_memory_stays_and_the_order_goes_over() -> None:
+    """Over RING alone it has to leave."""
+    network = ManualNetwork(STACK)
+    network.descriptors = descriptors = Apart()
+    network.form("a b")
+    assert orders(network, "ab") == {"RING"}
+    network.add("c")
+    descriptors.apart.add(network.endpoints["c"].stack.me.incarnation)
+    network.join("c", "a")
+    network.stabilize()
+    assert orders(network, "abc") == {"TOTAL"}
+    network.cast("c", b"from c")
+    network.stabilize()
+    assert {bodies(network, name)[-1] for name in "abc"} == {b"from c"}
+    come(network, "d")
+    assert orders(network, "abcd") == {"TOTAL"}, "what was found of c is known to all"
+    go(network, "a")
+    assert orders(network, "bcd") == {"TOTAL"}
+    go(network, "c")
+    assert orders(network, "bd") == {"RING"}
+
+
+def test_a_member_that_lacks_packets_of_a_sequencers_view_is_given_them_by_those_in_the_next() -> (
+    None
+):
+    """The one that led has ended; the others have the order in memory by now, and what came before."""
+    network = network_of("a b c X")
+    network.leave("X")
+    network.deliver("X", "a", 9)
+    network.cast("a", b"late")  # c is not given it, nor the view
+    others = list(itertools.permutations(("a", "b", "X"), 2))
+    while sum(network.deliver(one, other) for one, other in others):
+        pass
+    network.deliver("c", "a", 9)
+    network.stabilize()
+    assert orders(network, "abc") == {"RING"}
+    assert {bodies(network, name)[-1] for name in "abc"} == {b"late"}
+
+
+def test_what_is_said_of_an_order_that_a_member_does_not_have_is_refused() -> None:
+    network = network_of("a X")
+    layer: Any = network.endpoints["a"].stack.focus("ORDER")
+    for cut in (b"", b"\x93\xc3\x90", Choice(True, frozenset(), b"\xc0").pack()):
+        with pytest.raises(ProtocolError):
+            layer.up_check(None, cut)
+    with pytest.raises(ProtocolError):
+        layer.up_check(b"\x90", None)
+
+
+def test_a_choice_is_read_as_it_was_made() -> None:
+    choice = Choice(True, frozenset({7, 9}), b"cut")
+    assert Choice.unpack(choice.pack()) == choice
+    for data in (b"", b"\x90", os.urandom(3), Choice(True, frozenset(), b"").pack()[:-1]):
+        with pytest.raises(ProtocolError):
+            Choice.unpack(data)
+
+
+def test_memory_is_shared_by_so_many_members_of_one_host_that_are_not_apart() -> None:
+    def view(count: int) -> View:
+        return View(1, 2, 0, tuple(Member(f"sim:m{number}", number) for number in range(count)))
+
+    def near(address: str) -> bool:
+        return address != "sim:m5"
+
+    assert can_share(view(64), set(), lambda address: True)
+    assert not can_share(view(65), set(), lambda address: True)
+    assert can_share(view(5), {7}, near)
+    assert not can_share(view(5), {4}, near)
+    assert not can_share(view(6), set(), near)

@@ -1,0 +1,20 @@
+from typing import final
+
+from orcalike.transport.config import StackConfig
+from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.view import Member
+
+@final
+class EitherOrder(Layer):
+    def __init__(
+        self,
+        core: Core,
+        config: StackConfig,
+        me: Member,
+        packets: int = ...,
+        bytes: int = ...,
+        slots: int = ...,
+        lane: int = ...,
+    ) -> None: ...
+    def set_apart(self, incarnation: int) -> None: ...
+    def release(self) -> None: ...
