@@ -151,7 +151,7 @@ class Witness:
         self.pump = Pump(_log.log)
         self.pump.keys = find_keys() if address.startswith("tcp:") else None
         self.pump.stack_for = self._greeted_for
-        self.pump.listen(listener)
+        self.pump.listen(listener, address)
         control_channel.listen_died(
             lambda dead: self.pump.later(lambda: self.pump.report_death(dead))
         )

@@ -32,7 +32,7 @@ class SharedListener:
         self.groups: set[str] = set()
         self.listener = Listener(_log.log, keys)
         try:
-            self.listener.listen(sock)
+            self.listener.listen(sock, address)
         except BaseException:
             sock.close()
             self.close()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.drivers import sockets
+from orcalike.transport.drivers.descriptors import Alarm
 from orcalike.transport.drivers.pump import Pump
 from orcalike.transport.stack import Stack
 from orcalike.transport.stacks import parse_stack
@@ -20,7 +21,10 @@ DEADLINE = 250.0
 
 
 class End:
-    """One such member; its application and its log are kept."""
+    """One such member; its application and its log are kept.
+
+    With `shares_memory` it passes its process, and takes others', as one with its order in shared memory.
+    """
 
     def __init__(
         self,
@@ -30,18 +34,20 @@ class End:
         joins: bool = True,
         rank: int = 0,
         detection: int = 500_000_000,
+        shares_memory: bool = False,
     ) -> None:
         listener, self.address = sockets.listen(address)
         me = Member(self.address, secrets.randbits(64), rank)
         layers = parse_stack(f"TOTAL:MBRSHIP:COM:{address.split(':')[0]}")
         self.stack = Stack(layers, StackConfig("group", detection=detection), me, 1)
         self.stack.above = self.top = RecordingApplication(self.stack)
+        self.stack.alarm = Alarm() if shares_memory else None
         self.logged: list[str] = []
         self.pump = Pump(lambda level, text: self.logged.append(text))
         self.pump.keys = None if key is None else ring_of(key)
         self.pump.stack_for = lambda group, address: self.stack
         self.pump.add(self.stack)
-        self.pump.listen(listener)
+        self.pump.listen(listener, self.address)
         if joins:
             self.pump.call(self.stack.join, "")
 

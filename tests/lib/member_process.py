@@ -126,7 +126,7 @@ class End:
         self.pump = Pump(lambda level, text: self.logged.append(text))
         self.pump.stack_for = lambda group, address: self.stack
         self.pump.add(self.stack)
-        self.pump.listen(listener)
+        self.pump.listen(listener, address)
 
     def join(self, address: str) -> None:
         self.pump.call(self.stack.join, address)

@@ -48,11 +48,15 @@ cdef class Channel:
     cdef readonly Py_ssize_t queued # bytes
 
     cdef tuple take_passed(self)
-    cdef ssize_t read_first(self) noexcept
+    cdef ssize_t read_first(self, void* room, Py_ssize_t size) noexcept
     cdef int take_control(self, msghdr* header) noexcept
     cdef int put(self, Message message) except -2
     cdef int flush(self) except -2
+    cdef int not_written(self) except -2
     cdef ssize_t send_many(self) noexcept
     cdef int fill(self) except -2
     cdef int make_room(self, Py_ssize_t size) except -1
     cdef Message next_frame(self)
+
+
+cdef ssize_t send_along(int fd, iovec* vector, Py_ssize_t count, int* gives) noexcept

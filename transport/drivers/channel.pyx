@@ -115,6 +115,7 @@ cdef class Channel:
         cdef Message message
         cdef Py_ssize_t rest
         cdef ssize_t sent
+        cdef int gone
         while self.messages.count:
             if self.messages.count == 1 and self.gives[0] < 0:
                 message = <Message>self.messages.at(0)
@@ -123,15 +124,10 @@ cdef class Channel:
             else:
                 sent = self.send_many()
             if sent < 0:
-                if errno == EAGAIN or errno == ENOBUFS:
-                    return 0
-                if errno == EINTR:
+                gone = self.not_written()
+                if gone == 1:
                     continue
-                if errno == ETOOMANYREFS and self.gives[0] >= 0:
-                    self.gives[0] = -1  # too many are under way: the greeting goes without
-                    continue
-                self.why = strerror(errno).decode()
-                return CLOSED
+                return gone
             self.gives[0] = -1
             self.queued -= sent
             while self.messages.count:
@@ -144,25 +140,29 @@ cdef class Channel:
                 self.written = 0
         return 1
 
+    cdef int not_written(self) except -2:
+        """What comes of a write that has failed just now: 1 to try again, 0 to wait, or CLOSED."""
+        if errno == EAGAIN or errno == ENOBUFS:
+            return 0
+        if errno == EINTR:
+            return 1
+        if errno == ETOOMANYREFS and self.gives[0] >= 0:
+            self.gives[0] = -1          # too many are under way: the first byte goes without
+            return 1
+        self.why = strerror(errno).decode()
+        return CLOSED
+
     cdef ssize_t send_many(self) noexcept:
         """Write what is queued, and the descriptors that go along."""
         cdef iovec vector[VECTOR]
-        cdef msghdr header
-        cdef size_t control[CONTROL]
         cdef Message message
-        cdef Py_ssize_t i
-        memset(&header, 0, sizeof(header))
-        header.msg_iov = vector
-        header.msg_iovlen = min(self.messages.count, VECTOR)
-        for i in range(<Py_ssize_t>header.msg_iovlen):
+        cdef Py_ssize_t i, begin = self.written, count = min(self.messages.count, <Py_ssize_t>VECTOR)
+        for i in range(count):
             message = <Message>self.messages.at(i)
-            vector[i].iov_base = message.data()
-            vector[i].iov_len = message.size()
-        vector[0].iov_base = <char*>vector[0].iov_base + self.written
-        vector[0].iov_len -= self.written
-        if self.gives[0] >= 0:
-            attach(&header, control, self.gives)
-        return sendmsg(self.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL)
+            vector[i].iov_base = message.data() + begin
+            vector[i].iov_len = message.size() - begin
+            begin = 0
+        return send_along(self.fd, vector, count, self.gives)
 
     cdef int fill(self) except -2:
         """Read once: the number of bytes that came, 0 where there are none now, or CLOSED."""
@@ -173,7 +173,7 @@ cdef class Channel:
             got = recv(self.fd, self.buffer + self.end, min(self.capacity - self.end, READ_SIZE),
                        MSG_DONTWAIT)
         else:
-            got = self.read_first()
+            got = self.read_first(self.buffer + self.end, min(self.capacity - self.end, READ_SIZE))
         if got > 0:
             self.has_read = True
             self.end += got
@@ -183,15 +183,15 @@ cdef class Channel:
         self.why = "it closed the connection" if got == 0 else strerror(errno).decode()
         return CLOSED
 
-    cdef ssize_t read_first(self) noexcept:
+    cdef ssize_t read_first(self, void* room, Py_ssize_t size) noexcept:
         """Read with what comes along; the kernel keeps back any more descriptors than two."""
         cdef size_t control[CONTROL]
         cdef iovec vector
         cdef msghdr header
         cdef ssize_t got
         memset(&header, 0, sizeof(header))
-        vector.iov_base = self.buffer + self.end
-        vector.iov_len = min(self.capacity - self.end, READ_SIZE)
+        vector.iov_base = room
+        vector.iov_len = size
         header.msg_iov = &vector
         header.msg_iovlen = 1
         header.msg_control = control
@@ -271,6 +271,18 @@ cdef bint is_of_proc(int fd) noexcept:
     """Whether the kernel itself answers for what is opened there: no other file system may keep it waiting."""
     cdef statfs_t found
     return fstatfs(fd, &found) == 0 and found.f_type == PROC_SUPER_MAGIC
+
+
+cdef ssize_t send_along(int fd, iovec* vector, Py_ssize_t count, int* gives) noexcept:
+    """Write, and have these descriptors go along with the first byte if there are any."""
+    cdef msghdr header
+    cdef size_t control[CONTROL]
+    memset(&header, 0, sizeof(header))
+    header.msg_iov = vector
+    header.msg_iovlen = count
+    if gives[0] >= 0:
+        attach(&header, control, gives)
+    return sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL)
 
 
 cdef void attach(msghdr* header, size_t* control, int* gives) noexcept:

@@ -48,6 +48,7 @@ class HeartbeatReport:
         elif self._given.get(stack) != version:
             self._given[stack] = version
             detection = stack.config.detection
+            informed = receives_deaths or stack.alarm is not None  # by the near road
             granted = self._heartbeat.beat(
                 stack.me.incarnation,
                 stack.config.group,
@@ -56,7 +57,7 @@ class HeartbeatReport:
                 stack.lease,
                 window_of(detection),
                 [member for member in stack.beats if member.address in severed],
-                unleased(stack.me.address, stack.beats, receives_deaths),
+                unleased(stack.me.address, stack.beats, informed),
             )
             if stack.answers and not stack.beats:
                 self._heartbeat.answer(stack.me.incarnation, stack.config.group)
@@ -90,14 +91,15 @@ class HeartbeatReport:
         self._given.clear()
 
 
-def unleased(own: str, members: Collection[Member], receives_deaths: bool) -> list[Member]:
+def unleased(own: str, members: Collection[Member], informed: bool) -> list[Member]:
     """The members that never learn for certain that the one at the address `own` has ended (H13).
 
-    On another host none does; on the same one by TCP, where no process passes a pidfd, by a launcher's word.
+    On another host none does; on the same one in a TCP group, if they are `informed`: by a launcher's word, or by the
+    near road, where processes pass pidfds.
     """
     return [
         member
         for member in members
         if not share_host(own, member.address)
-        or not (receives_deaths or member.address.startswith("unix:"))
+        or not (informed or member.address.startswith("unix:"))
     ]

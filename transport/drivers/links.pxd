@@ -18,7 +18,7 @@ cdef class Links(Driver):
     cdef list handed_over           # connections that it has accepted for this, and that were not taken yet
     cdef int64_t links_until        # when a greeting is due, or complaints are logged; or NEVER
     cdef object complaints          # what is logged of bad connections
-    cdef public object keys         # of TCP connections, a KeyRing; or None
+    cdef public object keys         # of connections by TCP and the near road, a KeyRing; or None
     cdef public bint insecure       # they may go beyond the loopback interface without
     # All sockets and processes, and what the pump adds. In a slot is a Channel, the listener, a Process,
     # or what is called.
@@ -44,13 +44,14 @@ cdef class Links(Driver):
     cdef int look(self, bint thoroughly=?) except -1
     cdef int take_handed_over(self) except -1
     cdef object own_process(self, object sock)
-    cdef Channel open(self, object sock)
     cdef int expire_links(self) except -1
     cdef int set_links_until(self) except -1
     cdef int complain(self, int level, str text) except -1
     cdef int shake(self, SealedChannel channel) except -1
     cdef bint is_non_member(self, Channel channel) except -1
     cdef connect(self, Stack stack, str address)
+    cdef int begin(self, Stack stack, str address, object sock) except -1
+    cdef int begin_anew(self, Channel channel, object sock) except -1
     cdef close(self, Channel channel, str why)
     cdef set_severed(self, Channel channel, bint severed)
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1

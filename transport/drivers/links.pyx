@@ -1,8 +1,8 @@
 """Links: the connections of one pump, and what crosses them for its stacks.
 
-It makes and closes connections, and takes those that its listener has accepted (`listener.pyx`); it cuts
-what comes into frames for the stacks, and sends what they put out. It watches the peers' processes (`peer_processes.py`), and gives the heartbeats
-the peers of the stacks (`heartbeat_report.py`).
+It makes and closes connections, and takes those that its listener has accepted (`listener.pyx`); it cuts what comes
+into frames for the stacks, and sends what they put out. It watches the peers' processes (`peer_processes.py`), and
+gives the heartbeats the peers of the stacks (`heartbeat_report.py`).
 
 The caller runs in the stacks: the pump sees to it that it is one thread at a time.
 """
@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint64_t
 import logging
 import socket
 
-from orcalike.transport.drivers import pidfd, sockets
+from orcalike.transport.drivers import near_road, pidfd, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
@@ -24,7 +24,7 @@ from orcalike.transport.drivers.driver cimport Driver, monotonic
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN, EpollSet
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
 from orcalike.transport.drivers.listener cimport Listener
-from orcalike.transport.drivers.sealed_channel cimport SealedChannel, sealed_channel
+from orcalike.transport.drivers.sealed_channel cimport SealedChannel, make_channel
 from orcalike.transport.layers.base cimport NEVER, Outbox
 from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack cimport Stack
@@ -82,15 +82,15 @@ cdef class Links(Driver):
         self.stacks.append(stack)
         self.beats_version = NOT_GIVEN
 
-    def listen(self, sock):
-        """Accept connections on a listening socket, which is owned here from now on.
+    def listen(self, sock, address):
+        """Accept connections on a listening socket, which is owned here from now on; others reach it at `address`.
 
         Heartbeats come beside it. Raises OrcalikeError if they cannot.
         """
         if self.listener is None:
             self.owns_listener = True
             self.listen_by(Listener(self.log, self.keys))
-        self.listener.listen(sock)
+        self.listener.listen(sock, address)
 
     def listen_by(self, Listener listener not None, group=None):
         """Take what a listener accepts for `group`, or all that no other pump takes; the heartbeats, too."""
@@ -187,21 +187,29 @@ cdef class Links(Driver):
 
     # Channels.
 
-    cdef Channel open(self, object sock):
-        """A channel for a socket that connects; raises OSError or OrcalikeError if there is no room for it."""
-        cdef object process = self.own_process(sock)
+    cdef int begin(self, Stack stack, str address, object sock) except -1:
+        """Have a channel for a socket that connects."""
         cdef Channel channel
         cdef int slot
-        slot = self.epoll.add(sock.fileno(), None, EPOLLIN | EPOLLOUT)
-        if process is not None:
-            channel = Channel(sock.fileno(), slot, process.fd, process.files)
-        elif self.keys is None:
-            channel = Channel(sock.fileno(), slot)
-        else:
-            channel = sealed_channel(sock.fileno(), slot, self.keys, True)
-        self.epoll.slots[slot] = channel
-        self.sockets[sock.fileno()] = sock
-        return channel
+        keys = self.keys if address.startswith("tcp:") else None
+        try:
+            process = self.own_process(sock)
+            slot = self.epoll.add(sock.fileno(), None, EPOLLIN | EPOLLOUT)
+        except (OSError, OrcalikeError) as error:
+            sock.close()
+            stack.connect_failed(address, str(error), self.now)
+            return 0
+        channel = make_channel(sock.fileno(), slot, process, keys, True)
+        channel.stack, channel.address = stack, address
+        channel.connecting = channel.waits_for_room = True
+        self.epoll.slots[slot], self.sockets[sock.fileno()] = channel, sock
+        return 0
+
+    cdef int begin_anew(self, Channel channel, object sock) except -1:
+        """Take another socket in the place of one that no stack knows of yet, at either end."""
+        stack, channel.stack = channel.stack, None
+        self.close(channel, "")
+        return self.begin(stack, channel.address, sock)
 
     cdef int expire_links(self) except -1:
         """A greeting is due, or what was not logged is to be counted in a line."""
@@ -233,26 +241,22 @@ cdef class Links(Driver):
             self.refuse(channel, str(error))
             return 0
         self.report.give_keys(self.keys, self.insecure)
+        sock = near_road.reach_after(self.sockets[channel.fd], channel.stack, channel.address)
+        if sock is not None:
+            return self.begin_anew(channel, sock)
         channel.stack.link_up(channel.link, channel.address, self.now)
         return 0
 
     cdef connect(self, Stack stack, str address):
-        cdef Channel channel
-        sock = None
         if address in self.severed:
             stack.connect_failed(address, CUT_OFF, self.now)
             return
         try:
-            sock = sockets.connect(address, beyond=self.keys is not None or self.insecure)
-            channel = self.open(sock)
+            sock = near_road.connect(stack, address, beyond=self.keys is not None or self.insecure)
         except (OSError, ValueError, OrcalikeError) as error:
-            if sock is not None:
-                sock.close()
             stack.connect_failed(address, str(error), self.now)
-            return
-        channel.stack = stack
-        channel.address = address
-        channel.connecting = channel.waits_for_room = True
+        else:
+            self.begin(stack, address, sock)
 
     cdef close(self, Channel channel, str why):
         """The channel is at its end: tell its stack."""
@@ -440,7 +444,7 @@ cdef class Links(Driver):
         if channel.stack.alarm is None and files >= 0:
             close(files)                # no memory is mapped
             files = -1
-        self.processes.watch(Process(process, channel.stack, peer.incarnation, channel.pid, files))
+        self.processes.watch(Process(process, channel.stack, peer.incarnation, channel.pid, files), peer.address)
         if len(self.processes) > len(self.sockets) + LATE_MAX:
             linked = [self.peer_of(entry) for entry in self.epoll.slots]
             self.processes.forget_late({peer.incarnation for peer in linked if peer is not None})

@@ -15,7 +15,7 @@ cdef class Listener:
     cdef object half_open           # the connections that have not greeted
     cdef object complaints          # what is logged of bad connections
     cdef readonly object log        # called with (level, text)
-    cdef public object keys         # of TCP connections, a KeyRing; or None
+    cdef public object keys         # of connections by TCP and the near road, a KeyRing; or None
     cdef readonly Heartbeat heartbeat
     cdef int owner                  # the process that made it
     cdef object process             # OwnProcess, for peers; None if they need none
@@ -28,8 +28,9 @@ cdef class Listener:
     cdef int expire(self, int64_t now) except -1
     cdef int set_until(self) except -1
     cdef int complain(self, str text) except -1
+    cdef accept_from(self, object sock)
     cdef accept(self, object sock)
-    cdef Channel open(self, object sock)
+    cdef Channel open(self, object sock, object keys)
     cdef make_room(self, object sock, object error)
     cdef int read(self, Channel channel) except -1
     cdef int shake(self, Channel channel) except -1

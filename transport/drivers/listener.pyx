@@ -19,7 +19,7 @@ import os
 import socket
 import threading
 
-from orcalike.transport.drivers import sockets
+from orcalike.transport.drivers import near_road, sockets
 from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.half_open import HalfOpen
 from orcalike.transport.drivers.pidfd import OwnProcess
@@ -28,7 +28,7 @@ from orcalike.transport.errors import AuthenticationError, OrcalikeError, Protoc
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
 from orcalike.transport.drivers.epoll_set cimport EPOLLIN, EpollSet, epoll_event
 from orcalike.transport.drivers.heartbeat cimport Heartbeat
-from orcalike.transport.drivers.sealed_channel cimport SealedChannel, sealed_channel
+from orcalike.transport.drivers.sealed_channel cimport SealedChannel, make_channel
 from orcalike.transport.layers.base cimport NEVER
 from orcalike.transport.layers.com cimport GREETING_MAX
 from orcalike.transport.layers.com import greeting_of
@@ -71,12 +71,20 @@ cdef class Listener:
 
     # What it serves.
 
-    def listen(self, sock):
-        """Accept connections on a listening socket, which is owned here from now on.
+    def listen(self, sock, address):
+        """Accept connections on a listening socket, which is owned here from now on; others reach it at `address`.
 
-        Heartbeats come beside it. Raises OrcalikeError if they cannot.
+        Heartbeats come beside it, and connections by the near road if there can be any. Raises OrcalikeError if
+        heartbeats cannot come.
         """
         self.heartbeat.listen(sockets.datagrams_beside(sock))
+        self.accept_from(sock)
+        near = near_road.listen(address)
+        if near is not None:
+            self.accept_from(near)
+
+    cdef accept_from(self, object sock):
+        """Watch a listening socket."""
         sock.setblocking(False)
         sockets.ask_for_senders(sock)
         if sock.family == socket.AF_UNIX and self.process is None:
@@ -165,6 +173,7 @@ cdef class Listener:
     cdef accept(self, object sock):
         """Accept the connections that wait; a greeting that is here already is read at once."""
         cdef Channel channel
+        keys = self.keys if near_road.takes_key(sock) else None
         for _ in range(ACCEPTS_MAX):
             try:
                 accepted, _ = sock.accept()
@@ -179,7 +188,7 @@ cdef class Listener:
                 crowded = self.half_open.crowded(source)
                 if crowded is not None:
                     self.give_up(crowded, "it has not greeted, and others wait")
-                channel = self.open(accepted)
+                channel = self.open(accepted, keys)
             except (OSError, OrcalikeError) as error:
                 self.complain(f"a connection was refused: {error}")
                 accepted.close()
@@ -187,18 +196,13 @@ cdef class Listener:
             self.half_open.add(channel, source, self.now)
             self.read(channel)
 
-    cdef Channel open(self, object sock):
+    cdef Channel open(self, object sock, object keys):
         """A channel for a socket; raises OSError or OrcalikeError if there is no room for it."""
         cdef object process = self.process if sock.family == socket.AF_UNIX else None
         cdef Channel channel
         cdef int slot
         slot = self.epoll.add(sock.fileno(), None, EPOLLIN)
-        if process is not None:
-            channel = Channel(sock.fileno(), slot, process.fd, process.files)
-        elif self.keys is None:
-            channel = Channel(sock.fileno(), slot)
-        else:
-            channel = sealed_channel(sock.fileno(), slot, self.keys, False)
+        channel = make_channel(sock.fileno(), slot, process, keys, False)
         self.epoll.slots[slot] = channel
         self.sockets[sock.fileno()] = sock
         return channel

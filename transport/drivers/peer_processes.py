@@ -72,11 +72,15 @@ class PeerProcesses:
             return f"process {pid} greets with a descriptor of process {number}"
         return None
 
-    def watch(self, process: Process) -> None:
-        """Watch the process of a peer until it ends; it is closed where it is doubtful, or known already."""
+    def watch(self, process: Process, address: str) -> None:
+        """Watch the process of the peer at an address until it ends; it is closed where it is doubtful, or known already.
+
+        So it is if the address is of another host: such a peer grants this one no lease, wherever it runs.
+        """
         number = pidfd.pid_of(process.fd)
         doubtful = number is None or (self.numbers_known and number != process.pid)
-        if process.incarnation in self._of or doubtful:
+        far = not share_host(process.stack.me.address, address)
+        if process.incarnation in self._of or doubtful or far:
             process.close()
             return
         try:

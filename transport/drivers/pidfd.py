@@ -14,7 +14,7 @@ is a lie, and ends. Nothing else about a connection is as certain:
   did pass them on would pass the member's.
 - A number that the peer states means something in its own process namespace only.
 
-If there is no pidfd (TCP, an old kernel) a death is suspected, never certain.
+If there is no pidfd (by TCP, of an old kernel) a death is suspected, never certain.
 
 The same descriptor says whether a process that is silent runs, as far as the kernel knows: one that
 waits for a processor does, one that a signal or a debugger has stopped does not.

@@ -19,10 +19,11 @@ cdef class SealedChannel(Channel):
     cdef int start(self) except -1
     cdef bint shake(self) except -1
     cdef int say(self, bytes message) except -1
+    cdef ssize_t send_first(self) noexcept
     cdef int seal(self) except -1
     cdef Py_ssize_t gather(self) except -1
     cdef int go_on(self, Message message, Py_ssize_t size) except -1
     cdef int open_records(self) except -1
 
 
-cdef SealedChannel sealed_channel(int fd, int link, object keys, bint connects)
+cdef Channel make_channel(int fd, int link, object process, object keys, bint connects)

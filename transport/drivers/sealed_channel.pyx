@@ -5,11 +5,11 @@ A flush seals what is queued in as few records as it fits: one for many frames. 
 records of a direction, so one that is changed, repeated, left out or moved does not open.
 """
 
-from libc.errno cimport EAGAIN, EINTR, ENOBUFS, errno
+from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, strerror
 
-from orcalike.transport.drivers.channel cimport CLOSED
+from orcalike.transport.drivers.channel cimport CLOSED, Channel, iovec, send_along
 from orcalike.transport.drivers.record_cipher cimport TAG, RecordCipher
 from orcalike.transport.drivers.system_calls cimport recv, send
 from orcalike.transport.wire.bytes cimport load32, store32
@@ -29,9 +29,9 @@ cdef enum:
 
 
 cdef class SealedChannel(Channel):
-    """Made by `sealed_channel`; its stack is notified of it when the handshake is over."""
+    """Made by `make_channel`; its stack is notified of it when the handshake is over."""
 
-    def __cinit__(self, int fd, int link, int passes=-1):
+    def __cinit__(self, int fd, int link, int process=-1, int files=-1):
         self.shaking = True
         self.plain = <unsigned char*>malloc(PLAIN_MAX)
         self.record = <unsigned char*>malloc(RECORD_MAX)
@@ -78,6 +78,7 @@ cdef class SealedChannel(Channel):
 
     cdef int flush(self) except -2:
         cdef ssize_t sent
+        cdef int gone
         while True:
             if self.gone == self.record_end:
                 self.queued -= self.sealed
@@ -85,15 +86,25 @@ cdef class SealedChannel(Channel):
                 if self.shaking or not self.messages.count:
                     return 1
                 self.seal()
-            sent = send(self.fd, self.record + self.gone, self.record_end - self.gone,
-                        MSG_DONTWAIT | MSG_NOSIGNAL)
+            if self.gives[0] < 0:
+                sent = send(self.fd, self.record + self.gone, self.record_end - self.gone,
+                            MSG_DONTWAIT | MSG_NOSIGNAL)
+            else:
+                sent = self.send_first()
             if sent >= 0:
+                self.gives[0] = -1
                 self.gone += sent
-            elif errno == EAGAIN or errno == ENOBUFS:
-                return 0
-            elif errno != EINTR:
-                self.why = strerror(errno).decode()
-                return CLOSED
+            else:
+                gone = self.not_written()
+                if gone != 1:
+                    return gone
+
+    cdef ssize_t send_first(self) noexcept:
+        """Write the first message of this end, and the descriptors that go along."""
+        cdef iovec vector
+        vector.iov_base = self.record + self.gone
+        vector.iov_len = self.record_end - self.gone
+        return send_along(self.fd, &vector, 1, self.gives)
 
     cdef int seal(self) except -1:
         """Make a record of what is queued, as far as it fits one."""
@@ -131,13 +142,18 @@ cdef class SealedChannel(Channel):
 
     cdef int fill(self) except -2:
         cdef ssize_t got
+        cdef Py_ssize_t room
         if self.raw_begin:
             self.raw_end -= self.raw_begin
             memmove(self.raw, self.raw + self.raw_begin, self.raw_end)
             self.raw_begin = 0
-        got = recv(self.fd, self.raw + self.raw_end,
-                   (HANDSHAKE_MAX if self.shaking else RAW_SIZE) - self.raw_end, MSG_DONTWAIT)
+        room = (HANDSHAKE_MAX if self.shaking else RAW_SIZE) - self.raw_end
+        if self.has_read:
+            got = recv(self.fd, self.raw + self.raw_end, room, MSG_DONTWAIT)
+        else:
+            got = self.read_first(self.raw + self.raw_end, room)
         if got > 0:
+            self.has_read = True
             self.raw_end += got
             if not self.shaking:
                 self.open_records()
@@ -166,10 +182,14 @@ cdef class SealedChannel(Channel):
         return 0
 
 
-cdef SealedChannel sealed_channel(int fd, int link, object keys, bint connects):
-    """A channel under a ring of keys."""
+cdef Channel make_channel(int fd, int link, object process, object keys, bint connects):
+    """A channel that passes an OwnProcess, and is under a ring of keys; None for either."""
+    cdef SealedChannel sealed
+    passed = (-1, -1) if process is None else (process.fd, process.files)
+    if keys is None:
+        return Channel(fd, link, *passed)
     # Not at the top: it takes long, and a group on Unix sockets has no keys.
     from orcalike.transport.drivers.handshake import Handshake
-    cdef SealedChannel channel = SealedChannel(fd, link)
-    channel.handshake = Handshake(keys, connects=connects)
-    return channel
+    sealed = SealedChannel(fd, link, *passed)
+    sealed.handshake = Handshake(keys, connects=connects)
+    return sealed

@@ -198,13 +198,19 @@ def accepted(sock: socket.socket) -> str:
     """
     sock.setblocking(False)
     if sock.family == socket.AF_UNIX:
-        data = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        pid, uid, _ = struct.unpack("3i", data)
+        pid, uid = process_and_user(sock)
         if uid != os.getuid():
             raise PermissionError(f"a process of user {uid}")
         return f"process {pid}"
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return f"host {_site_of(sock.getpeername()[0])}"
+
+
+def process_and_user(sock: socket.socket) -> tuple[int, int]:
+    """Of the other end of a Unix socket, as the kernel says: the one that connected, or that made the other end listen."""
+    data = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, uid, _ = struct.unpack("3i", data)
+    return pid, uid
 
 
 def _site_of(host: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import orcalike as orca
 from orcalike.session import listeners
+from orcalike.transport.drivers import near_road
 from orcalike.transport.drivers.sockets import listen
 from tests.lib.processes import until
 from tests.lib.programs import OVER_SOCKETS
@@ -83,7 +85,7 @@ def test_groups_with_other_keys_have_a_listener_each() -> None:
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_one_that_leaves_takes_nothing_along(place: str, first: str) -> None:
     """Whichever group came first: the other one is reached as before, and still has its heartbeats."""
-    stack = OVER_SOCKETS if place.startswith("unix:") else None  # in memory there are none
+    stack = OVER_SOCKETS.replace("unix", place.partition(":")[0])  # in memory there are none
     groups = {name: orca.connect(name, listen=place, key=KEY, stack=stack) for name in ("a", "b")}
     groups.pop(first).close()
     ((name, left),) = groups.items()
@@ -148,6 +150,38 @@ def test_a_child_leaves_it_to_its_parent(place: str) -> None:
             write(b, other)
         with orca.join("a", seeds=a.address, key=KEY, timeout=60) as other:
             write(a, other)
+
+
+def has_near_road(address: str) -> bool:
+    """Whether a Unix socket stands beside the TCP socket that others reach at an address."""
+    listener = near_road.listen(address)
+    if listener is not None:
+        listener.close()
+    return listener is None
+
+
+def test_the_near_road_leads_to_where_others_reach_a_member() -> None:
+    with orca.join(listen="tcp:0.0.0.0:0", advertise="127.0.0.2", key=KEY) as group:
+        assert group.address.startswith("tcp:127.0.0.2:")
+        assert has_near_road(group.address)
+    assert not has_near_road(group.address)
+
+
+def test_a_child_does_not_keep_the_near_road() -> None:
+    """It has closed its copy when Python's own code goes on in it."""
+    here, there = socket.socketpair()
+    with here, there:
+        with orca.join(listen="tcp:127.0.0.1:0", key=KEY) as group:
+            child = os.fork()
+            if not child:
+                there.send(b"runs")
+                os._exit(len(there.recv(1)) - 1)
+            assert here.recv(4) == b"runs"
+        try:
+            assert not has_near_road(group.address)
+        finally:
+            here.send(b"x")
+            assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_listener_that_cannot_be_made_is_not_kept(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_of_a_process_that_the_kernel_does_not_name_nothing_is_certain(
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(f"{tmp_path}/early")
         socket.send_fds(sock, [greet(f"unix:{tmp_path}/x", 77)], [own])
-        end.pump.listen(listener)
+        end.pump.listen(listener, f"unix:{tmp_path}/early")
         end.until(lambda: peer_is_linked(end, 77) or refusals(end))
     os.close(own)
     assert refusals(end) == []

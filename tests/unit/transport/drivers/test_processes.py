@@ -180,18 +180,18 @@ def test_no_death_is_certain_on_another_host(
 
 
 def test_leases_are_granted_to_members_that_can_be_certain() -> None:
-    """On this host, by Unix sockets or by a launcher's word."""
+    """On this host, by Unix sockets, by the near road, or by a launcher's word."""
 
-    def leased(own: str, *addresses: str, receives_deaths: bool) -> list[str]:
+    def leased(own: str, *addresses: str, informed: bool) -> list[str]:
         members = [Member(address, number) for number, address in enumerate(addresses)]
-        without = unleased(own, members, receives_deaths)
+        without = unleased(own, members, informed)
         return [member.address for member in members if member not in without]
 
-    assert leased("unix:/a", "unix:/b", "tcp:127.0.0.1:2", receives_deaths=False) == ["unix:/b"]
+    assert leased("unix:/a", "unix:/b", "tcp:127.0.0.1:2", informed=False) == ["unix:/b"]
     here, there = "tcp:10.0.0.1:2", "tcp:10.0.0.2:2"
-    assert leased("tcp:10.0.0.1:1", here, there, receives_deaths=False) == []
-    assert leased("tcp:10.0.0.1:1", here, there, receives_deaths=True) == [here]
-    assert leased("tcp:[fd00::1]:1", "tcp:[fd00::1]:2", receives_deaths=True) == ["tcp:[fd00::1]:2"]
+    assert leased("tcp:10.0.0.1:1", here, there, informed=False) == []
+    assert leased("tcp:10.0.0.1:1", here, there, informed=True) == [here]
+    assert leased("tcp:[fd00::1]:1", "tcp:[fd00::1]:2", informed=True) == ["tcp:[fd00::1]:2"]
 
 
 def test_many_late_processes_are_not_kept(end: End, tmp_path: Path) -> None:
