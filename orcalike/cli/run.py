@@ -285,16 +285,17 @@ def _with_stack(options: Options, stack: str | None, sequencer: SequencerPlace |
         raise Refusal(f"--stack ends in COM:{medium}, which --{options.scheme} is not")
     scheme: Literal["unix", "tcp"] = "tcp" if medium == "tcp" else "unix"
     options = options.replace(stack=name_layers(layers), scheme=scheme)
-    return _over_ring(options, sequencer) if options.shares_memory else options
+    if options.has_layer("RING"):
+        _check_over_ring(options, sequencer)
+    return _in_shared_memory(options) if options.shares_memory and not sequencer else options
 
 
-def _over_ring(options: Options, sequencer: SequencerPlace | None) -> Options:
-    """The options for an order in shared memory, which no process hands out; refuses those that ask for a sequencer, or for hosts."""
+def _check_over_ring(options: Options, sequencer: SequencerPlace | None) -> None:
+    """Refuse options for an order that is always in shared memory if they ask for a sequencer, or for hosts."""
     if sequencer == "witness":
-        raise Refusal("--sequencer witness: RING has no sequencer")
+        raise Refusal("--sequencer witness: RING has no sequencer: put ORDER in its place")
     if not options.is_local:
-        raise Refusal("--stack: RING needs all ranks on one host: put TOTAL in its place")
-    return _in_shared_memory(options)
+        raise Refusal("--stack: RING needs all ranks on one host: put ORDER in its place")
 
 
 def _in_shared_memory(options: Options) -> Options:

@@ -24,8 +24,8 @@ DETECTION_OVER_TCP = 2_000_000_000
 """D, ns, if nothing is set: over Unix sockets, where the kernel says if a silent process runs, and over TCP, where
 it does not."""
 
-SHARED_ORDER = "PACK:XFER:RING:MBRSHIP:COM"
-"""The layers, without their medium, of groups whose order is in shared memory."""
+SHARED_ORDER = "PACK:XFER:ORDER:MBRSHIP:COM"
+"""The layers, without their medium, of groups whose order is in shared memory while their members can share it."""
 
 SHARED_ORDER_MOST = 32
 """With more ranks it is not the default: half of those that it has room for, as others may join, and ranks may fork."""

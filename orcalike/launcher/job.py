@@ -74,8 +74,12 @@ class Options(Record, kw_only=True):
 
     @property
     def shares_memory(self) -> bool:
-        """Whether the groups' order is in shared memory, without a sequencer."""
-        return any(layer.partition("(")[0] == "RING" for layer in self.stack.split(":"))
+        """Whether the groups' order is in shared memory, without a sequencer, as far as their members can share it."""
+        return self.has_layer("RING") or (self.has_layer("ORDER") and self.is_local)
+
+    def has_layer(self, name: str) -> bool:
+        """Whether the groups' stack has that layer."""
+        return any(layer.partition("(")[0] == name for layer in self.stack.split(":"))
 
     @property
     def program_folder(self) -> Path:

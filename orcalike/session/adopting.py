@@ -17,15 +17,18 @@ from orcalike.transport.stacks import DEFAULT, DEFAULT_LAYERS
 DETECTION, STACK = "detection", "stack"
 """The options."""
 
+MEMORY_ALONE = "PACK:XFER:RING:MBRSHIP:COM"
+"""The layers of a group that refuses members that cannot share memory."""
+
 _REFUSAL = re.compile(r"config: the group has (\w{1,20})='([\w.:]{1,100})', not .*")
 
 
 def stack_to_ask_for(options: JoinOptions) -> str:
-    """The stack of a process: what it or its launcher names, else by the sockets over which others can join (ADR-24)."""
+    """The stack of a process: what it or its launcher names, else one that shares memory if others can join (ADR-24, ADR-27)."""
     if options.stack is not None:
         return options.stack
-    is_near = options.launch is None and options.scheme == "unix"
-    return f"{SHARED_ORDER}:unix" if is_near else DEFAULT
+    can_share = options.launch is None and options.scheme
+    return f"{SHARED_ORDER}:{options.scheme}" if can_share else DEFAULT
 
 
 def as_option(detection: int) -> str:
@@ -43,9 +46,9 @@ def detection_of_group(refusal: str) -> int | None:
 
 
 def stack_of_group(refusal: str, medium: str | None) -> str | None:
-    """The layers of the group that refuses a joiner for them alone, if groups have these by default over that medium."""
+    """The layers of the group that refuses a joiner for them alone, if a process takes these over that medium without a word."""
     layers = _option_of(STACK, refusal)
-    usual = (DEFAULT_LAYERS, SHARED_ORDER) if medium == "unix" else (DEFAULT_LAYERS,)
+    usual = (DEFAULT_LAYERS, SHARED_ORDER, *([MEMORY_ALONE] if medium == "unix" else []))
     return layers if layers in usual else None
 
 

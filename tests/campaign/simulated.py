@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,13 +24,24 @@ from orcalike.simulator.simulation import Run
 from orcalike.simulator.transcript import Transcript
 from orcalike.transport.membership import messages
 from tests.campaign.bars import Bar, Figure, Scale
+from tests.lib.order_scenarios import over_either
 from tests.lib.ring_scenarios import draw_over_ring, over_ring
 from tests.protocol import sim_bootstrap
 
+Kind = tuple[Callable[[Scenario], Scenario], str]
+
 WORKERS = 2
 HOUR = 3_600 * 10**9
-OVER_RING = 4
-"""Of so many seeds of each worker one has its order in shared memory."""
+KINDS_OF_ORDER = 4
+"""Of so many seeds of each worker one has its order in shared memory, and one has an order that goes over."""
+
+AS_DRAWN: Kind = (lambda scenario: scenario), "orcalike simulate --seed"
+"""Through a sequencer, and how it is seen again."""
+
+OTHER_ORDERS: dict[int, Kind] = {
+    0: (over_ring, "tests.lib.ring_scenarios"),
+    2: (over_either, "tests.lib.order_scenarios"),
+}
 
 TRACES = """
 from orcalike.simulator.simulation import Run
@@ -64,12 +76,11 @@ def seeds_of(first: int, seeds: int, steps: int) -> Volume:
     for seed in count(first, WORKERS):
         if volume.seeds >= seeds and volume.steps >= steps:
             break
-        is_over_ring = seed // WORKERS % OVER_RING == 0
-        run = Run(over_ring(draw(seed)) if is_over_ring else draw(seed))
+        change, program = OTHER_ORDERS.get(seed // WORKERS % KINDS_OF_ORDER, AS_DRAWN)
+        run = Run(change(draw(seed)))
         try:
             run.run()
         except Violation as violation:
-            program = "tests.lib.ring_scenarios" if is_over_ring else "orcalike simulate --seed"
             volume.broken += (f"python -m {program} {seed}: {violation}",)
             volume.late += violation.id == "I28"
         volume.seeds += 1

@@ -10,6 +10,8 @@ import pytest
 from tests.lib.namespaces import in_namespace
 from tests.lib.programs import OVER_SOCKETS, Programs
 
+MEMORY_ALONE = "PACK:XFER:RING:MBRSHIP:COM:unix"
+
 
 @pytest.mark.parametrize("stack", [None, OVER_SOCKETS], ids=["memory", "unix"])
 def test_members_in_process_namespaces_of_their_own(programs: Programs, stack: str | None) -> None:
@@ -28,16 +30,26 @@ def test_members_in_process_namespaces_of_their_own(programs: Programs, stack: s
     assert [member.end() for member in members[1:]] == [0, 0]
 
 
-def test_a_user_namespace_of_its_own(programs: Programs) -> None:
-    """No process there may look into one outside: it cannot join, learns why, and the others go on."""
+@pytest.mark.parametrize("stack", [None, MEMORY_ALONE], ids=["order", "memory alone"])
+def test_a_user_namespace_of_its_own(programs: Programs, stack: str | None) -> None:
+    """No process there may look into one outside: it shares the order by a sequencer, or it learns why it cannot join."""
+    if stack is not None:
+        programs.environment["STACK"] = stack
     container = in_namespace("--kill-child", "--user", "--map-root-user")
     group = programs.start("contained.py", "a", SIZE="1")
     assert group.next_fact()["size"] == 1
-    outcome = programs.start_in(container, "contained.py", "b").next_fact()
-    assert outcome["error"] == "JoinFailed"
-    assert "If it is of another user or user namespace" in str(outcome["text"])
+    other = programs.start_in(container, "contained.py", "b", SIZE="1")
+    outcome = other.next_fact()
+    writers = {ord("a")}
+    if stack is None:
+        assert outcome["size"] == 2
+        assert group.next_fact()["size"] == 2
+        writers.add(ord("b"))
+    else:
+        assert outcome["error"] == "JoinFailed"
+        assert "If it is of another user or user namespace" in str(outcome["text"])
     programs.call("stop")
     while "log" not in (fact := group.next_fact()):
         pass  # it may have been in the view for a moment
-    assert {writer for writer, _ in fact["log"]} == {ord("a")}
+    assert {writer for writer, _ in fact["log"]} == writers
     assert group.end() == 0

@@ -54,6 +54,7 @@ cdef class MappedOrder(Layer):
     cdef str attach(self, object member, object order_there)
     cdef int settle_rows(self) except -1
     cdef int enter_order(self, object it, object view) except -1
+    cdef int make(self) except -1
     cdef int pass_fence(self, object view) except -1
     cdef int take(self, int kind, int source, bytes body) except -1
     cdef int take_lane(self, int source, bytes body) except -1

@@ -128,8 +128,7 @@ cdef class MappedOrder(Layer):
             self.rows, self.counters = first_rows(view.members), {}
             self.start_slot = 0
             if self.position == 0:
-                self.use(Segment.create(group_id(self.group, self.lineage), boot_id(),
-                                        (<object>self.slots).bit_length() - 1, self.lane, self.group))
+                self.make()
             return 0
         self.lineage = view.lineage
         if self.segment is None:
@@ -138,6 +137,17 @@ cdef class MappedOrder(Layer):
         else:
             self.rows = fence.rows_after(view)
             self.pass_fence(view)
+        return 0
+
+    cdef int make(self) except -1:
+        """Make the order, in memory of this member's."""
+        try:
+            self.use(Segment.create(group_id(self.group, self.lineage), boot_id(),
+                                    (<object>self.slots).bit_length() - 1, self.lane, self.group))
+        except OSError as error:
+            if self.on_apart is None:
+                raise
+            self.give_up(f"it cannot be made: {error}")
         return 0
 
     cdef int pass_fence(self, object view) except -1:

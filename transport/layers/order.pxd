@@ -12,6 +12,7 @@ cdef class EitherOrder(Layer):
     cdef Layer current              # the one that orders in this view
     cdef SharedOrder in_memory      # it, if it is that one; else None
     cdef Total sequenced            # likewise
+    cdef Layer past                 # the one before this view, if that was another
     cdef Total former               # that of the view before, which may have what others lack; or None
     cdef frozenset apart            # incarnations of members that share no memory with others
     cdef int least                  # as `degree` was called last,

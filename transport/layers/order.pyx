@@ -137,7 +137,7 @@ cdef class EitherOrder(Layer):
     cpdef up_view(self, object view, bytes cut):
         """Begin the view, in the order that the cut says."""
         choice = self.choice_of(view, cut)
-        self.former = None
+        self.past, self.former, self.goes_over = None, None, False
         self.link()                     # something else may stand above by now
         if view.position(self.me.incarnation) >= 0:
             self.apart = choice.apart
@@ -157,6 +157,7 @@ cdef class EitherOrder(Layer):
         cdef SharedOrder shared
         cdef Total total
         cdef Message message
+        self.past = self.current        # this may be called by it
         if choice.in_memory:
             self.former = self.sequenced if self.installed is not None else None
             shared = SharedOrder(self.core, self.config, self.me, *self.sizes["RING"])

@@ -276,8 +276,8 @@ cdef class SharedOrder(MappedOrder):
         self.advance()
         if not self.at_fence and self.allowed > 0 and ring_has_news(m):
             self.drain()
-            if self.core.handing is not None:
-                return                  # it is applied first
+            if self.core.handing is not None or self.segment is None:
+                return                  # it is applied first; or a view has begun
             self.advance()
         if self.unordered.count:
             self.submit_more()

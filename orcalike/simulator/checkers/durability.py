@@ -76,10 +76,9 @@ class NoSilentLoss(Checker):
 
     def finish(self, live: list[int], blocked: bool) -> None:
         for member, seen, view in self.facts.served_by(live, blocked):
-            for (source, number), (lineage, key) in self.facts.acked.items():
-                _, identity = self.facts.placed[lineage, key]
-                kept = self.facts.is_kept((source, number), self.facts.views[identity])
-                if kept and lineage == view.lineage and number > seen.sources.get(source, 0):
+            for (source, number), (key, before) in self.facts.acked.items():
+                kept = self.facts.is_kept((source, number), before)
+                if kept and before.lineage == view.lineage and number > seen.sources.get(source, 0):
                     self.fail(
                         member, f"it lacks cast {number} of {source:x}, acknowledged at {key}"
                     )

@@ -89,6 +89,11 @@ class Seen:
     exited: str | None = None
     dead: bool = False
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether it takes part in nothing any more: it is dead, or out of the group for good."""
+        return self.dead or self.exited is not None
+
 
 @dataclass(slots=True)
 class Facts:
@@ -101,8 +106,8 @@ class Facts:
     casts: dict[Name, Cast] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)
     """How many casts each member has made."""
-    acked: dict[Name, tuple[int, Key]] = field(default_factory=dict)
-    """(lineage, place) of casts that were delivered at their own sender."""
+    acked: dict[Name, tuple[Key, Installed]] = field(default_factory=dict)
+    """The places of casts that were delivered at their own sender, and its view then."""
     anew: Identity = (0, 0, 0)
     """The last view in which no member had state: what was written before is gone, by their own will."""
     seen: dict[int, Seen] = field(default_factory=dict)

@@ -91,7 +91,7 @@ class Monitor:
             facts.pinned[view.identity] = key
         if member == source and view.identity > facts.anew:
             # Else all others have left meanwhile, and a member that sees this late is out itself.
-            facts.acked[name] = view.lineage, key
+            facts.acked[name] = key, view
         seen.last = key
         seen.count += 1
         seen.sources[source] = name[1]

@@ -126,7 +126,7 @@ class OnePrimary(Checker):
         size = len(before.members)
         enough = 2 * len(voters) > size
         enough |= 2 * len(voters) == size and before.members[0] in voters
-        enough |= all(each in facts.seen and facts.seen[each].dead for each in missing)
+        enough |= all(each in facts.seen and facts.seen[each].is_gone for each in missing)
         if not enough:
             self.fail(
                 member, f"{len(voters)} of the {size} of {before.identity} made {view.identity}"

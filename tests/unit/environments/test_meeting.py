@@ -31,7 +31,7 @@ def world(rank: int, meets: AtFirstHost | AtNames) -> World:
 @pytest.mark.parametrize(
     ("size", "local", "given", "stack"),
     [
-        (32, 32, "", "PACK:XFER:RING:MBRSHIP:COM"),
+        (32, 32, "", "PACK:XFER:ORDER:MBRSHIP:COM"),
         (32, 32, "PACK:XFER:TOTAL:MBRSHIP:COM", "PACK:XFER:TOTAL:MBRSHIP:COM"),
         (33, 33, "", ""),
         (3, 1, "", ""),

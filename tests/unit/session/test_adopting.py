@@ -6,7 +6,7 @@ import pytest
 
 from orcalike.session.adopting import detection_of_group, stack_of_group
 
-TOTAL, RING = "PACK:XFER:TOTAL:MBRSHIP:COM", "PACK:XFER:RING:MBRSHIP:COM"
+TOTAL, RING, ORDER = (f"PACK:XFER:{layer}:MBRSHIP:COM" for layer in ("TOTAL", "RING", "ORDER"))
 
 
 def refusal(name: str, has: str, asks: str) -> str:
@@ -17,16 +17,18 @@ def refusal(name: str, has: str, asks: str) -> str:
 @pytest.mark.parametrize(
     ("has", "medium", "taken"),
     [
-        (RING, "unix", RING),
+        (ORDER, "unix", ORDER),
         (TOTAL, "unix", TOTAL),
+        (RING, "unix", RING),
+        (ORDER, "tcp", ORDER),
         (TOTAL, "tcp", TOTAL),
         (RING, "tcp", None),
         ("PACK:XFER:MINE:MBRSHIP:COM", "unix", None),
-        (f"{RING}:{'X' * 200}", "unix", None),
+        (f"{ORDER}:{'X' * 200}", "unix", None),
     ],
 )
 def test_the_order_of_a_group(has: str, medium: str, taken: str | None) -> None:
-    assert stack_of_group(refusal("stack", has, TOTAL), medium) == taken
+    assert stack_of_group(refusal("stack", has, "MINE"), medium) == taken
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from tests.lib.shared_classes import Counter
 
 DEFAULT = "PACK:XFER:TOTAL:MBRSHIP:COM:unix"
 RING = "PACK:XFER:RING:MBRSHIP:COM:unix"
+ORDER = "PACK:XFER:ORDER:MBRSHIP:COM:unix"
 KEY = bytes(32)
 """What TCP needs."""
 
@@ -53,7 +56,7 @@ def test_a_stack_that_objects_cannot_stand_on_is_refused(text: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("listen", "layer"), [("unix:{}/group", "RING"), ("tcp:127.0.0.1:0", "TOTAL"), (None, "TOTAL")]
+    ("listen", "layer"), [("unix:{}/group", "RING"), ("tcp:127.0.0.1:0", "RING"), (None, "TOTAL")]
 )
 def test_the_order_of_a_group_that_names_no_stack(
     listen: str | None, layer: str, tmp_path: Path
@@ -88,7 +91,7 @@ class Refusing(Descriptors):
 def test_a_process_that_may_not_map_the_order_does_not_join(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with orca.join(listen=f"unix:{tmp_path}/group") as first:
+    with orca.join(listen=f"unix:{tmp_path}/group", stack=RING) as first:
         monkeypatch.setattr(alarms, "Descriptors", Refusing)
         error = r"Permission denied\. If it is of another user"
         with pytest.raises((orca.JoinFailed, orca.Expelled), match=error):
@@ -101,7 +104,7 @@ def test_a_process_that_may_not_map_the_order_does_not_join(
 def test_a_joiner_whose_memory_may_not_be_mapped_leaves_and_the_others_stay(tmp_path: Path) -> None:
     """The younger one goes, whichever of the two may not look into the other."""
     with (
-        orca.join(listen=f"unix:{tmp_path}/group") as first,
+        orca.join(listen=f"unix:{tmp_path}/group", stack=RING) as first,
         orca.join(seeds=first.address) as second,
     ):
         counters = [each.share(Counter, "n") for each in (first, second)]
@@ -116,6 +119,55 @@ def test_a_joiner_whose_memory_may_not_be_mapped_leaves_and_the_others_stay(tmp_
         assert {each.size for each in (first, second)} == {2}
 
 
+@pytest.mark.parametrize("may_not_look", ["the joiner", "the first"])
+def test_one_that_shares_no_memory_is_let_in_by_default_and_the_order_goes_over(
+    may_not_look: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To a sequencer, and back as it leaves."""
+    with orca.join(listen=f"unix:{tmp_path}/group") as first:
+        counter = first.share(Counter, "n")
+        counter.add(1)
+        descriptors = first._session.stack.descriptors
+        if may_not_look == "the joiner":
+            monkeypatch.setattr(alarms, "Descriptors", Refusing)
+        with orca.join(seeds=first.address) as second:
+            if may_not_look == "the first":
+                first._session.stack.descriptors = Refusing(lambda _: -1)
+            other = second.share(Counter, "n")
+            for each in (counter, other):
+                each.add(1)
+            first.fence()
+            second.fence()
+            if may_not_look == "the joiner":
+                assert first._session.stack.focus("RING") is None
+            assert (counter.value, other.value) == (3, 3)
+        first._session.stack.descriptors = descriptors
+        counter.add(1)
+        assert counter.value == 4
+        assert first._session.stack.focus("RING") is not None
+
+
+WITHOUT_ROOM = """
+import resource, signal
+import orcalike as orca
+from tests.lib.shared_classes import Counter
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+with orca.join(listen="unix:{}/group") as group:
+    counter = group.share(Counter, "n")
+    counter.add(1)
+    print(counter.value, group._session.stack.focus("RING"))
+"""
+
+
+def test_where_no_memory_can_be_had_the_order_goes_over(tmp_path: Path) -> None:
+    """As under a limit for the size of files."""
+    code = WITHOUT_ROOM.replace("{}", str(tmp_path))
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (found.stdout, found.stderr) == ("1 None\n", "")
+
+
 def test_a_directory_that_is_not_of_proc_is_not_looked_into(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,7 +179,7 @@ def test_a_directory_that_is_not_of_proc_is_not_looked_into(
             os.close(self.files)
             self.files = os.open(tmp_path, os.O_RDONLY)
 
-    with orca.join(listen=f"unix:{tmp_path}/group") as first:
+    with orca.join(listen=f"unix:{tmp_path}/group", stack=RING) as first:
         for module in (links, listener):
             monkeypatch.setattr(module, "OwnProcess", Liar)
         with pytest.raises((orca.JoinFailed, orca.Expelled), match="has not passed its open files"):
@@ -137,7 +189,7 @@ def test_a_directory_that_is_not_of_proc_is_not_looked_into(
         assert first.size == 1
 
 
-@pytest.mark.parametrize("stack", [DEFAULT, RING])
+@pytest.mark.parametrize("stack", [DEFAULT, RING, ORDER])
 def test_a_joiner_that_names_no_stack_has_the_order_of_the_group(
     stack: str, tmp_path: Path
 ) -> None:
@@ -217,6 +269,8 @@ RUN = [
     "PACK(size=64):STABLE(window=9):XFER:TOTAL(packets=4):MBRSHIP:COM:unix",
     "PACK:DROP:STABLE:DROP(delay=20):XFER:DROP:TOTAL:DROP(delay=20):MBRSHIP:DROP:COM:unix",
     "PACK:XFER:TOTAL:MBRSHIP:COM:tcp",
+    ORDER,
+    "PACK:XFER:ORDER(packets=4,slots=16,lane=4096):MBRSHIP:COM:tcp",
 ]
 
 
