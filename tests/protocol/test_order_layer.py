@@ -12,11 +12,12 @@ from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.ring.choice import Choice, can_share
+from orcalike.transport.ring.fence import ROWS
 from orcalike.transport.total.flush import Piece, Report
 from orcalike.transport.view import Member, View
 from tests.lib.manual_network import ManualNetwork
 from tests.lib.order_scenarios import draw_over_either
-from tests.protocol.test_ring_layer import bodies, let_time_pass
+from tests.protocol.test_ring_layer import Crowd, bodies, let_time_pass
 
 CHUNK = 20
 SEEDS = 100
@@ -256,6 +257,31 @@ def test_a_member_that_can_map_no_memory_stays_and_the_order_goes_over() -> None
     assert orders(network, "bd") == {"RING"}
 
 
+def test_the_order_goes_over_for_the_member_for_which_memory_has_no_room() -> None:
+    """The 65th; over RING alone it has to leave."""
+    network = Crowd("XFER:ORDER(slots=64,lane=4096):MBRSHIP:COM:sim")
+    network.descriptors = DescriptorsOfOne(are_near)
+    for number in range(ROWS):
+        network.add(f"m{number}")
+        network.join(f"m{number}", "m0" if number else "")
+    network.stabilize()
+    names = list(network.endpoints)
+    assert {order(network, name).name for name in names} == {"RING"}
+    network.add("more")
+    network.join("more", "m0")
+    network.stabilize()
+    assert {order(network, name).name for name in (*names, "more")} == {"TOTAL"}
+    network.cast("more", b"of the 65th")
+    network.stabilize()
+    assert {bodies(network, name)[-1] for name in names} == {b"of the 65th"}
+    network.leave("m7")
+    network.stabilize()
+    names = [name for name in network.endpoints if name != "m7"]
+    assert {order(network, name).name for name in names} == {"RING"}
+    network.cast("more", b"in memory")
+    assert {bodies(network, name)[-1] for name in names} == {b"in memory"}
+
+
 def layer_of(network: ManualNetwork, name: str) -> Any:
     """The layer ORDER of a member."""
     return network.endpoints[name].stack.focus("ORDER")
@@ -284,6 +310,9 @@ def test_of_an_order_in_memory_no_member_lacks_anything() -> None:
     network = network_of("a b")
     report = layer_of(network, "a").up_held()
     come(network, "c")
+    view = network["c"].installed
+    assert view is not None
+    assert view.number == 3, "no link was refused for what one asked another"
     for name in "abc":
         assert layer_of(network, name).up_missing(report, True) == []
     come(network, "X")

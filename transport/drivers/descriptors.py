@@ -48,18 +48,15 @@ class Descriptors:
         if files < 0:
             raise ProtocolError("its process has not passed its open files")
         number, inode = handle
-        fd = open_in(files, number, flags)
-        if os.fstat(fd).st_ino != inode:
-            os.close(fd)
-            raise FileNotFoundError(errno.ENOENT, "another file has its number")
-        return fd
+        return _checked(open_in(files, number, flags), inode)
 
 
 class DescriptorsOfOne(Descriptors):
     """Those of members that are simulated in one process: the handles of a run are the same each time."""
 
     def __init__(self, is_near: Callable[[str, str], bool] = share_host) -> None:
-        self._of: dict[Handle, int] = {}
+        self._of: dict[tuple[int, int], tuple[int, int, int]] = {}
+        """By incarnation and kind: the descriptor, its inode, and how many others there were before."""
         self._is_near = is_near
 
     def is_near(self, one: str, other: str) -> bool:
@@ -68,17 +65,23 @@ class DescriptorsOfOne(Descriptors):
 
     def offer(self, incarnation: int, kind: int, fd: int) -> Handle:
         """As above."""
-        self._of[incarnation, kind] = fd
-        return kind, 0
+        inode = os.fstat(fd).st_ino
+        _, known, count = self._of.get((incarnation, kind), (fd, inode, 0))
+        count += known != inode
+        self._of[incarnation, kind] = fd, inode, count
+        return kind, count
 
     def open(self, incarnation: int, handle: Handle, flags: int) -> int:
         """As above."""
-        fd = self._of.get((incarnation, handle[0]))
-        if fd is None:
+        kind, number = handle
+        fd, inode, count = self._of.get((incarnation, kind), (-1, 0, number))
+        if fd < 0:
             raise ProtocolError("a descriptor that was not offered")
+        if count != number:
+            raise FileNotFoundError(errno.ENOENT, "another file is offered by now")
         files = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
         try:
-            return open_in(files, fd, flags)
+            return _checked(open_in(files, fd, flags), inode)
         finally:
             os.close(files)
 
@@ -90,6 +93,14 @@ def open_in(files: int, number: int, flags: int) -> int:
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         raise ProtocolError("a descriptor that is neither memory nor a pipe")
     return os.open(str(number), flags, dir_fd=files)
+
+
+def _checked(fd: int, inode: int) -> int:
+    """A descriptor of the file with that inode; raises FileNotFoundError, and closes it, if another file has its number."""
+    if os.fstat(fd).st_ino != inode:
+        os.close(fd)
+        raise FileNotFoundError(errno.ENOENT, "another file has its number")
+    return fd
 
 
 class Alarm:
