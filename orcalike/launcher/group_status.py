@@ -110,7 +110,7 @@ class Groups:
             case SharedOrder(group):
                 self._place(role, group, Place("in"))
                 if found := self.by_name.get(group):
-                    found.shares_memory = True
+                    found.shares_memory, found.ordered = True, False
             case Blocked(group, missing, rule):
                 self._place(role, group, Place("blocked", missing, rule))
             case Lacks(group, needed, rule):

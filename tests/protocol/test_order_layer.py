@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,8 +14,8 @@ from orcalike.simulator.simulation import Run
 from orcalike.transport.drivers.descriptors import DescriptorsOfOne, Handle
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.ring.choice import Choice, can_share
-from orcalike.transport.ring.fence import ROWS
-from orcalike.transport.total.flush import Piece, Report
+from orcalike.transport.ring.fence import ROWS, Fence
+from orcalike.transport.total.flush import Cut, Piece, Report
 from orcalike.transport.view import Member, View
 from tests.lib.manual_network import ManualNetwork
 from tests.lib.order_scenarios import draw_over_either
@@ -257,6 +259,61 @@ def test_a_member_that_can_map_no_memory_stays_and_the_order_goes_over() -> None
     assert orders(network, "bd") == {"RING"}
 
 
+def test_as_the_one_leaves_that_others_share_no_memory_with_the_order_goes_back() -> None:
+    """Apart are two; here the oldest is one of each two, and the others share memory."""
+    network = ManualNetwork(STACK)
+    network.descriptors = descriptors = Apart()
+    network.form("a")
+    descriptors.apart.add(network.endpoints["a"].stack.me.incarnation)
+    for name in "bc":
+        come(network, name)
+    assert orders(network, "abc") == {"TOTAL"}
+    go(network, "a")
+    assert orders(network, "bc") == {"RING"}
+
+
+def test_the_member_that_leads_learns_of_two_others_that_are_apart() -> None:
+    """b cannot map what c offers; a can, and would take memory again."""
+    network = ManualNetwork(STACK)
+    network.descriptors = descriptors = Apart()
+    network.form("a b")
+    network.add("c")
+    network.endpoints["b"].stack.descriptors = of_b = copy.copy(descriptors)
+    of_b.apart = {network.endpoints["c"].stack.me.incarnation}
+    network.join("c", "a")
+    for one, other in itertools.islice(itertools.cycle(itertools.permutations("abc", 2)), 600):
+        network.deliver(one, other, 1)
+    assert orders(network, "abc") == {"TOTAL"}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_word_of_members_that_are_apart_may_come_too_late_for_a_cut(seed: int) -> None:
+    """Some time after c has come, with which others share no memory, e leaves: all that are left write on."""
+    rng = Random(seed)
+    network = ManualNetwork(STACK)
+    network.descriptors = descriptors = Apart()
+    network.form("a b e")
+    network.add("c")
+    descriptors.apart.add(network.endpoints["c"].stack.me.incarnation)
+    network.join("c", "a")
+    pairs = list(itertools.permutations("abec", 2))
+    wait = rng.randrange(8)
+    for _ in range(400):
+        network.deliver(*rng.choice(pairs), rng.randint(1, 2))
+        view = network["a"].installed
+        if view is not None and len(view.members) == 4:
+            wait -= 1
+            if wait == 0:
+                network.leave("e")
+    network.stabilize()
+    assert orders(network, "abc") == {"TOTAL"}
+    for name in "abc":
+        network.cast(name, name.encode())
+    network.stabilize()
+    for name in "abc":
+        assert {b"a", b"b", b"c"} <= set(bodies(network, name))
+
+
 def test_the_order_goes_over_for_the_member_for_which_memory_has_no_room() -> None:
     """The 65th; over RING alone it has to leave."""
     network = Crowd("XFER:ORDER(slots=64,lane=4096):MBRSHIP:COM:sim")
@@ -323,7 +380,16 @@ def test_of_an_order_in_memory_no_member_lacks_anything() -> None:
 def test_what_is_said_of_an_order_that_a_member_does_not_have_is_refused() -> None:
     network = network_of("a X")
     layer = layer_of(network, "a")
-    for cut in (b"", b"\x93\xc3\x90", Choice(True, frozenset(), b"\xc0").pack()):
+    held = order(network, "a").held
+    fence = Fence(1, 5, {}).pack()
+    lies = [
+        Choice(True, frozenset(), Cut(held, held, 0, {}, (), b"no fence").pack()),
+        Choice(True, frozenset(), Cut(held, held, 0, {}, (), fence).pack()),
+        Choice(True, frozenset(), Cut(held, held - 1, 0, {}, ()).pack()),
+    ]
+    layer.up_check(None, Choice(True, frozenset(), Cut(held, held, 0, {}, ()).pack()).pack())
+    malformed = (b"", b"\x93\xc3\x90", Choice(True, frozenset(), b"\xc0").pack())
+    for cut in (*malformed, *(lie.pack() for lie in lies)):
         with pytest.raises(ProtocolError):
             layer.up_check(None, cut)
     with pytest.raises(ProtocolError):
@@ -331,7 +397,7 @@ def test_what_is_said_of_an_order_that_a_member_does_not_have_is_refused() -> No
 
 
 def test_a_choice_is_read_as_it_was_made() -> None:
-    choice = Choice(True, frozenset({7, 9}), b"cut")
+    choice = Choice(True, frozenset({(9, 7), (8, 8)}), b"cut")
     assert Choice.unpack(choice.pack()) == choice
     for data in (b"", b"\x90", os.urandom(3), Choice(True, frozenset(), b"").pack()[:-1]):
         with pytest.raises(ProtocolError):
@@ -347,6 +413,7 @@ def test_memory_is_shared_by_so_many_members_of_one_host_that_are_not_apart() ->
 
     assert can_share(view(64), set(), lambda address: True)
     assert not can_share(view(65), set(), lambda address: True)
-    assert can_share(view(5), {7}, near)
-    assert not can_share(view(5), {4}, near)
+    assert can_share(view(5), {(7, 1), (4, 8)}, near)
+    assert not can_share(view(5), {(4, 1)}, near)
+    assert not can_share(view(5), {(4, 4)}, near)
     assert not can_share(view(6), set(), near)

@@ -385,7 +385,7 @@ def test_a_member_that_cannot_map_the_order_says_why_and_leaves() -> None:
     network.stabilize()
     [why] = network["c"].denied
     assert "cannot be mapped: [Errno 13] Permission denied. If it is of another user" in why
-    assert "use TOTAL" in why
+    assert "use ORDER" in why
     assert network["c"].exited is not None
     network.cast("a", b"they go on", degree=1)
     assert bodies(network, "b")[-1] == b"they go on"

@@ -13,6 +13,7 @@ import msgpack
 
 from orcalike.transport.drivers.descriptors import ALARM, LANE, ORDER
 from orcalike.transport.errors import ProtocolError
+from orcalike.transport.ring.choice import pair_of
 from orcalike.transport.ring.fence import Fence, first_rows
 from orcalike.transport.wire.control import shown, unpack
 from orcalike.transport.wire.digest import blake2b
@@ -57,8 +58,8 @@ cdef extern from *:
     uint64_t ring_applied_of(ring_member* m, unsigned row) nogil
 
 
-REMEDY = ("use TOTAL in the place of RING: make the group with "
-          'join(stack="PACK:XFER:TOTAL:MBRSHIP:COM:unix"), or by `orcalike run --sequencer witness`')
+REMEDY = ("use ORDER in the place of RING: make the group with "
+          'join(stack="PACK:XFER:ORDER:MBRSHIP:COM:unix")')
 
 cdef enum:
     SLOTS_LEAST = 16
@@ -119,6 +120,7 @@ cdef class MappedOrder(Layer):
 
     cdef int enter_order(self, object it, object view) except -1:
         """The order of a view: the one before it goes on, if there was one, and a member that has it."""
+        self.failed = self.failed and self.on_apart is None     # where it need not leave it tries again
         fence = Fence.unpack(it.order) if it is not None and it.order else None     # else a sequencer had the order before
         if it is not None and (self.lineage is None or self.segment is None):
             self.next, self.stamp = it.last, it.stamp
@@ -147,7 +149,7 @@ cdef class MappedOrder(Layer):
         except OSError as error:
             if self.on_apart is None:
                 raise
-            self.give_up(f"it cannot be made: {error}")
+            self.give_up(f"it cannot be made: {error}", self.me)
         return 0
 
     cdef int pass_fence(self, object view) except -1:
@@ -250,7 +252,7 @@ cdef class MappedOrder(Layer):
             late = self.not_begun(0) or self.not_begun(RING_READS_ALL)
             unread = self.unread()
             if unread and not late:
-                return self.give_up(f"the memory of {unread[0]} cannot be mapped: {REMEDY}")
+                return self.give_up(f"the memory of {unread[0]} cannot be mapped: {REMEDY}", unread[0])
             self.below.flush(late)
         return self.offer_lane(True)
 
@@ -281,7 +283,7 @@ cdef class MappedOrder(Layer):
         """Another member says something of its memory, or of this one's."""
         if kind == OFFER:
             return self.take_lane(source, body)
-        return self.take_refusal(source, body) if kind == UNREADABLE else self.take_apart(source)
+        return self.take_refusal(source, body) if kind == UNREADABLE else self.take_apart(source, body)
 
     cdef int take_lane(self, int source, bytes body) except -1:
         """Another member offers its memory: map it, all of the order if this member has not."""
@@ -308,10 +310,12 @@ cdef class MappedOrder(Layer):
             why = str(error)
         if why is not None and source < self.position:
             return self.give_up(f"the memory of {member} cannot be mapped: {why}. If it is of another user or user "
-                                f"namespace, or on another host, {REMEDY}")
+                                f"namespace, or on another host, {REMEDY}", member)
         if why is None:
             self.say_begun()
         else:
+            if self.on_apart is not None:
+                self.on_apart((member.incarnation, self.me.incarnation))
             answer = Message(why.encode()[:WHY_MAX])
             answer.push(1)[0] = UNREADABLE
             self.below.send(answer, (source,))
@@ -321,9 +325,10 @@ cdef class MappedOrder(Layer):
     cdef int take_refusal(self, int source, bytes why) except -1:
         """Another member cannot map this one's memory: this one leaves if it is the younger of the two."""
         cdef str text = shown(why[:WHY_MAX].decode(errors="replace"))
+        cdef object member = self.installed.members[source]
         if source < self.position:
-            self.give_up(f"{self.installed.members[source]} cannot map the memory of this member: {text}. If this "
-                         f"one is of another user or user namespace, or on another host, {REMEDY}")
+            self.give_up(f"{member} cannot map the memory of this member: {text}. If this one is of another user or "
+                         f"user namespace, or on another host, {REMEDY}", member)
         return 0
 
     cdef str attach(self, object member, object order_there):
@@ -397,8 +402,8 @@ cdef class MappedOrder(Layer):
                     rows |= <uint64_t>1 << <unsigned>self.rows[incarnation][0]
             ring_say_alone(&self.segment.member, rows)
 
-    cdef int give_up(self, str why) except -1:
-        """This member cannot take part: it leaves, and its application learns why; or another order is taken for all."""
+    cdef int give_up(self, str why, object other) except -1:
+        """This member cannot take part beside `other`: it leaves, and its application learns why; or another order is taken for all."""
         if not self.failed:
             self.failed = True
             self.may_append = False
@@ -406,24 +411,25 @@ cdef class MappedOrder(Layer):
                 self.above.up_join_denied(f"the order in shared memory cannot be joined: {why}")
                 self.below.leave()
             else:
-                self.say_apart()
-                self.on_apart(self.me.incarnation)
+                self.say_apart(self.me.incarnation, other.incarnation)
+                self.on_apart((self.me.incarnation, other.incarnation))
         return 0
 
-    cdef int say_apart(self) except -1:
-        """All others are to know that this member shares no memory with them."""
-        cdef Message message = Message.new(0)
+    cdef int say_apart(self, object younger, object older) except -1:
+        """All others are to know that two share no memory, of which this member is one."""
+        cdef Message message = Message(msgpack.packb([younger, older]))
         others = tuple([position for position in range(len(self.installed.members)) if position != self.position])
         message.push(1)[0] = APART
         if others:
             self.below.send(message, others)
         return 0
 
-    cdef int take_apart(self, int source) except -1:
-        """Another member shares no memory with this one."""
-        if self.on_apart is None:
-            raise ProtocolError("a member that is apart in a group that has but an order in shared memory")
-        self.on_apart(self.installed.members[source].incarnation)
+    cdef int take_apart(self, int source, bytes body) except -1:
+        """Another member says that two share no memory, of which it is one."""
+        cdef object pair = pair_of(unpack(body, "members that are apart", depth=1))
+        if self.on_apart is None or self.installed.members[source].incarnation not in pair:
+            raise ProtocolError("word of members that are apart, which is not for this member, or not of one of them")
+        self.on_apart(pair)
         return 0
 
     def release(self):

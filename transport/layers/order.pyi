@@ -2,6 +2,7 @@ from typing import final
 
 from orcalike.transport.config import StackConfig
 from orcalike.transport.layers.base import Core, Layer
+from orcalike.transport.ring.choice import Pair
 from orcalike.transport.view import Member
 
 @final
@@ -16,5 +17,5 @@ class EitherOrder(Layer):
         slots: int = ...,
         lane: int = ...,
     ) -> None: ...
-    def set_apart(self, incarnation: int) -> None: ...
+    def set_apart(self, pair: Pair) -> None: ...
     def release(self) -> None: ...

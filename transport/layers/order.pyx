@@ -7,7 +7,7 @@ RING if all members of the view are on its host, none is known to be *apart*, an
 
 *Apart* is a member that cannot map the memory of an older one, or whose memory that one cannot map: it may be of another user
 namespace, or be connected by a relay. Over RING alone it would have to leave. Here it says so to all, asks for a view, and
-as long as it is in the group that has its order through a sequencer.
+as long as both are in the group that has its order through a sequencer.
 
 *Going over*: what the order of the view before has is delivered, what this member has cast and has no place there is cast
 in the other one, in the view that begins. Each period of an order has a layer of its own, so that nothing stays of an earlier one.
@@ -21,7 +21,8 @@ from functools import partial
 from orcalike.transport.drivers.descriptors import Alarm
 from orcalike.transport.drivers.mapped_order import check_sizes
 from orcalike.transport.errors import ProtocolError
-from orcalike.transport.ring.choice import Choice, can_share
+from orcalike.transport.ring.choice import Choice, can_share, in_view
+from orcalike.transport.ring.fence import Fence
 from orcalike.transport.total.flush import Cut, Report
 
 cimport cython
@@ -73,7 +74,8 @@ cdef class EitherOrder(Layer):
     # Downcalls: what TOTAL and RING answer.
 
     cpdef cast(self, Message message):
-        self.current.cast(message)
+        cdef Layer current = self.current       # which is not let go before it returns
+        current.cast(message)
 
     cpdef send(self, Message message, tuple members):
         self.current.send(message, members)
@@ -108,10 +110,20 @@ cdef class EitherOrder(Layer):
 
     # Which of them orders.
 
-    def set_apart(self, incarnation):
-        """This member shares no memory with others: the order goes on through a sequencer."""
-        self.apart |= {incarnation}
+    def set_apart(self, pair):
+        """These two share no memory: the order goes on through a sequencer."""
+        self.apart |= {pair}
         self.below.flush(())
+
+    cdef int say_again(self) except -1:
+        """Say which members share no memory with this one, where the coordinator did not know that yet."""
+        me = self.me.incarnation
+        mine = [pair for pair in in_view(self.apart, self.installed) if me in pair]
+        for younger, older in mine:
+            self.in_memory.say_apart(younger, older)
+        if mine:
+            self.below.flush(())
+        return 0
 
     cdef bint can_share(self, object view) except -1:
         descriptors = self.core.descriptors
@@ -131,8 +143,7 @@ cdef class EitherOrder(Layer):
         if shared and self.sequenced is not None:
             it = Cut.unpack(cut)
             shared = it.mark == it.last
-        present = {member.incarnation for member in view.members}
-        return Choice(shared, self.apart & present, cut).pack()
+        return Choice(shared, in_view(self.apart, view), cut).pack()
 
     cpdef up_view(self, object view, bytes cut):
         """Begin the view, in the order that the cut says."""
@@ -140,11 +151,13 @@ cdef class EitherOrder(Layer):
         self.past, self.former, self.goes_over = None, None, False
         self.link()                     # something else may stand above by now
         if view.position(self.me.incarnation) >= 0:
-            self.apart = choice.apart
+            self.apart = in_view(self.apart, view) | choice.apart   # word of it may have come too late for the cut
             if choice.in_memory != (self.in_memory is not None):
                 self.go_over(view, choice)
         self.installed = view
         self.current.up_view(view, choice.cut)
+        if self.in_memory is not None and self.apart:
+            self.core.again(self)
         self.goes_over = (self.sequenced is not None and self.sequenced.position == 0 and self.can_share(view))
         if self.goes_over:
             self.sequenced.settle()
@@ -182,14 +195,27 @@ cdef class EitherOrder(Layer):
         return 0
 
     cpdef proceed(self):
-        if self.goes_over and self.sequenced.is_settled():
+        if self.in_memory is not None and self.in_memory.position >= 0:
+            self.say_again()
+        elif self.goes_over and self.sequenced.is_settled():
             self.goes_over = False
             self.below.flush(())
 
     # Upcalls of MBRSHIP: the one that orders answers.
 
+    cdef object checked(self, bytes cut):
+        """What a cut says; raises ProtocolError for one that no coordinator of this view makes."""
+        cdef object choice = Choice.unpack(cut), it = Cut.unpack(choice.cut)
+        if it.order:
+            Fence.unpack(it.order)
+        if self.in_memory is None and (choice.in_memory and it.mark != it.last and not it.order
+                                       or it.order and self.installed is not None):
+            raise ProtocolError("a cut that goes over to an order with what that cannot have")
+        return choice
+
     cpdef up_flush(self, object failed):
-        self.current.up_flush(failed)
+        cdef Layer current = self.current
+        current.up_flush(failed)
 
     cpdef bytes up_held(self):
         return self.current.up_held()
@@ -207,7 +233,7 @@ cdef class EitherOrder(Layer):
         return holder.up_missing(report, before)
 
     cpdef up_check(self, object report, object cut):
-        self.current.up_check(report, None if cut is None else Choice.unpack(cut).cut)
+        self.current.up_check(report, None if cut is None else self.checked(cut).cut)
 
     cpdef up_supply(self, bytes piece):
         self.current.up_supply(piece)
@@ -216,7 +242,8 @@ cdef class EitherOrder(Layer):
         return self.current.up_has_state()
 
     cpdef bint up_cut(self, bytes cut):
-        return self.current.up_cut(Choice.unpack(cut).cut)
+        cdef Layer current = self.current
+        return current.up_cut(self.checked(cut).cut)
 
     cpdef bint up_is_held_up(self):
         return self.goes_over or self.current.up_is_held_up()
@@ -231,12 +258,14 @@ cdef class EitherOrder(Layer):
         self.current.up_cast(message)
 
     cpdef up_send(self, Message message):
-        self.current.up_send(message)
+        cdef Layer current = self.current
+        current.up_send(message)
         if self.goes_over:
             self.watch()
 
     cpdef up_exit(self, str why):
         self.goes_over = False
+        self.link()
         self.current.up_exit(why)
 
     def release(self):

@@ -131,7 +131,7 @@ cdef class SharedOrder(MappedOrder):
         return self.may_append and not (self.frozen or self.at_fence or self.is_out or self.draining)
 
     cdef bint append(self, Unordered packet) except -1:
-        """Put a packet into the order, and deliver all up to it; False if there is no room, or no order any more."""
+        """Put a packet into the order, and deliver all up to it; False if there is no room. Where the order has ended it waits."""
         cdef int found = 0
         self.core.mark("W1")
         while found == 0:
@@ -145,10 +145,11 @@ cdef class SharedOrder(MappedOrder):
                     self.drain()
                     return True
         if found == RING_FULL:
-            self.full()
-        else:
-            self.drain(ALL_OF_IT)       # to where it says what is in the way
-        return False
+            return self.full() != 0
+        self.unordered.put_first(packet)        # a view may begin meanwhile, and has to find it
+        self.below.held_up()
+        self.drain(ALL_OF_IT)           # to where it says what is in the way
+        return True
 
     cdef int put(self, Unordered packet) except NO_CODE:
         """Write a packet, or its next part, into the own lane, and append it: 0, or what is in the way."""
@@ -553,7 +554,7 @@ cdef class SharedOrder(MappedOrder):
         self.count_whole()
         self.begins = self.next, self.next
         if self.me.incarnation not in self.rows:
-            self.give_up(f"it has room for {RING_ROWS} members; {REMEDY}")
+            self.give_up(f"it has room for {RING_ROWS} members; {REMEDY}", self.me)
         self.above.up_view(view, cut)
         self.frozen = self.at_fence = False
         self.say_begun()
@@ -590,7 +591,6 @@ cdef class SharedOrder(MappedOrder):
         for packet in self.unordered.all():
             left.append(body_of(packet.message, packet.size).copy())
             (<Message>left[len(left) - 1]).degree = packet.message.degree
-        self.unordered = Ring()
         self.leave_order()
         return left
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Self
+from typing import Any, Self
 
 import msgpack
 from orcalike.transport.degree import MEMBERS_MAX
@@ -17,35 +17,50 @@ from orcalike.transport.ring.fence import ROWS
 from orcalike.transport.view import View
 from orcalike.transport.wire.control import unpack
 
+Pair = tuple[int, int]
+"""Two incarnations, the younger first: one cannot map the other's memory; or the same twice, of one that can make none."""
+
 
 class Choice(Record):
     """What an order of the view before has made of the reports, and which order follows."""
 
     in_memory: bool
     """Whether the order of the next view is in shared memory."""
-    apart: frozenset[int]
-    """The incarnations of its members that share no memory with others, as was found."""
+    apart: frozenset[Pair]
+    """Its members that share no memory with each other, as was found."""
     cut: bytes
 
     def pack(self) -> bytes:
         """As it travels."""
-        packed = msgpack.packb([self.in_memory, sorted(self.apart), self.cut])
+        apart = [list(pair) for pair in sorted(self.apart)[:MEMBERS_MAX]]
+        packed = msgpack.packb([self.in_memory, apart, self.cut])
         assert isinstance(packed, bytes)
         return packed
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
         """Raises ProtocolError for what is none."""
-        match unpack(data, "the choice of an order", depth=2):
-            case [bool(in_memory), [*apart], bytes(cut)] if len(apart) <= MEMBERS_MAX and all(
-                type(each) is int for each in apart
-            ):
-                return cls(in_memory, frozenset(apart), cut)
+        match unpack(data, "the choice of an order", depth=3):
+            case [bool(in_memory), [*apart], bytes(cut)] if len(apart) <= MEMBERS_MAX:
+                return cls(in_memory, frozenset(map(pair_of, apart)), cut)
         raise ProtocolError("a cut that ORDER did not make")
 
 
-def can_share(view: View, apart: AbstractSet[int], is_near: Callable[[str], bool]) -> bool:
+def in_view(apart: AbstractSet[Pair], view: View) -> frozenset[Pair]:
+    """The pairs of which both are in a view."""
+    present = {member.incarnation for member in view.members}
+    return frozenset(pair for pair in apart if present.issuperset(pair))
+
+
+def can_share(view: View, apart: AbstractSet[Pair], is_near: Callable[[str], bool]) -> bool:
     """Whether the members of a view are on this host, share memory as far as is known, and all find room in it."""
-    return len(view.members) <= ROWS and all(
-        is_near(member.address) and member.incarnation not in apart for member in view.members
-    )
+    fits = len(view.members) <= ROWS and not in_view(apart, view)
+    return fits and all(is_near(member.address) for member in view.members)
+
+
+def pair_of(entry: Any) -> Pair:
+    """Two incarnations; raises ProtocolError for anything else."""
+    match entry:
+        case [int(younger), int(older)]:
+            return younger, older
+    raise ProtocolError("not two members")

@@ -101,7 +101,7 @@ cdef class Sequencer:
         if order.has_credit and not order.frozen and self.queue.count:
             for position in range(1, order.acks.count):
                 standing = &order.acks.by_position[position]
-                if standing.expects == slowest or standing.holds == least:
+                if standing.holds == least or standing.expects == slowest and not order.settles:
                     behind.append(position)
             order.below.flush(behind)
         return 0
