@@ -284,6 +284,9 @@ def test_the_member_that_leads_learns_of_two_others_that_are_apart() -> None:
     for one, other in itertools.islice(itertools.cycle(itertools.permutations("abc", 2)), 600):
         network.deliver(one, other, 1)
     assert orders(network, "abc") == {"TOTAL"}
+    view = network["a"].installed
+    assert view is not None
+    assert view.number <= 5, "it is found once"
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -25,5 +25,4 @@ cdef class EitherOrder(Layer):
     cdef object choice_of(self, object view, bytes cut)
     cdef bint can_share(self, object view) except -1
     cdef int watch(self) except -1
-    cdef int say_again(self) except -1
     cdef object checked(self, bytes cut)

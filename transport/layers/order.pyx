@@ -115,16 +115,6 @@ cdef class EitherOrder(Layer):
         self.apart |= {pair}
         self.below.flush(())
 
-    cdef int say_again(self) except -1:
-        """Say which members share no memory with this one, where the coordinator did not know that yet."""
-        me = self.me.incarnation
-        mine = [pair for pair in in_view(self.apart, self.installed) if me in pair]
-        for younger, older in mine:
-            self.in_memory.say_apart(younger, older)
-        if mine:
-            self.below.flush(())
-        return 0
-
     cdef bint can_share(self, object view) except -1:
         descriptors = self.core.descriptors
         return descriptors is not None and can_share(
@@ -151,13 +141,11 @@ cdef class EitherOrder(Layer):
         self.past, self.former, self.goes_over = None, None, False
         self.link()                     # something else may stand above by now
         if view.position(self.me.incarnation) >= 0:
-            self.apart = in_view(self.apart, view) | choice.apart   # word of it may have come too late for the cut
+            self.apart = choice.apart   # where word of others came too late for the cut it comes again
             if choice.in_memory != (self.in_memory is not None):
                 self.go_over(view, choice)
         self.installed = view
         self.current.up_view(view, choice.cut)
-        if self.in_memory is not None and self.apart:
-            self.core.again(self)
         self.goes_over = (self.sequenced is not None and self.sequenced.position == 0 and self.can_share(view))
         if self.goes_over:
             self.sequenced.settle()
@@ -195,9 +183,7 @@ cdef class EitherOrder(Layer):
         return 0
 
     cpdef proceed(self):
-        if self.in_memory is not None and self.in_memory.position >= 0:
-            self.say_again()
-        elif self.goes_over and self.sequenced.is_settled():
+        if self.goes_over and self.sequenced.is_settled():
             self.goes_over = False
             self.below.flush(())
 
