@@ -61,10 +61,31 @@ def network_of(names: str) -> ManualNetwork:
     return network
 
 
+def network_apart(names: str) -> tuple[ManualNetwork, Apart]:
+    """The same on one host, where a test says of which members others cannot map the memory."""
+    network = ManualNetwork(STACK)
+    network.descriptors = descriptors = Apart()
+    network.form(names)
+    return network, descriptors
+
+
+def deliver_until_frozen(network: ManualNetwork, name: str) -> None:
+    """Let frames arrive, one after the other, until a member is asked to flush."""
+    for one, other in itertools.cycle(itertools.permutations(network.endpoints, 2)):
+        if order(network, name).frozen:
+            return
+        network.deliver(one, other, 1)
+
+
 def order(network: ManualNetwork, name: str) -> Any:
     """The layer that orders at a member."""
     stack = network.endpoints[name].stack
     return stack.focus("RING") or stack.focus("TOTAL")
+
+
+def layer_of(network: ManualNetwork, name: str) -> Any:
+    """The layer ORDER of a member."""
+    return network.endpoints[name].stack.focus("ORDER")
 
 
 def orders(network: ManualNetwork, names: str) -> set[str]:
@@ -145,11 +166,7 @@ def test_what_no_order_has_when_it_goes_over_is_in_the_other_one_once() -> None:
     network = network_of("a b c")
     network.add("X")
     network.join("X", "a")
-    while not order(network, "b").frozen:
-        for one, other in itertools.permutations(("a", "b", "c", "X"), 2):
-            network.deliver(one, other, 1)
-            if order(network, "b").frozen:
-                break
+    deliver_until_frozen(network, "b")
     for body in (b"one", b"two"):
         network.cast("b", body)
     network.stabilize()
@@ -160,11 +177,7 @@ def test_what_no_order_has_when_it_goes_over_is_in_the_other_one_once() -> None:
             b"two",
         ]
     network.leave("X")
-    while not order(network, "b").frozen:
-        for one, other in itertools.permutations(("a", "b", "c", "X"), 2):
-            network.deliver(one, other, 1)
-            if order(network, "b").frozen:
-                break
+    deliver_until_frozen(network, "b")
     for body in (b"three", b"four"):
         network.cast("b", body)
     network.stabilize()
@@ -239,9 +252,7 @@ def test_members_beat_over_a_sequencer_and_rest_in_memory() -> None:
 
 def test_a_member_that_can_map_no_memory_stays_and_the_order_goes_over() -> None:
     """Over RING alone it has to leave."""
-    network = ManualNetwork(STACK)
-    network.descriptors = descriptors = Apart()
-    network.form("a b")
+    network, descriptors = network_apart("a b")
     assert orders(network, "ab") == {"RING"}
     network.add("c")
     descriptors.apart.add(network.endpoints["c"].stack.me.incarnation)
@@ -259,11 +270,48 @@ def test_a_member_that_can_map_no_memory_stays_and_the_order_goes_over() -> None
     assert orders(network, "bd") == {"RING"}
 
 
+def test_of_what_others_say_of_members_that_are_apart_only_those_in_the_view_are_kept() -> None:
+    network, _ = network_apart("a b")
+    layer = layer_of(network, "a")
+    a, b = (network.endpoints[name].stack.me.incarnation for name in "ab")
+    for other in range(100):
+        layer.set_apart((b, 1_000 + other))
+    assert layer.apart == frozenset()
+    layer.set_apart((b, a))
+    assert layer.apart == {(b, a)}
+
+
+def test_while_the_order_settles_only_the_member_that_is_waited_for_is_expelled() -> None:
+    """c does not acknowledge; b waits for that as well, since nothing gets a number meanwhile."""
+    network = network_of("a b c X")
+    network.cast("b", b"held", 2)
+    network.deliver("b", "a", 9)
+    network.leave("X")
+    network.deliver("X", "a", 9)  # a is frozen before it is said which members hold it
+    number = 5
+    for one, other in itertools.islice(itertools.cycle(itertools.permutations("abcX", 2)), 2000):
+        views = [network[name].installed for name in "abc"]
+        if one != "c" or not all(view is not None and view.number == number for view in views):
+            network.deliver(one, other, 1)
+    assert order(network, "a").accepted < order(network, "a").held
+    network.cast("b", b"queued")
+    for _ in range(140):
+        network.now += 500_000_000
+        for name in "abc":
+            stack = network.endpoints[name].stack
+            for other in "abc":
+                stack.heard(network.endpoints[other].stack.me.incarnation, network.now)
+            network.call(name, stack.expire)
+        for one, other in ("ab", "ba", "ac", "bc"):
+            network.deliver(one, other, 99)
+    view = network["a"].installed
+    assert view is not None
+    assert [member.address for member in view.members] == ["sim:a", "sim:b"]
+
+
 def test_as_the_one_leaves_that_others_share_no_memory_with_the_order_goes_back() -> None:
     """Apart are two; here the oldest is one of each two, and the others share memory."""
-    network = ManualNetwork(STACK)
-    network.descriptors = descriptors = Apart()
-    network.form("a")
+    network, descriptors = network_apart("a")
     descriptors.apart.add(network.endpoints["a"].stack.me.incarnation)
     for name in "bc":
         come(network, name)
@@ -274,9 +322,7 @@ def test_as_the_one_leaves_that_others_share_no_memory_with_the_order_goes_back(
 
 def test_the_member_that_leads_learns_of_two_others_that_are_apart() -> None:
     """b cannot map what c offers; a can, and would take memory again."""
-    network = ManualNetwork(STACK)
-    network.descriptors = descriptors = Apart()
-    network.form("a b")
+    network, descriptors = network_apart("a b")
     network.add("c")
     network.endpoints["b"].stack.descriptors = of_b = copy.copy(descriptors)
     of_b.apart = {network.endpoints["c"].stack.me.incarnation}
@@ -294,9 +340,7 @@ def test_the_member_that_leads_learns_of_two_others_that_are_apart() -> None:
 def test_word_of_members_that_are_apart_may_come_too_late_for_a_cut(seed: int, at: str) -> None:
     """Some time after c has come, with which b, or all, share no memory, e leaves: all that are left write on."""
     rng = Random(seed)
-    network = ManualNetwork(STACK)
-    network.descriptors = descriptors = Apart()
-    network.form("a b e")
+    network, descriptors = network_apart("a b e")
     network.add("c")
     if at == "b":
         network.endpoints["b"].stack.descriptors = descriptors = copy.copy(descriptors)
@@ -345,11 +389,6 @@ def test_the_order_goes_over_for_the_member_for_which_memory_has_no_room() -> No
     assert {order(network, name).name for name in names} == {"RING"}
     network.cast("more", b"in memory")
     assert {bodies(network, name)[-1] for name in names} == {b"in memory"}
-
-
-def layer_of(network: ManualNetwork, name: str) -> Any:
-    """The layer ORDER of a member."""
-    return network.endpoints[name].stack.focus("ORDER")
 
 
 def test_a_member_in_the_next_view_has_what_others_lack_of_a_sequencers() -> None:

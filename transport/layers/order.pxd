@@ -14,7 +14,7 @@ cdef class EitherOrder(Layer):
     cdef Total sequenced            # likewise
     cdef Layer past                 # the one before this view, if that was another
     cdef Total former               # that of the view before, which may have what others lack; or None
-    cdef frozenset apart            # members that share no memory, in pairs (ring/choice.py)
+    cdef readonly frozenset apart   # members that share no memory, in pairs (ring/choice.py)
     cdef int least                  # as `degree` was called last,
     cdef bint given                 # and `credit`
     cdef bint goes_over             # this member leads, and the next view can have its order in memory

@@ -7,6 +7,7 @@ from orcalike.transport.view import Member
 
 @final
 class EitherOrder(Layer):
+    apart: frozenset[Pair]
     def __init__(
         self,
         core: Core,

@@ -1,13 +1,13 @@
 # cython: allow_none_for_extension_args=False
 """ORDER: one order, in shared memory where all members are on one host, and through a sequencer where they are not.
 
-Promises what TOTAL and RING promise, which it uses, one in each view. Seqnos go on from the one to the other, so what stands
+Promises what TOTAL (A26) and RING (A24) promise, which it uses, one in each view (ADR-27). Seqnos go on from the one to the other, so what stands
 above sees one order. The cut before a view says which of them orders in it (transport/ring/choice.py): the coordinator takes
 RING if all members of the view are on its host, none is known to be *apart*, and there is room for all.
 
-*Apart* is a member that cannot map the memory of an older one, or whose memory that one cannot map: it may be of another user
-namespace, or be connected by a relay. Over RING alone it would have to leave. Here it says so to all, asks for a view, and
-as long as both are in the group that has its order through a sequencer.
+*Apart* are two members of which one cannot map the other's memory: they may be of two user namespaces, or be connected by a
+relay. Over RING alone the younger would have to leave. Here it says so to all, asks for a view, and as long as both are in
+the group that has its order through a sequencer.
 
 *Going over*: what the order of the view before has is delivered, what this member has cast and has no place there is cast
 in the other one, in the view that begins. Each period of an order has a layer of its own, so that nothing stays of an earlier one.
@@ -112,8 +112,10 @@ cdef class EitherOrder(Layer):
 
     def set_apart(self, pair):
         """These two share no memory: the order goes on through a sequencer."""
-        self.apart |= {pair}
-        self.below.flush(())
+        new = in_view({pair}, self.installed) - self.apart
+        if new:                         # others may say it of any two, and as often as they like
+            self.apart |= new
+            self.below.flush(())
 
     cdef bint can_share(self, object view) except -1:
         descriptors = self.core.descriptors

@@ -155,6 +155,18 @@ def test_the_sequencers_if_no_group_is_the_programs_own() -> None:
     assert groups.sequencers() == [2, 3]
 
 
+def test_an_order_that_goes_over_has_a_sequencer_only_while_it_is_not_in_memory() -> None:
+    groups = Groups()
+    for line, ordering, in_memory in (
+        ("shared-order jobs", [], True),
+        ("sequencer jobs", [2], False),
+        ("shared-order jobs", [], True),
+    ):
+        groups.receive(2, line)
+        assert groups.sequencers() == ordering
+        assert groups.by_name["jobs"].shares_memory == in_memory
+
+
 def test_ends_tell_which_members_died() -> None:
     groups = group_of(0, 1)
     groups.receive(0, "joining other 99")

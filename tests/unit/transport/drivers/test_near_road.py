@@ -335,6 +335,8 @@ def test_leases_are_granted_to_those_that_learn_of_deaths(make_end: Ends) -> Non
     join(first, second)
     incarnations = [end.stack.me.incarnation for end in (second, first)]
     together(first, second, holds=lambda: second.pump.heartbeat.leased(*incarnations)[0] != 0)
+    lease, _ = second.pump.heartbeat.leased(*incarnations)
+    assert lease == first.stack.lease
 
 
 # As for other connections.
@@ -411,3 +413,5 @@ def test_keys_are_for_tcp_addresses(make_end: Ends, tmp_path: Path) -> None:
     plain = make_end(f"unix:{tmp_path}/third", joins=False)
     plain.pump.call(plain.stack.join, first.address)
     together(plain, first, second, holds=lambda: plain.top.installed)
+    assert plain.top.installed
+    assert len(plain.top.installed.members) == 3
