@@ -110,8 +110,11 @@ class Template:
         """Whether ranks can be forked from it; waits until it has loaded, or cannot be one."""
         if self._is_ready is None:
             within = max(0.0, self._ready_by - time.monotonic())
-            ready, _, _ = select.select([self._socket], [], [], within)
-            self._is_ready = bool(ready) and self._receive() == b"ready"
+            poller = (
+                select.poll()
+            )  # of many ranks there are descriptors that select(2) does not take
+            poller.register(self._socket, select.POLLIN)
+            self._is_ready = bool(poller.poll(within * 1000)) and self._receive() == b"ready"
         return self._is_ready
 
     def fork(

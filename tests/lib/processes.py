@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import time
@@ -25,6 +26,13 @@ Facts = dict[str, Any]
 
 class Stuck(AssertionError):
     """What must happen did not."""
+
+
+def is_readable(descriptor: int, seconds: float) -> bool:
+    """Whether a descriptor has something to read within that time. It may have any number: select(2) takes those below 1024."""
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
 
 
 def until(

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.lib.command import Cli
-from tests.lib.processes import DEADLINE
+from tests.lib.processes import DEADLINE, is_readable
 
 MESSAGE = 1 << 17
 """Bytes of a request: arguments and environment."""
@@ -107,7 +107,7 @@ class Fork:
 
     def poll(self) -> int | None:
         """Its exit code, if it has ended."""
-        if self.returncode is None and select.select([self._outcome], [], [], 0)[0]:
+        if self.returncode is None and is_readable(self._outcome.fileno(), 0):
             self.returncode = int(self._outcome.recv(MESSAGE))
         return self.returncode
 
@@ -188,7 +188,10 @@ def serve(connection: socket.socket) -> dict[str, Any]:
     """Fork for each request, and say how each fork has ended; returns in the forks alone."""
     outcomes: dict[int, tuple[int, socket.socket]] = {}  # by what shows that the process has ended
     while True:
-        ready: list[int] = select.select([connection.fileno(), *outcomes], [], [])[0]
+        poller = select.poll()
+        for each in (connection.fileno(), *outcomes):
+            poller.register(each, select.POLLIN)
+        ready = [each for each, _ in poller.poll()]
         for ended in outcomes.keys() & set(ready):
             pid, outcome = outcomes.pop(ended)
             how = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import select
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ import orcalike as orca
 from orcalike.objects.progress_bar import Tally
 from orcalike.testing.members import Members
 from tests.lib.command import Cli
-from tests.lib.processes import DEADLINE
+from tests.lib.processes import DEADLINE, is_readable
 
 PROGRAM = """
 import orcalike as orca
@@ -44,7 +43,7 @@ def test_a_bar_in_a_terminal(tmp_path: Path) -> None:
     subprocess.run(command, cwd=tmp_path, stderr=there, check=True, timeout=DEADLINE)
     shown = ""
     while shown.count("\n") < 2:
-        assert select.select([here], [], [], DEADLINE)[0], shown
+        assert is_readable(here, DEADLINE), shown
         shown += os.read(here, 1000).decode()
     os.close(here)
     os.close(there)
