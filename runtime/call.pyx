@@ -19,10 +19,11 @@ from orcalike.runtime.task import go_on
 
 from orcalike.runtime.audit cimport number_of, passed_over, refusal
 from orcalike.runtime.invocation cimport Invocation, blocking
-from orcalike.runtime.operation cimport ARGS_MAX, POPUP, READ, UNDO, Atomic, Operation
+from orcalike.runtime.operation cimport ARGS_MAX, POPUP, UNDO, Atomic, Operation
 from orcalike.runtime.replica cimport (
     BYTES_MAX,
     DROPPED,
+    READ,
     STRICT,
     TASKS_MAX,
     WAITING,

@@ -4,12 +4,10 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from orcalike.runtime.invocation cimport Invocation, InvocationCoroutine
-
-ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
+from orcalike.runtime.replica cimport Method
 
 cdef enum:
-    # What makes an operation more than a function to call.
-    READ = 1
+    # What makes an operation more than a function to call, beside READ.
     GUARDED = 2
     POPUP = 4
     UNDO = 8
@@ -18,13 +16,9 @@ cdef enum:
     ARGS_MAX = 8        # arguments that are passed in an array on the stack
 
 
-cdef class Operation:
-    cdef vectorcallfunc vectorcall  # of this descriptor, as a call on an object finds it
-    cdef vectorcallfunc call        # of the function
-    cdef PyObject* code             # the function, borrowed from the next field
-    cdef readonly object function
+cdef class Operation(Method):
+    cdef readonly object function   # which `code` is borrowed from
     cdef readonly object guard
-    cdef unsigned int traits
     cdef Py_ssize_t required        # positional arguments, without self
     cdef Py_ssize_t accepts         # the most of them, -1 for any number
     cdef bint keywords              # some argument without default can be given by name only
@@ -54,7 +48,6 @@ cdef class BoundOperation:
 
 
 cdef class Atomic:
-    cdef vectorcallfunc vectorcall
     cdef readonly object function
     cdef readonly object guard
     cdef readonly bint undo

@@ -24,7 +24,15 @@ from orcalike.runtime.invocation cimport (
     coroutine_of,
     nanoseconds,
 )
-from orcalike.runtime.replica cimport HELD, PLAIN, Replica, begin, end, find, shared_for_this_thread
+from orcalike.runtime.replica cimport (
+    READ,
+    Method,
+    Replica,
+    call_method,
+    find,
+    shared_for_this_thread,
+    vectorcallfunc,
+)
 from orcalike.transport.layers.base cimport NEVER
 
 cdef extern from "_vectorcall.h":
@@ -72,7 +80,7 @@ cdef class Operation:
     """A method declared `@read` or `@write`: the descriptor that stands in the class."""
 
     def __init__(self, function, str kind, bint popup=False, bint undo=False, resilience=None):
-        self.vectorcall = <vectorcallfunc>call_operation
+        self.vectorcall, self.slow, self.ended = call_method, <vectorcallfunc>call_slow, end_read
         self.function = function
         self.code = <PyObject*>function
         self.call = PyVectorcall_Function(<PyObject*>function)
@@ -160,31 +168,11 @@ cdef class Operation:
         return f"<{self.kind} operation {self.function.__qualname__}>"
 
 
-cdef PyObject* call_operation(PyObject* self, PyObject* const* args, size_t flags,
-                              PyObject* names) noexcept:
-    """`object.operation(...)`: the object is the first argument.
-
-    It deals in bare pointers, so that an exception passes through as the function left it, and
-    nothing is counted on the way of a read.
-    """
-    cdef PyObject* found = NULL
-    cdef PyObject* result
-    cdef int state
-    if (<Operation>self).traits == READ and PyVectorcall_NARGS(flags) > 0:
-        state = begin(args[0], &found)
-        if state == HELD:
-            result = (<Operation>self).call((<Operation>self).code, args,
-                                            PyVectorcall_NARGS(flags), names)
-            end(<Replica>found)
-            if (<Replica>found).flags:
-                result = release(<Replica>found, result)
-            if result is NULL:
-                return (<raising>raise_own)()
-            return result
-        if state == PLAIN:
-            return (<Operation>self).call((<Operation>self).code, args,
-                                          PyVectorcall_NARGS(flags), names)
-    return (<vectorcallfunc>call_slow)(self, args, flags, names)
+cdef PyObject* end_read(PyObject* replica, PyObject* result) noexcept:
+    """A read is over that failed, or for whose end something waits."""
+    if (<Replica>replica).flags:
+        result = release(<Replica>replica, result)
+    return (<raising>raise_own)() if result is NULL else result
 
 
 cdef PyObject* release(Replica replica, PyObject* result) noexcept:

@@ -5,6 +5,9 @@ from libc.stdint cimport uint64_t
 
 from orcalike.runtime.invocation cimport Invoker
 
+ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
+ctypedef PyObject* (*endingfunc)(PyObject*, PyObject*) noexcept
+
 cpdef enum:
     # Why a replica is not free to run the next invocation at once.
     LOCKED = 1          # an operation runs, or a task holds the object
@@ -33,10 +36,7 @@ cdef enum:
     TASKS_MAX = 65536
     BYTES_MAX = 8388608     # of arguments
 
-    # What `begin` answers.
-    PLAIN = 0           # not shared, or a call from within the object's own operation
-    HELD = 1            # the mutex is this thread's: run, then `end`
-    SLOW = 2            # it cannot run at once
+    READ = 1            # of a method's traits: it changes nothing
 
 
 cdef class Replica:
@@ -80,11 +80,20 @@ cdef class Replica:
     cdef int shrunk(self, Py_ssize_t size) except -1
 
 
+cdef class Method:
+    cdef vectorcallfunc vectorcall  # `call_method`, as a call on an object finds it
+    cdef vectorcallfunc call        # of the function
+    cdef PyObject* code             # the function, which `call` gets; borrowed
+    cdef unsigned int traits        # READ, and what else makes it more than a function to call
+    cdef vectorcallfunc slow        # for what cannot run at once
+    cdef endingfunc ended           # (replica, result): of a read that failed, or for whose end something waits
+
+
 cdef Replica find(PyObject* object)
 cdef int bind(Replica replica) except -1
 cdef void** thread_slot() noexcept
 cdef int refuse_nested(object what) except -1
-cdef int begin(PyObject* object, PyObject** replica) noexcept
+cdef PyObject* call_method(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) noexcept
 cdef PyObject* shared_for_this_thread(PyObject* object) noexcept
 
 

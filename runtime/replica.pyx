@@ -24,6 +24,9 @@ from orcalike.runtime.invocation cimport Invoker, refuse_loop
 from orcalike.transport.drivers.deferral cimport ask_also
 from orcalike.transport.drivers.look cimport ring_has_news
 
+cdef extern from "Python.h":
+    Py_ssize_t PyVectorcall_NARGS(size_t) noexcept
+
 cdef extern from *:
     """
     static __thread void *orcalike_running;
@@ -138,28 +141,45 @@ cdef bint runs_read() noexcept:
 ask_also(runs_read)
 
 
-cdef int begin(PyObject* object, PyObject** replica) noexcept:
-    """Start an operation on `object`: PLAIN, HELD (then `replica` is set), or SLOW (likewise)."""
-    cdef PyObject* found = lookup(object)
+cdef class Method:
+    """What is called on an object. A read of a free object runs here, all else through `slow` or `ended`."""
+
+
+cdef PyObject* call_method(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) noexcept:
+    """`object.method(...)`: the object is the first argument.
+
+    It deals in bare pointers, so that an exception passes through as the function left it, and nothing is
+    counted on the way of a read. What is seldom needed is in other functions: this one keeps few registers.
+    """
+    cdef PyObject* found
+    cdef PyObject* result
     cdef const void* order
     cdef void** slot
+    if (<Method>self).traits != READ or PyVectorcall_NARGS(flags) == 0:
+        return (<Method>self).slow(self, args, flags, names)
+    found = lookup(args[0])
     if found is NULL:
-        return PLAIN
-    replica[0] = found
+        return (<Method>self).call((<Method>self).code, args, flags, names)
     slot = orcalike_slot()
-    if (<Replica>found).flags == 0 and slot[0] is NULL:
-        order = (<Replica>found).invoker.order[0]
-        if order is not NULL and ring_has_news(order):
-            return SLOW                 # what others have written is applied first
-        (<Replica>found).flags = LOCKED
-        (<Replica>found).owner = slot
-        slot[0] = found
-        return HELD
-    return PLAIN if (<Replica>found).owner is slot else SLOW
+    if (<Replica>found).flags or slot[0] is not NULL:
+        if (<Replica>found).owner is slot:
+            return (<Method>self).call((<Method>self).code, args, flags, names)
+        return (<Method>self).slow(self, args, flags, names)
+    order = (<Replica>found).invoker.order[0]
+    if order is not NULL and ring_has_news(order):
+        return (<Method>self).slow(self, args, flags, names)    # what others have written is applied first
+    (<Replica>found).flags = LOCKED
+    (<Replica>found).owner = slot
+    slot[0] = found
+    result = (<Method>self).call((<Method>self).code, args, flags, names)
+    end(<Replica>found)
+    if result is NULL or (<Replica>found).flags:
+        return (<Method>self).ended(found, result)
+    return result
 
 
 cdef PyObject* shared_for_this_thread(PyObject* object) noexcept:
-    """The replica of an object, borrowed; NULL where a call is a plain call, as `begin` says PLAIN."""
+    """The replica of an object, borrowed; NULL where a call is a plain call, as in `call_method`."""
     cdef PyObject* found = lookup(object)
     return NULL if found is NULL or (<Replica>found).owner is orcalike_slot() else found
 

@@ -28,7 +28,7 @@ from orcalike.transport.errors import NotEnoughMembers, StackError
 from orcalike.runtime.invocation cimport GRACE, UNDER_WAY, Invocation, Invoker
 from orcalike.runtime.invocation cimport blocking, must_not_block, nanoseconds, refuse_loop
 from orcalike.runtime.local_reads cimport begin_read, catch_up, given_of, named_of
-from orcalike.runtime.operation cimport READ, Operation
+from orcalike.runtime.operation cimport Operation
 from orcalike.runtime.plain cimport put
 from orcalike.runtime.receipts cimport Receipts
 from orcalike.runtime.replica cimport (
@@ -37,6 +37,7 @@ from orcalike.runtime.replica cimport (
     FAULTY,
     LOCKED,
     QUEUED,
+    READ,
     SIGNALLED,
     Replica,
     refuse_nested,
