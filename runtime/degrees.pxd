@@ -10,5 +10,13 @@ cdef class Degrees:
     cdef public int least           # R, as far as the order has gone here
     cdef bint said_single
 
-    cdef int for_call(self, object operation, int degree) except -1
+    cdef int check(self, object operation, int degree) except -1
     cpdef bint is_too_small(self, int degree) except -1
+
+    cdef inline int for_call(self, object operation, int degree) except -1:
+        """The degree of a call, where it is not 0; raises where the view is too small for it."""
+        if self.single:
+            return 0
+        if not self.patient:
+            self.check(operation, degree)
+        return degree

@@ -19,13 +19,11 @@ cdef class Degrees:
 
     # Of one call.
 
-    cdef int for_call(self, object operation, int degree) except -1:
-        """The degree of a call, where it is not 0; raises where the view is too small for it."""
-        if self.single:
-            return 0
-        if not self.patient and self.is_too_small(degree):
+    cdef int check(self, object operation, int degree) except -1:
+        """Raise where the view is too small for the degree of a call."""
+        if self.is_too_small(degree):
             raise NotEnoughMembers(f"{name_of(operation)}: {self.say_too_few(degree)}; it was not sent")
-        return degree
+        return 0
 
     cpdef bint is_too_small(self, int degree) except -1:
         """Whether what is of this degree waits until the view has more members (H2)."""

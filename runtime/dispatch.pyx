@@ -134,8 +134,7 @@ cdef class Runtime(Layer):
         cdef const unsigned char* q = p
         cdef void** slot
         cdef object refused = None
-        cdef bint mine = message.source == self.position
-        cdef bint awaited
+        cdef bint awaited, mine = message.source == self.position
         if code & 1 or (replica.flags and (replica.flags != WAITING or replica.bonds)):
             return self.apply_slowly(replica, message, code, p[:stop - p])
         if code >> 1 >= <unsigned int>PyList_GET_SIZE(<PyObject*>replica.operations):
@@ -309,6 +308,7 @@ cdef class Runtime(Layer):
         if self.credit_reported != (self.full_queues == 0):
             self.credit_reported = not self.credit_reported
             self.below.credit(self.credit_reported)
+        self.budget.seen = now
         if self.budget.in_batch:
             self.budget.in_batch = False
             if now - self.budget.batch_began >= BATCH_MAX:
@@ -316,7 +316,8 @@ cdef class Runtime(Layer):
 
     cdef int start_batch(self, Message message) except -1:
         """The first message of a packet has come; the others are the same object, moved along."""
-        cdef int64_t now = self.sender.driver.clock()
+        cdef bint is_new = <int64_t>message.stamp == self.core.wall and message.source == self.position
+        cdef int64_t now = self.budget.moment(self.sender.driver, self.core.now if is_new else 0)
         self.message = message
         self.core.again(self)
         if self.budget.in_batch and now - self.budget.batch_began >= BATCH_MAX:
@@ -380,8 +381,7 @@ cdef class Runtime(Layer):
     def queue_full(self, Replica replica):
         """A lock queue is at its bound: no more is taken for applied, and so the senders wait.
 
-        What holds the object up is an operation in a thread of its own, which waits for nothing; so
-        the queue gets shorter whatever the others do. An object without a class is another matter.
+        What holds the object up, an operation in a thread of its own, waits for nothing. One without a class may not get it.
         """
         if replica.flags & UNDECLARED:
             self.table.give_up(replica)

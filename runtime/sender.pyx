@@ -396,11 +396,11 @@ cdef class Sender(Invoker):
         cdef bint interrupted = True
         if invocation.outcome != UNDER_WAY:
             return invocation.take()
-        now = self.driver.clock()
         try:
-            if timeout == NEVER:
-                done = self.driver.wait(invocation, now + SHOWN)
+            if timeout == NEVER:        # the clock is not looked at for what is done by then
+                done = self.driver.cast_for(invocation) or self.driver.wait(invocation, self.driver.clock() + SHOWN)
             else:
+                now = self.driver.clock()
                 until = now + timeout
                 done = wait_for(self.driver, invocation, now + min(timeout, SHOWN), True)
             if not done:

@@ -160,6 +160,26 @@ def test_a_degree_waits_for_members() -> None:
     assert bodies(network, "a")[-2:] == bodies(network, "b")[-2:] == bodies(network, "c")[-2:]
 
 
+def test_a_degree_that_was_met_waits_when_a_member_has_left() -> None:
+    network = group("a b c")
+    network.cast("a", b"three hold it", degree=2)
+    assert bodies(network, "a")[-1:] == [b"three hold it"]
+    network.leave("c")
+    network.stabilize()
+    network.cast("a", b"it waits", degree=2)
+    network.stabilize()
+    assert bodies(network, "a")[-1:] == bodies(network, "b")[-1:] == [b"three hold it"]
+    network.add("d")
+    network.join("d", "a")
+    network.stabilize()
+    assert (
+        bodies(network, "a")[-1:]
+        == bodies(network, "b")[-1:]
+        == bodies(network, "d")[-1:]
+        == [b"it waits"]
+    )
+
+
 def test_a_degree_asks_for_none_of_those_that_are_lost() -> None:
     """Those that are left hold all that is in memory: half of them, with the oldest, go on."""
     network = group("a b c d")

@@ -64,20 +64,22 @@ cdef class Alarms(Links):
                 stack.waiting += threads
         return 0
 
-    cdef bint wait(self, Waitable waitable, int64_t until) except -1:
-        """Wait until it is done (True) or the time has come.
-
-        What is ordered in shared memory is done when it was cast, before any other thread is to know.
-        """
+    cdef bint cast_for(self, Waitable waitable) except -1:
+        """Cast what is to be ordered in shared memory: then it is done, before any other thread is to know."""
         cdef Stack stack
+        if self.shares_memory:
+            for stack in self.stacks:
+                if stack.top.has_packets():
+                    self.kick()
+                    break
+        return waitable.finished
+
+    cdef bint wait(self, Waitable waitable, int64_t until) except -1:
+        """Wait until it is done (True) or the time has come."""
+        if self.cast_for(waitable):
+            return True
         if not self.shares_memory:
             return self.wait_in_role(waitable, until)
-        for stack in self.stacks:
-            if stack.top.has_packets():
-                self.kick()
-                break
-        if waitable.finished:
-            return True
         self.count_waiting(1)
         try:
             while not waitable.finished and self.now < until and self.may_doze():

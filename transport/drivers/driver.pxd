@@ -22,6 +22,7 @@ cdef class Driver:
     cdef int kick_later(self) except -1
     cdef int rouse(self, Waitable waitable) noexcept
     cdef int look_later(self) noexcept
+    cdef bint cast_for(self, Waitable waitable) except -1
     cdef bint wait(self, Waitable waitable, int64_t until) except -1
     cdef int64_t clock(self) noexcept
     cdef int64_t worked(self) noexcept

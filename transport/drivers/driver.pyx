@@ -165,6 +165,10 @@ cdef class Driver:
         """Something of this process waits for what runs in the stack: it may run for long."""
         return 0
 
+    cdef bint cast_for(self, Waitable waitable) except -1:
+        """Cast what is ready, if that may be all that it takes; whether it is done. If not, `wait` comes next."""
+        return waitable.finished
+
     cdef bint wait(self, Waitable waitable, int64_t until) except -1:
         """Cast what is ready, and have this thread wait: True when it is done, False at `until`."""
         self.kick()

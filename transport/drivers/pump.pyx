@@ -203,6 +203,7 @@ cdef class Pump(Alarms):
             while True:
                 if self.kicked:
                     self.kicked = False
+                    self.now = monotonic()      # what this input has run may have taken long
                     for stack in self.stacks:
                         stack.flush_packets(self.now)
                 self.emit()
@@ -230,7 +231,6 @@ cdef class Pump(Alarms):
         if try_lock(&self.lock):
             hold()
             self.inside = this_thread()
-            self.now = monotonic()
             self.leave()
             if self.callbacks:
                 self.call_back()

@@ -53,7 +53,12 @@ cdef class Pack(Layer):
     cdef unsigned char* reserve(self, Py_ssize_t size) except NULL
     cdef int commit(self, unsigned char* stop) except -1
     cdef bint leaves_now(self) noexcept
-    cdef bint mixes(self, unsigned char degree) noexcept
+    cdef bint has_other_kind(self, unsigned char degree) noexcept
+
+    cdef inline bint mixes(self, unsigned char degree) noexcept:
+        """Whether a message of that degree has no place among those of the open packet."""
+        return self.open_degree != 0 and self.has_other_kind(degree)
+
     cdef int raise_degree(self, unsigned char degree) except -1
 
     cdef inline bint is_full(self) noexcept:

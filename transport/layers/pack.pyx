@@ -152,9 +152,9 @@ cdef class Pack(Layer):
             self.gathers = ring_is_behind(self.core.order)
         return not self.gathers or self.packed >= GATHERED
 
-    cdef bint mixes(self, unsigned char degree) noexcept:
-        """Whether a message of that degree has no place among those of the open packet."""
-        return (self.packet is not None and self.packed > 0 and self.open_degree != 0
+    cdef bint has_other_kind(self, unsigned char degree) noexcept:
+        """Whether the open packet has a degree, which has no place beside this one."""
+        return (self.packet is not None and self.packed > 0
                 and self.open_degree != ALL and degree != ALL
                 and (self.open_degree == MAJORITY) != (degree == MAJORITY))
 

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.ring_segment cimport ring_entry
 from orcalike.transport.drivers.mapped_order cimport MappedOrder
+from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport Incoming
 from orcalike.transport.wire.message cimport Message
 from orcalike.transport.wire.ring cimport Ring
@@ -21,8 +22,7 @@ cdef class Unordered:
 
 cdef class SharedOrder(MappedOrder):
     cdef readonly tuple begins      # `next` as the view began, twice
-    cdef int whole                  # members whose state is complete
-    cdef readonly int replicas      # members with replicas whose word counts for resilience
+    cdef Holders holders            # members whose word counts for resilience
     cdef Ring unordered
     cdef Incoming incoming          # copies of others' packets, and what is not whole here
     cdef bint draining
@@ -36,7 +36,6 @@ cdef class SharedOrder(MappedOrder):
     cdef Py_ssize_t allowed         # bytes of others that may still be delivered in it
     cdef int64_t busy_until         # until then this member is taken to write much, and other threads deliver nothing
     cdef frozenset lacking
-    cdef bint was_reset
     cdef int mode                   # as TOTAL's
     cdef int64_t linger             # ns: `freshness`
     cdef int64_t linger_at          # deadlines: to look for news, ...
@@ -45,8 +44,9 @@ cdef class SharedOrder(MappedOrder):
 
     cdef bint may_cast(self) noexcept
     cdef int allow(self, Py_ssize_t written) noexcept
-    cdef bint append(self, Unordered packet) except -1
-    cdef int put(self, Unordered packet) except NO_CODE
+    cdef bint append(self, Message message, Py_ssize_t size, Py_ssize_t* sent) except -1
+    cdef int put(self, Message message, Py_ssize_t whole, Py_ssize_t* sent, unsigned char** body) except NO_CODE
+    cdef int pass_up(self, Message message, int degree, unsigned row, uint64_t wall) except NO_CODE
     cdef Message copied(self, ring_entry* entry, int kind)
     cdef int submit_more(self) except -1
     cdef int drain(self, int most=*) except -1
@@ -57,8 +57,5 @@ cdef class SharedOrder(MappedOrder):
     cdef int end_view(self) except -1
     cdef int advance(self) except -1
     cdef int listen(self) except -1
-    cdef bint has_members(self, int degree) except -1
-    cdef bint is_met(self, int degree) except -1
-    cdef int count_whole(self) except -1
     cdef int leave_order(self) except -1
     cpdef list hand_over(self, object view, object it)

@@ -31,25 +31,24 @@ A member that is struck, as others have gone on without it, finds that out in me
 may have overwritten: packets of others are copied first.
 """
 
-from orcalike.transport.degree import number_of
 from orcalike.transport.drivers.descriptors import Alarm
 from orcalike.transport.drivers.mapped_order import REMEDY
 from orcalike.transport.errors import ProtocolError
 from orcalike.transport.ring.fence import Fence, fence_of, slot_of
 from orcalike.transport.total.flush import SEQNO_MAX, Cut
-from orcalike.transport.view import resets_of
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS, NUMBER_MAX, is_large_enough
+from orcalike.transport.degree cimport AVAILABLE
 from orcalike.transport.drivers.ring_segment cimport (
-    RING_FULL, RING_OUT, RING_ROWS, ring_advance, ring_append, ring_applied, ring_arm_eventfd, ring_entry,
-    ring_has_news, ring_is_in, ring_member, ring_next, ring_room, ring_wake,
+    RING_FULL, RING_OUT, RING_ROWS, ring_advance, ring_append, ring_applied, ring_applied_own, ring_arm_eventfd,
+    ring_entry, ring_has_news, ring_is_in, ring_member, ring_next, ring_room, ring_wake,
 )
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.drivers.mapped_order cimport OFFER, OTHER, RING_FENCED, MappedOrder, ring_append_fence
+from orcalike.transport.ring.holders cimport Holders
 from orcalike.transport.ring.incoming cimport AT_ONCE, LAST, MORE, PACKET_MAX, WHOLE, Incoming
 from orcalike.transport.total.packets cimport body_of
 from orcalike.transport.wire.bytes cimport load32, load64, store32, store64
@@ -71,6 +70,12 @@ cdef class Unordered:
     """A packet of this member that is not in the order yet."""
 
 
+cdef Unordered unordered(Message message, Py_ssize_t size, Py_ssize_t sent):
+    cdef Unordered made = Unordered.__new__(Unordered)
+    made.message, made.size, made.sent = message, size, sent
+    return made
+
+
 @cython.final
 cdef class SharedOrder(MappedOrder):
     """One order in shared memory; `RING(slots=N, lane=N)`: packets under way, bytes of each member's. Powers of two."""
@@ -83,7 +88,7 @@ cdef class SharedOrder(MappedOrder):
         super().__init__(core, config, me, slots, lane)
         self.linger = config.freshness
         self.unordered = Ring()
-        self.incoming = Incoming()
+        self.incoming, self.holders = Incoming(), Holders()
         self.lacking = frozenset()
         self.linger_at = self.look_at = self.stuck_at = NEVER
 
@@ -100,16 +105,16 @@ cdef class SharedOrder(MappedOrder):
 
     cpdef cast(self, Message message):
         """Cast in the total order: appended and delivered at once, unless something is in the way."""
-        cdef Unordered packet = Unordered.__new__(Unordered)
-        if message.size() > PACKET_MAX:
-            raise ValueError(f"a packet of {message.size()} bytes: {PACKET_MAX} are allowed")
-        packet.message, packet.size = message, message.size()
-        self.allow(packet.size)
+        cdef Py_ssize_t size = message.size()
+        cdef Py_ssize_t sent = 0
+        if size > PACKET_MAX:
+            raise ValueError(f"a packet of {size} bytes: {PACKET_MAX} are allowed")
+        self.allow(size)
         if self.unordered.count:
-            self.unordered.put(packet)
-        elif (not self.may_cast() or message.degree and not self.is_met(message.degree | self.mode)
-                or not self.append(packet)):
-            self.unordered.put_first(packet)
+            self.unordered.put(unordered(message, size, 0))
+        elif (not self.may_cast() or message.degree and not self.holders.have_met(message.degree | self.mode)
+                or not self.append(message, size, &sent)):
+            self.unordered.put_first(unordered(message, size, sent))
             if not self.full_since:
                 self.below.held_up()
 
@@ -130,47 +135,57 @@ cdef class SharedOrder(MappedOrder):
         """Whether there is an order to append to."""
         return self.may_append and not (self.frozen or self.at_fence or self.is_out or self.draining)
 
-    cdef bint append(self, Unordered packet) except -1:
-        """Put a packet into the order, and deliver all up to it; False if there is no room. Where the order has ended it waits."""
+    cdef bint append(self, Message message, Py_ssize_t size, Py_ssize_t* sent) except -1:
+        """Put a packet, behind what was `sent` of it, into the order, and deliver all up to it; False if there is no room.
+
+        Where the order has ended it waits.
+        """
+        cdef unsigned char* body = NULL
         cdef int found = 0
         self.core.mark("W1")
         while found == 0:
-            found = self.put(packet)
+            found = self.put(message, size, sent, &body)
             if found == 0:
                 self.full_since = 0
                 self.appended = True
                 self.core.again(self)
-                if packet.sent == packet.size:
+                if sent[0] == size:
                     self.core.mark("W3")
-                    self.drain()
+                    if body is NULL or not ring_applied_own(&self.segment.member):
+                        self.drain()
+                    else:               # all before it is delivered here
+                        self.draining = True
+                        self.pass_up(self.incoming.in_place(body, size), message.degree, self.segment.member.row, <uint64_t>self.core.wall)
+                        self.draining = False
                     return True
         if found == RING_FULL:
             return self.full() != 0
-        self.unordered.put_first(packet)        # a view may begin meanwhile, and has to find it
+        self.unordered.put_first(unordered(message, size, sent[0]))     # a view may begin meanwhile, and has to find it
         self.below.held_up()
         self.drain(ALL_OF_IT)           # to where it says what is in the way
         return True
 
-    cdef int put(self, Unordered packet) except NO_CODE:
-        """Write a packet, or its next part, into the own lane, and append it: 0, or what is in the way."""
+    cdef int put(self, Message message, Py_ssize_t whole, Py_ssize_t* sent, unsigned char** body) except NO_CODE:
+        """Write a packet, or its next part, into the own lane, and append it: 0, or what is in the way. `body`: where it is if whole."""
         cdef ring_member* m = &self.segment.member
-        cdef Message message = packet.message
-        cdef Py_ssize_t left = packet.size - packet.sent
+        cdef Py_ssize_t left = whole - sent[0]
         cdef uint32_t size = <uint32_t>min(left, <Py_ssize_t>m.packet_max - HEADER)
         cdef unsigned char* room = NULL
         cdef int64_t found = ring_room(m, size + HEADER, &room)
         if found == 0:
             memset(room, 0, 8)
             room[0] = message.degree
-            if size < packet.size:
+            if size < whole:
                 room[1] = LAST if size == left else MORE
-                store32(room + 4, <uint32_t>packet.sent)
+                store32(room + 4, <uint32_t>sent[0])
             store64(room + 8, <uint64_t>self.core.wall)
             memcpy(room + HEADER, message.base + message.stop - left, size)
             found = ring_append(m, size + HEADER, 1)
         if found < 0:
             return <int>found
-        packet.sent += size
+        sent[0] += size
+        if size == whole:
+            body[0] = room + HEADER
         return 0
 
     cdef int submit_more(self) except -1:
@@ -178,10 +193,10 @@ cdef class SharedOrder(MappedOrder):
         cdef Unordered packet
         while self.unordered.count and self.may_cast():
             packet = self.unordered.at(0)
-            if packet.message.degree and not self.is_met(packet.message.degree | self.mode):
+            if packet.message.degree and not self.holders.have_met(packet.message.degree | self.mode):
                 break
             self.unordered.take()       # what is delivered meanwhile may cast
-            if not self.append(packet):
+            if not self.append(packet.message, packet.size, &packet.sent):
                 self.unordered.put_first(packet)
                 break
         return 0
@@ -215,41 +230,18 @@ cdef class SharedOrder(MappedOrder):
         self.lacking = frozenset(members)
         self.below.held_up()
         if self.position >= 0:
-            self.count_whole()
+            self.holders.count(self.installed, self.lacking)
             self.core.again(self)
-
-    cdef int count_whole(self) except -1:
-        """Whose word counts: members whose state is complete (H3, H9)."""
-        self.was_reset = resets_of(self.installed.lineage) > 0
-        self.replicas = self.whole = 0
-        for member in self.installed.members:
-            if member.incarnation not in self.lacking:
-                self.whole += 1
-                self.replicas += not member.witness
-        return 0
-
-    cdef bint has_members(self, int degree) except -1:
-        """Whether this view has enough members with replicas for a degree (H2)."""
-        return is_large_enough(self.replicas, degree, self.was_reset)
-
-    cdef bint is_met(self, int degree) except -1:
-        """Whether as many members hold what is in memory as a degree asks for: those whose state is complete."""
-        cdef int number = degree & NO_FLAGS
-        cdef int limit = max(self.replicas - 1, 0)
-        if number == 0:
-            return True
-        if not self.has_members(degree):
-            return False
-        if number > NUMBER_MAX:
-            number = number_of(number, len(self.installed.members))
-        elif self.was_reset or degree & AVAILABLE:
-            number = min(number, limit)
-        return self.whole > number
 
     def lacks_members(self):
         """Whether what was cast waits until the view has more members with replicas (H2)."""
         known = [(<Unordered>packet).message.degree | self.mode for packet in self.unordered.all()]
-        return self.position >= 0 and not all([self.has_members(degree) for degree in known])
+        return self.position >= 0 and not all([self.holders.suffice(degree) for degree in known])
+
+    @property
+    def replicas(self):
+        """How many members with replicas count for resilience."""
+        return self.holders.replicas
 
     cpdef bint up_is_held_up(self):
         return (self.unordered.count > 0 or bool(self.lacking) or self.is_out or self.at_fence
@@ -400,18 +392,25 @@ cdef class SharedOrder(MappedOrder):
             return RING_OUT
         if message is None:
             raise ProtocolError("an entry of the order that RING did not make")
-        if wall > self.stamp and <int64_t>wall > 0:
-            self.stamp = wall
         ring_applied(m, entry)
         if entry.row != m.row:
             self.allowed -= entry.size
-        self.delivered = True
         if not self.scheduled:
             self.core.again(self)
-        if kind == MORE:
-            return 0
+        if kind != MORE:
+            return self.pass_up(message, degree, entry.row, wall)
+        self.delivered = True
+        if wall > self.stamp and <int64_t>wall > 0:
+            self.stamp = wall
+        return 0
+
+    cdef int pass_up(self, Message message, int degree, unsigned row, uint64_t wall) except NO_CODE:
+        """Hand a packet up that is whole, in its place in the order."""
+        self.delivered = True
+        if wall > self.stamp and <int64_t>wall > 0:
+            self.stamp = wall
         message.degree = degree
-        message.source = self.position_of[entry.row]
+        message.source = self.position_of[row]
         message.seqno = self.next
         message.stamp = self.stamp
         self.next += 1
@@ -551,7 +550,7 @@ cdef class SharedOrder(MappedOrder):
         self.is_out = False
         self.linger_at = NEVER
         self.lacking = frozenset()
-        self.count_whole()
+        self.holders.count(view, self.lacking)
         self.begins = self.next, self.next
         if self.me.incarnation not in self.rows:
             self.give_up(f"it has room for {RING_ROWS} members; {REMEDY}", self.me)

@@ -237,6 +237,18 @@ static inline void ring_applied(struct ring_member *m, const struct ring_entry *
         m->scanned = m->next;
 }
 
+/* The same of the own packet that was put into the order at `next`: nothing of it is to be found out, and who swapped
+ * that slot was in (fence.h). */
+static inline int ring_applied_own(struct ring_member *m)
+{
+    if (m->last_slot != m->next)
+        return 0; /* something else comes first */
+    m->tickets[m->row] = m->ticket;
+    m->had_news = 1;
+    m->next++;
+    return 1;
+}
+
 /* Compare digests. */
 
 /* At a slot that is a multiple of RING_MARK_EVERY: the digest of all below. The first member to come

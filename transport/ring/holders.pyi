@@ -1,0 +1,4 @@
+class Holders:
+    """The members of one view whose word counts."""
+
+    replicas: int
