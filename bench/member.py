@@ -1,11 +1,12 @@
 """What each member of a measured group runs; `orcalike run` starts it for the measurements.
 
-    orcalike run -n 3 bench/member.py [--loop] [--idle[=S]] [--resilience=R]
+    orcalike run -n 3 bench/member.py [--loop] [--idle[=S]] [--resilience=R] [--held]
 
 Rank 0 answers each line of its input, `KIND COUNT`, with the seconds that one operation took. What
 all members do at once they learn from a shared object, for which the others wait with a guard; with
 `--idle` they wait for nothing in the group, and look at the object each S seconds. With `--loop` the group
-lives on an event loop (uvloop), and coroutines wait; without, on a thread of its own. R is the group's degree.
+lives on an event loop (uvloop), and coroutines wait; without, on a thread of its own. R is the group's degree; with
+`--held` the group has an object whose writes have degree 2.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import msgpack
 import uvloop
 
 import orcalike as orca
-from orcalike.bench.subjects import RECORDS, Plain, Shared
+from orcalike.bench.subjects import RECORDS, Held, Plain, Shared
 from orcalike.runtime.marshal import Codec
 from orcalike.session.joining import Joining
 
@@ -178,7 +179,7 @@ def wait(shared: Shared, count: int) -> float:
     return (time.monotonic() - began) / count
 
 
-def wait_singly(shared: Shared, rest: float, count: int) -> float:
+def wait_singly(shared: Shared | Held, rest: float, count: int) -> float:
     """The median of single writes, each after so many seconds in which nothing was done."""
     seconds = []
     for _ in repeat(None, count):
@@ -245,7 +246,7 @@ def write_for(group: orca.Group, shared: Shared, seconds: float) -> tuple[float,
     return 0.0, count / seconds
 
 
-def direct(desk: Desk, shared: Shared) -> None:
+def direct(desk: Desk, shared: Shared, held: Held | None) -> None:
     """Rank 0: have rounds alone until one comes that is for all, and order that."""
     while True:
         kind, count = next_order(sys.stdin.readline())
@@ -253,6 +254,8 @@ def direct(desk: Desk, shared: Shared) -> None:
             answer(wait(shared, count))
         elif kind.startswith("single:"):
             answer(wait_singly(shared, int(kind.removeprefix("single:")) / 1e6, count))
+        elif kind == "held" and held:
+            answer(wait_singly(held, 0.0, count))
         elif kind.startswith("text:"):
             answer(wait_with_text(shared, int(kind.removeprefix("text:")), count))
         elif (seconds := alone(kind, count, shared)) is not None:
@@ -268,9 +271,10 @@ def run_in_threads() -> None:
         desk = group.share(Desk, "desk")
         shared = group.share(Shared, "shared")
         turn = group.share(Turn, "turn")
+        held = group.share(Held, "held") if "--held" in sys.argv else None
         for number in numbers():
             if group.rank == 0:
-                direct(desk, shared)
+                direct(desk, shared, held)
             elif seconds := pause():
                 while len(desk.orders) <= number:
                     time.sleep(seconds)

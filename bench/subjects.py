@@ -56,6 +56,19 @@ class Plain:
 
 
 @orca.shared
+class Held:
+    """The same write where two other members hold it before it is done."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    @orca.write(resilience=2)
+    def add(self, amount: int) -> None:
+        """A write of one integer."""
+        self.value += amount
+
+
+@orca.shared
 class Shared:
     """The same, shared."""
 
