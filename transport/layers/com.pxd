@@ -55,6 +55,6 @@ cdef class Com(Layer):
     cdef Peer known(self, str address, object incarnation)
     cdef want(self, Peer peer)
     cdef retry(self)
-    cdef int route(self, Peer peer, Message message, int kind, bint* pushed) except -1
+    cdef int keep(self, Peer peer, Message frame, int kind) except -1
     cdef int transmit(self, int link, Message message, int kind) except -1
     cpdef refuse(self, int link, str why)

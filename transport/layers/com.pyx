@@ -82,6 +82,19 @@ def greeting_of(bytes frame not None):
     raise ProtocolError("a greeting with other fields")
 
 
+cdef inline int make_frame(Message message, int kind) except -1:
+    """Put in front of a message what makes a frame of it."""
+    cdef unsigned char* header = message.push(FRAME_HEADER)
+    store32(header, <unsigned int>(message.size() - 4))
+    store32(header + 4, MAGIC | VERSION << 8 | <unsigned int>kind << 16)
+    return 0
+
+
+cdef inline int route(Com com, Peer peer, Message frame, int kind) except -1:
+    """Send now, or keep for a link that is still to come."""
+    return com.core.out.put(peer.link, frame) if peer.link >= 0 else com.keep(peer, frame, kind)
+
+
 @cython.final
 cdef class Com(Layer):
     """Links to peers, as reliable FIFO channels."""
@@ -204,8 +217,10 @@ cdef class Com(Layer):
 
     cpdef receive(self, int link, Message frame):
         """One whole frame; its length was checked when it was cut from the stream."""
-        cdef Peer peer = <Peer>self.greeted[link] if 0 <= link < len(self.greeted) else None
+        cdef Peer peer = None
         cdef unsigned char* header
+        if 0 <= link < len(self.greeted):
+            peer = <Peer>self.greeted[link]
         if peer is None:
             self.receive_first(link, frame)
             return
@@ -345,33 +360,33 @@ cdef class Com(Layer):
     cpdef cast(self, Message message):
         """To all others of the view; first to the message's sender, which may wait for it."""
         cdef Py_ssize_t count = len(self.by_position)
-        cdef Py_ssize_t position = message.source if 0 <= message.source < count else 0
-        cdef bint pushed = False
-        for _ in range(count):
-            peer = <Peer>self.by_position[position]
+        cdef Py_ssize_t first = message.source if 0 <= message.source < count else 0
+        cdef Py_ssize_t i
+        cdef Peer peer
+        make_frame(message, CAST)
+        for i in range(count):
+            peer = <Peer>self.by_position[(first + i) % count]
             if peer is not None:
-                self.route(peer, message, CAST, &pushed)
-            position += 1
-            if position == count:
-                position = 0
+                route(self, peer, message, CAST)
 
     cpdef send(self, Message message, tuple members):
         """To some of the view."""
-        cdef bint pushed = False
+        cdef Py_ssize_t count = len(self.by_position)
+        cdef Py_ssize_t i, position
         cdef Peer peer
-        cdef Py_ssize_t position
-        for position in members:
-            if not 0 <= position < len(self.by_position):
+        make_frame(message, SEND)
+        for i in range(len(members)):
+            position = members[i]
+            if not 0 <= position < count:
                 raise IndexError("list index out of range")
             peer = <Peer>self.by_position[position]
             if peer is None:
                 raise ValueError("a message to oneself")
-            self.route(peer, message, SEND, &pushed)
+            route(self, peer, message, SEND)
 
     cpdef contact(self, Message message, str address):
         """To an endpoint that need not be in the view; a link is made where there is none."""
         cdef Peer peer, other
-        cdef bint pushed = False
         if address.startswith("link:") and address not in self.peers:
             return      # it listens nowhere, and its link is gone: no message reaches it
         peer = self.peer(address)
@@ -381,7 +396,8 @@ cdef class Com(Layer):
                     peer = other
         if peer.link < 0:
             self.want(peer)
-        self.route(peer, message, CONTACT, &pushed)
+        make_frame(message, CONTACT)
+        route(self, peer, message, CONTACT)
 
     def is_linked(self):
         """Whether any link stands."""
@@ -417,34 +433,21 @@ cdef class Com(Layer):
             peer.connecting = True
             self.core.out.connects.append(peer.address)
 
-    cdef int route(self, Peer peer, Message message, int kind, bint* pushed) except -1:
-        """Send now, or keep for a link that is still to come."""
-        if peer.link >= 0:
-            if pushed[0]:
-                self.core.out.put(peer.link, message)
-            else:
-                pushed[0] = True
-                self.transmit(peer.link, message, kind)
-            return 0
+    cdef int keep(self, Peer peer, Message frame, int kind) except -1:
+        """Have the message of a frame wait for a link."""
+        cdef Message message = frame.copy()
+        message.pop(FRAME_HEADER)
         if peer.queued + message.size() > QUEUED_MAX:
             peer.give_up()
             self.overrun.append(peer)
             self.core.again(self)
         peer.queued += message.size()
-        if pushed[0]:
-            message = message.copy()
-            message.pop(FRAME_HEADER)
-        else:
-            message = message.copy()
         peer.queue.append((kind, message))
         return 0
 
     cdef int transmit(self, int link, Message message, int kind) except -1:
-        cdef unsigned char* header = message.push(FRAME_HEADER)
-        store32(header, <unsigned int>(message.size() - 4))
-        store32(header + 4, MAGIC | VERSION << 8 | <unsigned int>kind << 16)
-        self.core.out.put(link, message)
-        return 0
+        make_frame(message, kind)
+        return self.core.out.put(link, message)
 
     def is_non_member(self, int link):
         """Whether what comes by a link is from no member of the view."""
