@@ -75,12 +75,6 @@ cdef class Stack(Core):
 
     # Inputs.
 
-    cdef int enter(self, int64_t now) except -1:
-        self.now = now
-        self.wall = now + self.epoch
-        self.inputs += 1
-        return 0
-
     cdef int settle(self) except -1:
         """Let the layers go on that waited for the upcalls to return.
 
@@ -166,17 +160,27 @@ cdef class Stack(Core):
         self.enter(now)
         try:
             self.bottom.receive(link, frame)
-        except ProtocolError as error:
-            self.bottom.refuse(link, str(error))
         except Exception as error:
-            # Of what a member sends nothing may come but what is foreseen; a non-member's frame
-            # has changed nothing, and ends with its link, whatever came of it.
-            if not self.bottom.is_non_member(link):
+            if not self.refuse(link, error):
                 raise
-            self.bottom.refuse(link, f"{type(error).__name__} came of what it sent")
         if self.handing is not None or self.todo is not None:
             self.settle()
         return 0
+
+    cdef bint refuse(self, int link, object error) except -1:
+        """Refuse a link, of whose frame this error came; False if it is this stack's own.
+
+        Of what a member sends nothing may come but what is foreseen; a non-member's frame has changed
+        nothing, and ends with its link, whatever came of it.
+        """
+        if isinstance(error, ProtocolError):
+            why = str(error)
+        elif self.bottom.is_non_member(link):
+            why = f"{type(error).__name__} came of what it sent"
+        else:
+            return False
+        self.bottom.refuse(link, why)
+        return True
 
     def join(self, str address, int64_t now):
         """Join through the endpoint at `address`, or make a group ("")."""
@@ -282,13 +286,6 @@ cdef class Stack(Core):
             self.settle()
 
     # Outputs.
-
-    cdef int64_t next_deadline(self) noexcept:
-        cdef int64_t least = self.top.above.deadline
-        cdef Py_ssize_t i
-        for i in range(self.depth):
-            least = min(least, (<Layer>self.chain[i]).deadline)
-        return least
 
     @property
     def deadline(self):

@@ -1,6 +1,6 @@
 """The uniform interface of layers (Horus, tables 1 and 2; H16 to H49), and the core they share."""
 
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.wire.message cimport Message
@@ -24,7 +24,19 @@ cdef class Outbox:
     cdef readonly list connects     # addresses that a link is wanted to
     cdef readonly list closes       # links that are not wanted any more
     cdef int grow(self) except -1
-    cdef void clear(self) noexcept
+
+    cdef inline void clear(self) noexcept:
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            Py_DECREF(<object>self.items[i].message)
+        self.count = 0
+
+    cdef inline bint is_empty(self) noexcept:
+        return self.count == 0 and not self.connects and not self.closes
+
+    cdef inline bint is_one_message(self) noexcept:
+        """Whether what is to be sent is one message, to one link or to many."""
+        return self.count > 0 and self.items[0].message == self.items[self.count - 1].message
 
     cdef inline int put(self, int link, Message message) except -1:
         """Queue `message` for `link`; the same message may go to many links."""
@@ -73,7 +85,15 @@ cdef class Core:
     cpdef again(self, Layer layer)
     cdef int again_last(self, Layer layer) except -1
     cdef int stand_in(self, Layer former, Layer layer) except -1
-    cdef Layer take_todo(self)
+
+    cdef inline Layer take_todo(self):
+        """The layer that goes on next, which waits no longer; there is one."""
+        cdef Layer layer = self.todo
+        self.todo = layer.next_todo
+        layer.next_todo = None
+        layer.scheduled = False
+        return layer
+
     cdef int forget_todo(self) except -1
 
     cdef inline int mark(self, str step) except -1:

@@ -21,7 +21,7 @@ from orcalike.transport.application_state import State
 from orcalike.transport.errors import ProtocolError, StackError
 
 cimport cython
-from cpython.ref cimport PyObject, Py_DECREF
+from cpython.ref cimport PyObject
 from libc.stdlib cimport free, realloc
 
 NO_DEADLINE = <int64_t>NEVER     # for layers in Python
@@ -46,12 +46,6 @@ cdef class Outbox:
         self.items = <Outgoing*>items
         self.capacity = 2 * self.capacity + 16
         return 0
-
-    cdef void clear(self) noexcept:
-        cdef Py_ssize_t i
-        for i in range(self.count):
-            Py_DECREF(<object>self.items[i].message)
-        self.count = 0
 
     def take(self):
         """All that is to be sent, as (link, frame) pairs; the outbox is empty then."""
@@ -127,14 +121,6 @@ cdef class Core:
     cdef int stand_in(self, Layer former, Layer layer) except -1:
         """From here on `layer` has the deadline of this place in the stack, where `former` stood."""
         return 0
-
-    cdef Layer take_todo(self):
-        """The layer that goes on next, which waits no longer; there is one."""
-        cdef Layer layer = self.todo
-        self.todo = layer.next_todo
-        layer.next_todo = None
-        layer.scheduled = False
-        return layer
 
     cdef int forget_todo(self) except -1:
         """No layer of this stack goes on: it is given up."""

@@ -36,11 +36,17 @@ cdef class Message:
     cdef Message new(Py_ssize_t room)
     @staticmethod
     cdef Message view(unsigned char* data, Py_ssize_t size)
-    cdef int view_again(self, unsigned char* data, Py_ssize_t size) noexcept
     cdef bint fill_again(self, Py_ssize_t room) noexcept
     cdef int make_headroom(self, Py_ssize_t size) except -1
     cdef int make_room(self, Py_ssize_t size) except -1
     cpdef Message copy(self)
+
+    cdef inline void view_again(self, unsigned char* data, Py_ssize_t size) noexcept:
+        """Be a new message that borrows these bytes: it was one that nothing holds any more."""
+        self.base, self.start, self.stop, self.capacity = data, 0, size, size
+        self.count = self.index = self.degree = 0
+        self.source = self.link = -1
+        self.seqno = self.stamp = self.ticket = 0
 
     cdef inline unsigned char* push(self, Py_ssize_t size) except NULL:
         """Room for a header of `size` bytes in front of what is there."""

@@ -86,16 +86,8 @@ cdef class Message:
         self.stop = self.capacity = size
         return self
 
-    cdef int view_again(self, unsigned char* data, Py_ssize_t size) noexcept:
-        """Be a new message that borrows these bytes: it was one that nothing holds any more."""
-        self.base, self.start, self.stop, self.capacity = data, 0, size, size
-        self.count = self.index = self.degree = 0
-        self.source = self.link = -1
-        self.seqno = self.stamp = self.ticket = 0
-        return 0
-
     cdef bint fill_again(self, Py_ssize_t room) noexcept:
-        """The same of one with a buffer of its own, with `room` bytes to fill; False if that is too small."""
+        """Be a new message, with a buffer of its own and `room` bytes to fill; False if it is too small."""
         if self.capacity < HEADROOM + room:
             return False
         self.start = self.stop = HEADROOM
