@@ -24,7 +24,7 @@ cdef class Total(Order):
     cdef Py_ssize_t submitted_count(self) noexcept
     cdef int submit_more(self) except -1
     cdef int report(self) except -1
-    cdef uint64_t expected(self)
+    cdef uint64_t expected(self) noexcept
     cdef bint is_whole(self) noexcept
     cdef int look_for_own(self) except -1
     cdef int arrived(self, Message message, const unsigned char* header) except -1

@@ -40,9 +40,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from orcalike.transport.degree cimport AVAILABLE, NO_FLAGS
 from orcalike.transport.layers.base cimport NEVER, Core
 from orcalike.transport.total.header cimport (
-    ACCEPT, COUNTER_AT, EXPECT, GONE, HEADER, HOLDS_AT, NUMBER_AT, ORDERED, OTHER, POSITION_AT,
-    REQUEST, STABLE_AT, STAMP_AT, NON_MEMBER, TENTATIVE_AT, WHOLE_AT, degree_of, departed_position, kind_of,
-    store_header,
+    ACCEPT, COUNTER_AT, EXPECT, GONE, HEADER, HOLDS_AT, NUMBER_AT, ORDERED, OTHER, POSITION_AT, REQUEST, STABLE_AT,
+    STAMP_AT, NON_MEMBER, TENTATIVE_AT, WHOLE_AT, degree_of, departed_position, kind_of, store_header,
 )
 from orcalike.transport.total.order cimport CHECKED, Order
 from orcalike.transport.total.packets cimport Packet, body_of
@@ -82,15 +81,16 @@ cdef class Total(Order):
 
     cdef int submit(self, uint64_t counter, int degree, Message message) except -1:
         """Have a packet numbered: here, or by the sequencer."""
+        cdef unsigned char* header
         if degree:
             degree |= self.mode
         self.submitted = counter
         if self.position == 0:
             self.sequencer.take(0, counter, degree, message, None)
         else:
-            store_header(message, REQUEST, degree, self.position, counter, self.expected())
-            store32(message.data() + WHOLE_AT, self.is_whole())
-            store64(message.data() + HOLDS_AT, self.held)
+            header = store_header(message, REQUEST, degree, self.position, counter, self.expected())
+            store32(header + WHOLE_AT, self.is_whole())
+            store64(header + HOLDS_AT, self.held)
             self.ack_due = False
             if self.deadline == NEVER:
                 self.deadline = self.core.now + self.slow // 2
@@ -194,16 +194,16 @@ cdef class Total(Order):
 
     cdef int report(self) except -1:
         cdef Message message = Message.new(0)
+        cdef unsigned char* header = store_header(message, EXPECT, 0, self.position, 0, self.expected())
         self.ack_due = False
-        store_header(message, EXPECT, 0, self.position, 0, self.expected())
-        store32(message.data() + WHOLE_AT, self.is_whole())
-        store64(message.data() + HOLDS_AT, self.held)
+        store32(header + WHOLE_AT, self.is_whole())
+        store64(header + HOLDS_AT, self.held)
         self.core.mark("W7")
         self.below.send(message, (0,))
         self.core.mark("W8")
         return 0
 
-    cdef uint64_t expected(self):
+    cdef uint64_t expected(self) noexcept:
         """What this member expects next; what is delivered without credit does not count."""
         if self.has_credit:
             self.acked = self.next

@@ -41,8 +41,9 @@ cdef inline int degree_of(const unsigned char* header) noexcept:
     return header[1] | AVAILABLE if header[0] & LENIENT else header[1]
 
 
-cdef inline int store_header(Message message, int kind, int degree, int position, uint64_t counter,
-                             uint64_t number) except -1:
+cdef inline unsigned char* store_header(Message message, int kind, int degree, int position, uint64_t counter,
+                                        uint64_t number) except NULL:
+    """Put a header in front of a message; returns it, for what else it is to say."""
     cdef unsigned char* header = message.push(HEADER)
     header[0] = <unsigned char>(kind | LENIENT if degree & AVAILABLE else kind)
     header[1] = <unsigned char>(degree & NO_FLAGS)
@@ -52,4 +53,4 @@ cdef inline int store_header(Message message, int kind, int degree, int position
     store64(header + NUMBER_AT, number)
     store64(header + STAMP_AT, 0)
     store64(header + STABLE_AT, 0)
-    return 0
+    return header

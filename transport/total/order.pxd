@@ -53,6 +53,8 @@ cdef class Order(Layer):
     cdef int least                  # R as the layers above have set it
     cdef bint settles               # another order follows: nothing gets a number until all that has one is accepted
     cdef readonly Py_ssize_t window_packets, window_bytes
+    cdef uint64_t unacked_packets       # after so many that were delivered it is acknowledged at once,
+    cdef Py_ssize_t unacked_bytes       # or after so many bytes
 
     cdef int needed(self, int degree) except -1
     cdef bint is_acceptable(self, int degree) except -1

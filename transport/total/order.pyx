@@ -27,6 +27,7 @@ cdef class Order(Layer):
         super().__init__(core)
         self.position = -1
         self.window_packets, self.window_bytes = packets, size
+        self.unacked_packets, self.unacked_bytes = packets // 4, min(size // 4, <Py_ssize_t>UNACKED_MAX)
         self.buffer, self.acks, self.unordered = RetransmitBuffer(), MemberAcks(), Packets()
         self.lacking = frozenset()
         self.has_credit = True
@@ -100,8 +101,7 @@ cdef class Order(Layer):
         self.core.mark("W11")
         self.next = seqno + 1
         self.unacked += message.size()
-        if (self.next - self.acked >= <uint64_t>self.window_packets // 4
-                or self.unacked >= min(self.window_bytes // 4, <Py_ssize_t>UNACKED_MAX)):
+        if self.next - self.acked >= self.unacked_packets or self.unacked >= self.unacked_bytes:
             self.core.again(self)
         message.source = position
         message.seqno = seqno

@@ -23,6 +23,18 @@ from orcalike.transport.wire.bytes cimport store32, store64
 from orcalike.transport.wire.message cimport Message
 
 
+cdef inline bint has_room(Order order, Py_ssize_t size) noexcept:
+    """Whether a packet of `size` bytes may be numbered, by the credit of the slowest member.
+
+    Members tell what they have applied after a quarter of the window at the latest: beyond that
+    they will, up to that a packet goes whatever its size. Where another order follows, none does.
+    """
+    return (not order.settles and order.seqno - order.floor < <uint64_t>order.window_packets
+            and order.buffer.count < order.window_packets
+            and (order.buffer.bytes + size <= order.window_bytes
+                 or order.buffer.bytes <= order.window_bytes // 4))
+
+
 @cython.final
 cdef class Sequencer:
     """Numbers the packets of a view."""
@@ -40,7 +52,7 @@ cdef class Sequencer:
         cdef Packet* waits
         if counter <= self.order.acks.by_position[position].last:
             return 0                    # numbered already
-        if self.queue.count or not self.has_room(message.size()):
+        if self.queue.count or not has_room(self.order, message.size()):
             self.order.acks.make_wait(position, message.size())
             waits = self.queue.put(message, message.size())
             waits.position, waits.counter, waits.degree = position, counter, degree
@@ -48,18 +60,6 @@ cdef class Sequencer:
         else:
             self.number(position, counter, degree, message, body)
         return 0
-
-    cdef bint has_room(self, Py_ssize_t size) noexcept:
-        """Whether a packet of `size` bytes may be numbered, by the credit of the slowest member.
-
-        Members tell what they have applied after a quarter of the window at the latest: beyond that
-        they will, up to that a packet goes whatever its size. Where another order follows, none does.
-        """
-        cdef Order order = self.order
-        return (not order.settles and order.seqno - order.floor < <uint64_t>order.window_packets
-                and order.buffer.count < order.window_packets
-                and (order.buffer.bytes + size <= order.window_bytes
-                     or order.buffer.bytes <= order.window_bytes // 4))
 
     cdef bint raise_floor(self) noexcept:
         """Go by what the slowest member has applied by now; says whether that is more."""
@@ -80,7 +80,7 @@ cdef class Sequencer:
             order.trim(order.next if order.acks.count == 1 else order.stable_mark)
         while self.queue.count:
             waits = self.queue.at(0)[0]
-            if not self.has_room(waits.size):
+            if not has_room(order, waits.size):
                 break
             message = <Message>waits.message
             self.queue.drop_first()
@@ -114,6 +114,7 @@ cdef class Sequencer:
         cdef int here = order.acks.by_position[0].whole
         cdef bint settled = order.accepted == seqno and (degree == 0 or order.needed(degree) <= here)
         cdef uint64_t last = order.acks.by_position[position].last
+        cdef unsigned char* header
         if counter != last + 1:
             if counter > last:
                 order.below.flush(())
@@ -129,10 +130,10 @@ cdef class Sequencer:
         order.core.mark("W4")
         order.keep(message, size, position, degree, counter, seqno, order.stamp)
         if order.acks.count > 1:
-            store_header(message, ORDERED, degree, position, counter, seqno)
-            store32(message.data() + TENTATIVE_AT, <uint32_t>(seqno + 1 - order.accepted))
-            store64(message.data() + STAMP_AT, order.stamp)
-            store64(message.data() + STABLE_AT, order.stable_mark)
+            header = store_header(message, ORDERED, degree, position, counter, seqno)
+            store32(header + TENTATIVE_AT, <uint32_t>(seqno + 1 - order.accepted))
+            store64(header + STAMP_AT, order.stamp)
+            store64(header + STABLE_AT, order.stable_mark)
             order.announced = order.accepted
             order.below.cast(message)
             order.core.mark("W5")
@@ -196,12 +197,13 @@ cdef class Sequencer:
         """Say what is accepted, where nothing else has said it and a member waits for it."""
         cdef Order order = self.order
         cdef Message message
+        cdef unsigned char* header
         if self.announces and order.accepted > order.announced:
             order.announced = order.accepted
             self.announces = order.accepted < order.held or bool(order.lacking)
             message = Message.new(0)
-            store_header(message, ACCEPT, 0, 0, 0, order.accepted)
-            store64(message.data() + STABLE_AT, order.stable_mark)
+            header = store_header(message, ACCEPT, 0, 0, 0, order.accepted)
+            store64(header + STABLE_AT, order.stable_mark)
             order.below.cast(message)
             order.core.mark("W10")
         return 0
