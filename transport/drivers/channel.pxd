@@ -51,6 +51,7 @@ cdef class Channel:
     cdef ssize_t read_first(self, void* room, Py_ssize_t size) noexcept
     cdef int take_control(self, msghdr* header) noexcept
     cdef int put(self, Message message) except -2
+    cdef bint write_whole(self, Message message) noexcept
     cdef int flush(self) except -2
     cdef int not_written(self) except -2
     cdef ssize_t send_many(self) noexcept

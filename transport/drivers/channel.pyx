@@ -110,6 +110,19 @@ cdef class Channel:
         self.queued += message.size()
         return 0
 
+    cdef bint write_whole(self, Message message) noexcept:
+        """Write a message that nothing waits before; False if it is to be queued, of which a part may be gone."""
+        cdef ssize_t sent
+        if self.waits_for_room or self.messages.count or self.gives[0] >= 0:
+            return False
+        sent = send(self.fd, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+        if sent == message.size():
+            return True
+        if sent > 0:
+            self.written = sent
+            self.queued -= sent
+        return False
+
     cdef int flush(self) except -2:
         """Write what the socket takes: 1 where all is gone, 0 where it must wait, or CLOSED."""
         cdef Message message

@@ -1,5 +1,6 @@
 """Links: the connections of one pump, and what crosses them for its stacks."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 
 from orcalike.transport.drivers.channel cimport Channel
@@ -10,6 +11,11 @@ from orcalike.transport.drivers.listener cimport Listener
 from orcalike.transport.drivers.sealed_channel cimport SealedChannel
 from orcalike.transport.stack cimport Stack
 from orcalike.transport.wire.ring cimport Ring
+
+
+cdef extern from "Python.h":        # each input looks at all stacks: no iterator, and no test of what is in the list
+    Py_ssize_t PyList_GET_SIZE(PyObject*) noexcept
+    PyObject* PyList_GET_ITEM(PyObject*, Py_ssize_t) noexcept
 
 
 cdef class Links(Driver):
@@ -40,6 +46,12 @@ cdef class Links(Driver):
     cdef public object stack_for    # group name, address -> Stack or None, for greetings
     cdef public bint receives_deaths    # a launcher reports which processes of this host have ended
 
+    cdef inline Py_ssize_t stack_count(self) noexcept:
+        return PyList_GET_SIZE(<PyObject*>self.stacks)
+
+    cdef inline Stack stack_at(self, Py_ssize_t i):
+        return <Stack>PyList_GET_ITEM(<PyObject*>self.stacks, i)
+
     cdef int handle_slot(self, Py_ssize_t slot, unsigned int events) except -1
     cdef int look(self, bint thoroughly=?) except -1
     cdef int take_handed_over(self) except -1
@@ -58,8 +70,7 @@ cdef class Links(Driver):
     cdef int connected(self, Channel channel) except -1
     cdef str lie_of(self, Channel channel, bytes frame)
     cdef refuse(self, Channel channel, str why)
-    cdef int emit(self) except -1
-    cdef int emit_stack(self, Stack stack) except -1
+    cdef int emit(self, Stack stack) except -1
     cdef int flush_dirty(self) except -1
     cdef int follow(self, Stack stack) except -1
     cdef int flush(self, Channel channel) except -1

@@ -7,6 +7,7 @@ gives the heartbeats the peers of the stacks (`heartbeat_report.py`).
 The caller runs in the stacks: the pump sees to it that it is one thread at a time.
 """
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 
 import logging
@@ -53,7 +54,7 @@ CUT_OFF = "this process is cut off from it"
 
 cdef inline bint is_refused(Channel channel) except -1:
     """Whether its stack wants it closed."""
-    return len(channel.stack.out.closes) > 0 and channel.link in channel.stack.out.closes
+    return bool(channel.stack.out.closes) and channel.link in channel.stack.out.closes
 
 
 cdef class Links(Driver):
@@ -298,10 +299,7 @@ cdef class Links(Driver):
             self.shake(<SealedChannel>channel)
             if channel.shaking or self.epoll.slots[channel.link] is not channel:
                 return got > 0
-        while True:
-            frame = channel.next_frame()
-            if frame is None:
-                break
+        while channel.begin < channel.end and (frame := channel.next_frame()) is not None:
             if not channel.claimed:
                 channel.claimed = True
                 lie = self.lie_of(channel, frame.body)
@@ -342,43 +340,33 @@ cdef class Links(Driver):
         if why == CUT_OFF:
             self.log(logging.INFO, f"connection {channel.link} refused: {why}")
         else:
-            self.complain(logging.WARNING,
-                          f"connection {channel.address or channel.link} refused: {why}")
+            self.complain(logging.WARNING, f"connection {channel.address or channel.link} refused: {why}")
         self.close(channel, why)
 
     # What the stacks put out.
 
-    cdef int emit(self) except -1:
-        """Move what the stacks put out to the sockets."""
-        cdef Stack stack
-        cdef uint64_t version
-        while True:
-            version = 0
-            for stack in self.stacks:
-                if stack.out.count or stack.out.connects or stack.out.closes:
-                    self.emit_stack(stack)
-                version = version * 1000003 + stack.beats_version
-            if version == self.beats_version:
-                return 0
-            self.beats_version = version
-            self.beat()                 # which may have a stack go on
-
-    cdef int emit_stack(self, Stack stack) except -1:
+    cdef int emit(self, Stack stack) except -1:
+        """Move what a stack puts out to the sockets."""
         cdef Outbox out = stack.out
+        cdef PyObject* entry
         cdef Py_ssize_t i
-        while out.count or out.connects or out.closes:
+        while True:
             for i in range(out.count):
-                entry = self.epoll.slots[out.items[i].link]
-                if isinstance(entry, Channel):
+                entry = PyList_GET_ITEM(<PyObject*>self.epoll.slots, out.items[i].link)
+                # Of several messages those that go by one link are written together.
+                if isinstance(<object>entry, Channel) and not (
+                        out.is_one_message() and (<Channel>entry).write_whole(<Message>out.items[i].message)):
                     (<Channel>entry).put(<Message>out.items[i].message)
                     if not (<Channel>entry).dirty:
                         (<Channel>entry).dirty = True
-                        self.dirty.put(entry)
+                        self.dirty.put(<Channel>entry)
             out.clear()
-            self.flush_dirty()
+            if self.dirty.count:
+                self.flush_dirty()
             if out.connects or out.closes:
                 self.follow(stack)
-        return 0
+            elif out.count == 0:
+                return 0
 
     cdef int flush_dirty(self) except -1:
         """Write what was queued, as far as the sockets take it."""
@@ -388,8 +376,7 @@ cdef class Links(Driver):
             channel.dirty = False
             if not channel.waits_for_room:
                 self.flush(channel)
-            elif channel.queued > UNREAD_MAX and (channel.queued > UNREAD_BY_MEMBER_MAX
-                                                  or self.is_non_member(channel)):
+            elif channel.queued > UNREAD_MAX and (channel.queued > UNREAD_BY_MEMBER_MAX or self.is_non_member(channel)):
                 self.refuse(channel, "it does not read what is sent to it")
         return 0
 
@@ -410,8 +397,7 @@ cdef class Links(Driver):
             self.read_to_end(channel)
         elif channel.waits_for_room != (not gone):
             channel.waits_for_room = not gone
-            self.epoll.watch(channel.fd, channel.link, EPOLLIN if gone else EPOLLIN | EPOLLOUT,
-                             EPOLL_CTL_MOD)
+            self.epoll.watch(channel.fd, channel.link, EPOLLIN if gone else EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD)
         return 0
 
     cdef int read_to_end(self, Channel channel) except -1:
@@ -561,7 +547,7 @@ cdef class Links(Driver):
     # Heartbeats.
 
     cdef beat(self):
-        """Give the heartbeats the present peers of the stacks, and the leases that beats grant."""
+        """Give the heartbeats the present peers of the stacks, and the leases that beats grant: a stack may go on then."""
         cdef Stack stack
         self.report.give_keys(self.keys, self.insecure)
         for stack in self.stacks:

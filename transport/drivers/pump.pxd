@@ -34,11 +34,11 @@ cdef class Pump(Alarms):
     cdef int serve(self) except -1
     cdef int enter(self) except -1
     cdef int leave(self) except -1
+    cdef int send_out(self) except -1
+    cdef int let_in(self) except -1
     cdef int poll_once(self, bint sleeps) except -1
     cdef int poll(self, bint sleeps=?) except -1
     cdef int handle_all(self, epoll_event* events, int count) except -1
-    cdef int wind(self) except -1
-    cdef int64_t next_deadline(self)
     cdef int handle_events(self, epoll_event* events, int count) except -1
     cdef int call_back(self) except -1
     cdef int show(self, unsigned int events, int operation) except -1

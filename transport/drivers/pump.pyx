@@ -52,12 +52,7 @@ from orcalike.transport.drivers.deferral cimport (
 )
 from orcalike.transport.drivers.driver cimport Waitable, monotonic
 from orcalike.transport.drivers.lock cimport (
-    begin_lock,
-    end_lock,
-    try_lock,
-    unlock,
-    wait_lock,
-    wait_lock_until,
+    begin_lock, end_lock, try_lock, unlock, wait_lock, wait_lock_until,
 )
 from orcalike.transport.drivers.system_calls cimport epoll_wait
 from orcalike.transport.drivers.threads cimport this_thread
@@ -89,6 +84,25 @@ cdef enum:
 
 class Relieved(BaseException):
     """This thread has lost its place in the core to another one, and is to leave it as it is."""
+
+
+cdef inline bint let_go(Pump pump) noexcept:
+    """This thread has the lock no more; says whether signals' handlers wait."""
+    pump.inside = 0
+    unlock(&pump.lock)
+    return drop_later()
+
+
+cdef inline void wind(Pump pump) noexcept:
+    """See to it that the thread that polls wakes up for the next deadline."""
+    cdef int64_t deadline = min(pump.waits_until, pump.links_until)
+    cdef Py_ssize_t i
+    for i in range(pump.stack_count()):
+        deadline = min(deadline, pump.stack_at(i).next_deadline())
+    pump.due = deadline
+    if deadline < pump.timer_at:
+        pump.timer_at = deadline
+        set_timer(pump.timer, deadline)
 
 
 @cython.final
@@ -196,34 +210,45 @@ cdef class Pump(Alarms):
 
     cdef int leave(self) except -1:
         """Send what is ready, and let others in."""
-        cdef Stack stack
-        cdef bint handlers_wait = False
-        cdef bint lost = False
         try:
-            while True:
-                if self.kicked:
-                    self.kicked = False
-                    self.now = monotonic()      # what this input has run may have taken long
-                    for stack in self.stacks:
-                        stack.flush_packets(self.now)
-                self.emit()
-                if not self.kicked:
-                    break
+            self.send_out()
         except Relieved:
-            lost = True
-        finally:
-            if lost:
-                self.come_out()
-            else:
-                self.inside = 0
-                unlock(&self.lock)
-                handlers_wait = drop_later()
-        if lost:
-            return 0
-        self.wind()
-        if handlers_wait:
-            deliver()
-        return 0
+            return self.come_out()
+        except BaseException:
+            let_go(self)
+            raise
+        return self.let_in()
+
+    cdef int send_out(self) except -1:
+        """Cast what is ready, and send what the stacks put out."""
+        cdef Stack stack
+        cdef Py_ssize_t i
+        cdef uint64_t version
+        cdef bint kicked
+        while True:
+            kicked, self.kicked = self.kicked, False
+            if kicked:
+                self.now = monotonic()  # what this input has run may have taken long
+            i = version = 0
+            while i < self.stack_count():
+                stack = self.stack_at(i)
+                if kicked:
+                    stack.flush_packets(self.now)
+                if not stack.out.is_empty():
+                    self.emit(stack)
+                version = version * 1000003 + stack.beats_version
+                i += 1
+            if version != self.beats_version:
+                self.beats_version = version
+                self.beat()
+            elif not self.kicked:
+                return 0
+
+    cdef int let_in(self) except -1:
+        """This thread leaves the core, in which nothing is left to do: let others in."""
+        cdef bint handlers_wait = let_go(self)
+        wind(self)
+        return deliver() if handlers_wait else 0
 
     cdef int kick(self) except -1:
         """PACK has something to cast: now, or when the thread that runs in a stack lets go."""
@@ -265,22 +290,6 @@ cdef class Pump(Alarms):
             write(self.alarm, &one, 8)
         return 0
 
-    cdef int wind(self) except -1:
-        """See to it that the thread that polls wakes up for the next deadline."""
-        cdef int64_t deadline = self.next_deadline()
-        self.due = deadline
-        if deadline < self.timer_at:
-            self.timer_at = deadline
-            set_timer(self.timer, deadline)
-        return 0
-
-    cdef int64_t next_deadline(self):
-        cdef int64_t least = min(self.waits_until, self.links_until)
-        cdef Stack stack
-        for stack in self.stacks:
-            least = min(least, stack.next_deadline())
-        return least
-
     def ring(self):
         """Wake the thread that polls."""
         cdef uint64_t one = 1
@@ -314,16 +323,22 @@ cdef class Pump(Alarms):
     cdef int handle_all(self, epoll_event* events, int count) except -1:
         """Handle what the set has said, and leave the core."""
         cdef bint lost = False
+        cdef object failure = None
         try:
             self.handle_events(events, count)
+            self.send_out()
         except Relieved:
             lost = True
         except BaseException as error:      # no handler's: those wait
-            self.fail(error)
-        finally:
-            if lost:
-                self.come_out()
-            else:
+            failure = error
+        if lost:
+            self.come_out()
+        elif failure is None:
+            self.let_in()
+        else:
+            try:
+                self.fail(failure)
+            finally:
                 self.leave()
         if self.callbacks:
             self.call_back()
@@ -566,7 +581,7 @@ cdef class Pump(Alarms):
         hold()
         try:
             self.waits_until = until
-            self.wind()
+            wind(self)
             while not self.is_drained() and self.now < until:
                 if self.polled:         # by a thread that lets go when it sees that the pump has stopped
                     with nogil:
