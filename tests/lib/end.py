@@ -85,6 +85,8 @@ class End:
         return True
 
     @property
-    def peers(self) -> object:
-        """The endpoints that have greeted."""
-        return self.stack.dump()["COM"]["peers"]
+    def peers(self) -> dict[str, int]:
+        """The endpoints that have greeted or are to greet, by address: the link of each, or -1."""
+        found = self.stack.dump()["COM"]["peers"]
+        assert isinstance(found, dict)
+        return found

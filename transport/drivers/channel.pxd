@@ -22,7 +22,7 @@ cdef enum:
 
 cdef class Channel:
     cdef readonly int fd
-    cdef readonly int link
+    cdef readonly int link          # its slot in the epoll set, by which its stack knows it; -1 before it has one
     cdef public Stack stack         # whose frames these are; None before the greeting
     cdef public str address         # the address that it was made to, or ""
     cdef public bint connecting

@@ -73,17 +73,17 @@ cdef enum:
 
 
 cdef class Channel:
-    """`Channel(fd, link, process, files)`; the caller closes the descriptors.
+    """`Channel(fd, process, files)`; the caller closes the descriptors.
 
     The last two go along with the first byte, -1 for none: of this process a pidfd, and the directory of its
     open files. The peer's, which came along, are closed here unless `take_passed` takes them.
     """
 
-    def __cinit__(self, int fd, int link, int process=-1, int files=-1):
+    def __cinit__(self, int fd, int process=-1, int files=-1):
         self.gives[0], self.gives[1] = process, files
         self.process = self.files = self.uid = -1
         self.fd = fd
-        self.link = link
+        self.link = -1
         self.address = ""
         self.capacity = READ_SIZE
         self.messages = Ring()

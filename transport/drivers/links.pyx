@@ -191,19 +191,17 @@ cdef class Links(Driver):
     cdef int begin(self, Stack stack, str address, object sock) except -1:
         """Have a channel for a socket that connects."""
         cdef Channel channel
-        cdef int slot
         keys = self.keys if address.startswith("tcp:") else None
         try:
-            process = self.own_process(sock)
-            slot = self.epoll.add(sock.fileno(), None, EPOLLIN | EPOLLOUT)
+            channel = make_channel(sock.fileno(), self.own_process(sock), keys, True)
+            channel.link = self.epoll.add(sock.fileno(), channel, EPOLLIN | EPOLLOUT)
         except (OSError, OrcalikeError) as error:
             sock.close()
             stack.connect_failed(address, str(error), self.now)
             return 0
-        channel = make_channel(sock.fileno(), slot, process, keys, True)
         channel.stack, channel.address = stack, address
         channel.connecting = channel.waits_for_room = True
-        self.epoll.slots[slot], self.sockets[sock.fileno()] = channel, sock
+        self.sockets[sock.fileno()] = sock
         return 0
 
     cdef int begin_anew(self, Channel channel, object sock) except -1:

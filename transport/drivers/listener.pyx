@@ -199,11 +199,8 @@ cdef class Listener:
     cdef Channel open(self, object sock, object keys):
         """A channel for a socket; raises OSError or OrcalikeError if there is no room for it."""
         cdef object process = self.process if sock.family == socket.AF_UNIX else None
-        cdef Channel channel
-        cdef int slot
-        slot = self.epoll.add(sock.fileno(), None, EPOLLIN)
-        channel = make_channel(sock.fileno(), slot, process, keys, False)
-        self.epoll.slots[slot] = channel
+        cdef Channel channel = make_channel(sock.fileno(), process, keys, False)
+        channel.link = self.epoll.add(sock.fileno(), channel, EPOLLIN)
         self.sockets[sock.fileno()] = sock
         return channel
 

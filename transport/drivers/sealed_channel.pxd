@@ -26,4 +26,4 @@ cdef class SealedChannel(Channel):
     cdef int open_records(self) except -1
 
 
-cdef Channel make_channel(int fd, int link, object process, object keys, bint connects)
+cdef Channel make_channel(int fd, object process, object keys, bint connects)

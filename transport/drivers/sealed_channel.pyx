@@ -9,6 +9,8 @@ from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, strerror
 
+from orcalike.transport.errors import OrcalikeError
+
 from orcalike.transport.drivers.channel cimport CLOSED, Channel, iovec, send_along
 from orcalike.transport.drivers.record_cipher cimport TAG, RecordCipher
 from orcalike.transport.drivers.system_calls cimport recv, send
@@ -31,7 +33,7 @@ cdef enum:
 cdef class SealedChannel(Channel):
     """Made by `make_channel`; its stack is notified of it when the handshake is over."""
 
-    def __cinit__(self, int fd, int link, int process=-1, int files=-1):
+    def __cinit__(self, int fd, int process=-1, int files=-1):
         self.shaking = True
         self.plain = <unsigned char*>malloc(PLAIN_MAX)
         self.record = <unsigned char*>malloc(RECORD_MAX)
@@ -185,14 +187,17 @@ cdef class SealedChannel(Channel):
         return 0
 
 
-cdef Channel make_channel(int fd, int link, object process, object keys, bint connects):
-    """A channel that passes an OwnProcess, and is under a ring of keys; None for either."""
+cdef Channel make_channel(int fd, object process, object keys, bint connects):
+    """A channel that passes an OwnProcess, and is under a ring of keys; None for either. Raises OrcalikeError if that cannot be."""
     cdef SealedChannel sealed
     passed = (-1, -1) if process is None else (process.fd, process.files)
     if keys is None:
-        return Channel(fd, link, *passed)
+        return Channel(fd, *passed)
     # Not at the top: it takes long, and a group on Unix sockets has no keys.
-    from orcalike.transport.drivers.handshake import Handshake
-    sealed = SealedChannel(fd, link, *passed)
+    try:
+        from orcalike.transport.drivers.handshake import Handshake
+    except ImportError as error:
+        raise OrcalikeError(f"no handshake can be made: {error}") from None
+    sealed = SealedChannel(fd, *passed)
     sealed.handshake = Handshake(keys, connects=connects)
     return sealed
