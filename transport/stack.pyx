@@ -4,7 +4,7 @@
 The protocol core is a deterministic machine: frames, calls and the time go in; frames to send,
 upcalls and the next deadline come out. It does no I/O and never reads a clock.
 
-Inputs: `link_up`, `link_down`, `connect_failed`, `receive`, `died`, the downcalls, `expire`; each takes
+Inputs: `link_up`, `link_anew`, `link_down`, `connect_failed`, `receive`, `died`, the downcalls, `expire`; each takes
 `now`, an integer of nanoseconds that never goes back. Upcalls to `above` are direct calls before
 the input returns, and make no downcall. After each input the driver empties `out` and reads
 `deadline`. One input runs at a time: the driver sees to that.
@@ -92,6 +92,11 @@ cdef class Stack(Core):
         self.enter(now)
         self.bottom.link_up(link, address)
         self.settle()
+
+    def link_anew(self, int link, int64_t now):
+        """A link that stands is made anew by another road: what has come by it was not handed in, not even a greeting."""
+        self.enter(now)
+        self.bottom.link_anew(link)
 
     def link_down(self, int link, str why, int64_t now):
         """A link is gone."""

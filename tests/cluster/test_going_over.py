@@ -79,6 +79,21 @@ def test_the_order_goes_over_as_a_member_of_another_host_comes_and_back_as_it_go
     check_all(programs, near, gone)
 
 
+def test_the_order_is_in_memory_for_one_that_joins_by_another_address(
+    programs: Programs, two: Sequence[Host]
+) -> None:
+    """It learns by the greeting where the member is reached, and that this is on its own host."""
+    advertised = {"ORCALIKE_ADVERTISE": two[0].address}
+    everywhere = "tcp:0.0.0.0:7471"
+    members = [programs.start_on(two[0], "going_over.py", "a", "make", everywhere, **advertised)]
+    order_of(members, 1, MEMORY)
+    seed = "tcp:127.0.0.1:7471"
+    members.append(programs.start_on(two[0], "going_over.py", "b", "join", seed, **advertised))
+    for member in members:
+        assert member.next_fact()["order"] == [2, MEMORY], "from the first view of both"
+    check_all(programs, members, {})
+
+
 def test_one_of_the_host_is_killed_in_either_order(programs: Programs, two: Sequence[Host]) -> None:
     """The others go on: from memory in memory, over a sequencer with the majority."""
     near, seed = make(programs, two)

@@ -181,6 +181,29 @@ def test_a_joiner_that_lost_its_link_to_the_donor_gets_the_state(frames: int) ->
     assert network["d"].history == network["a"].history
 
 
+def test_a_link_that_the_driver_makes_anew_loses_nothing() -> None:
+    """It has found another road, and what came by the first one was not handed in: JOIN waits for the next greeting."""
+    network = ManualNetwork()
+    network.form("a")
+    network.add("b")
+    network.join("b", "a")
+    network.deliver("b", "a")  # its greeting; a greets, too
+    end = network.endpoints["b"]
+    link = network.link("b", "a")
+    network.call("b", partial(end.stack.link_anew, link))
+    network.join("b", "a")
+    assert len(end.links) == 1, "no other link is asked for"
+    for gone in (link, 77, -1):
+        network.call("b", partial(end.stack.link_anew, gone))
+    there, number = end.links[link] or (end, -1)
+    end.links[link] = None
+    network._down(there, number, "it closed the connection")
+    network._connect(end, "sim:a")
+    network.stabilize()
+    assert members(network, "a") == members(network, "b") == "a b"
+    assert not [line for line in network.lines() if "problem" in line or "failed" in line]
+
+
 def test_messages_to_an_address_are_for_the_endpoint_that_is_there() -> None:
     """d joins from the address of a member that died; the word that it is in waits for a link."""
     network = ManualNetwork()

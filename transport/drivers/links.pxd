@@ -63,7 +63,7 @@ cdef class Links(Driver):
     cdef bint is_non_member(self, Channel channel) except -1
     cdef connect(self, Stack stack, str address)
     cdef int begin(self, Stack stack, str address, object sock) except -1
-    cdef int begin_anew(self, Channel channel, object sock) except -1
+    cdef bint goes_near(self, Channel channel, str address) except -1
     cdef close(self, Channel channel, str why)
     cdef set_severed(self, Channel channel, bint severed)
     cdef int handle_channel(self, Channel channel, unsigned int events) except -1

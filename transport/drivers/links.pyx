@@ -18,7 +18,7 @@ from orcalike.transport.drivers.complaints import Complaints
 from orcalike.transport.drivers.heartbeat_report import HeartbeatReport
 from orcalike.transport.drivers.peer_processes import LATE_MAX, PeerProcesses
 from orcalike.transport.drivers.pidfd import OwnProcess, Process
-from orcalike.transport.errors import NOT_PROVED, AuthenticationError, OrcalikeError, ProtocolError
+from orcalike.transport.errors import NOT_PROVED, AuthenticationError, OrcalikeError
 
 from orcalike.transport.drivers.channel cimport CLOSED, Channel
 from orcalike.transport.drivers.driver cimport Driver, monotonic
@@ -62,18 +62,15 @@ cdef class Links(Driver):
 
     def __cinit__(self, log=None):
         self.epoll = EpollSet(PUMPS_SLOTS)
-        self.stacks = []
-        self.sockets = {}
+        self.stacks, self.sockets = [], {}
         self.processes = PeerProcesses(self.epoll)
-        self.callbacks = []
         self.dirty = Ring()
-        self.deaths = []
+        self.callbacks, self.deaths, self.handed_over = [], [], []
         self.severed = frozenset()
         self.heartbeat = Heartbeat()
         self.report = HeartbeatReport(self.heartbeat)
         self.log = log or (lambda level, text: None)
         self.complaints = Complaints(self.log)
-        self.handed_over = []
         self.links_until = NEVER
 
     # What it serves.
@@ -204,11 +201,16 @@ cdef class Links(Driver):
         self.sockets[sock.fileno()] = sock
         return 0
 
-    cdef int begin_anew(self, Channel channel, object sock) except -1:
-        """Take another socket in the place of one that no stack knows of yet, at either end."""
+    cdef bint goes_near(self, Channel channel, str address) except -1:
+        """Whether the near road leads to the peer at an address: then its connection, on which it has said nothing yet, is made anew."""
+        sock = near_road.reach_after(self.sockets[channel.fd], channel.stack, address)
+        if sock is None:
+            return False
         stack, channel.stack = channel.stack, None
+        stack.link_anew(channel.link, self.now)
         self.close(channel, "")
-        return self.begin(stack, channel.address, sock)
+        self.begin(stack, channel.address, sock)
+        return True
 
     cdef int expire_links(self) except -1:
         """A greeting is due, or what was not logged is to be counted in a line."""
@@ -240,10 +242,8 @@ cdef class Links(Driver):
             self.refuse(channel, str(error))
             return 0
         self.report.give_keys(self.keys, self.insecure)
-        sock = near_road.reach_after(self.sockets[channel.fd], channel.stack, channel.address)
-        if sock is not None:
-            return self.begin_anew(channel, sock)
-        channel.stack.link_up(channel.link, channel.address, self.now)
+        if not self.goes_near(channel, channel.address):
+            channel.stack.link_up(channel.link, channel.address, self.now)
         return 0
 
     cdef connect(self, Stack stack, str address):
@@ -298,14 +298,16 @@ cdef class Links(Driver):
             if channel.shaking or self.epoll.slots[channel.link] is not channel:
                 return got > 0
         while channel.begin < channel.end and (frame := channel.next_frame()) is not None:
+            if is_refused(channel):
+                break
             if not channel.claimed:
                 channel.claimed = True
                 lie = self.lie_of(channel, frame.body)
                 if lie is not None:
                     channel.why = lie
                     break
-            if is_refused(channel):
-                break
+                if self.goes_near(channel, near_road.address_in(frame.body)):
+                    return True
             channel.stack.receive_frame(channel.link, frame, self.now)
             frame = None                # so that the channel may use it again
             if channel.process >= 0:

@@ -8,9 +8,11 @@ TCP, with the same handshake under the key of the group; and each end passes its
 A name is free to any process. The end that connects asks the kernel which user listens there, the end that accepts
 which one connects, and whatever is in the way, a connection is made by TCP.
 
-A launcher may make a TCP socket before the process runs that listens there. Connections wait in it, and no Unix
-socket stands beside it yet. So when the handshake is over, for which that process runs, the end that has connected
-looks for the near road again: no stack knows of the connection by then.
+A connection may be made by TCP all the same: by another address of the peer's, such as a seed's, or too early. A launcher
+may make a TCP socket before the process runs that listens there: connections wait in it, and no Unix socket stands
+beside it yet. So the end that has connected looks for the near road again when the peer has said something: when the
+handshake is over, before any stack knows of the connection, and when it has greeted, and said at which address others
+reach it. Then the connection is made anew, before COM has sent anything by it but its own greeting.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ import socket
 
 from orcalike.transport.drivers import sockets
 from orcalike.transport.drivers.addresses import normal, target
+from orcalike.transport.errors import ProtocolError
+from orcalike.transport.layers.com import greeting_of
 from orcalike.transport.stack import Stack
 from orcalike.transport.view import share_host
 
@@ -74,8 +78,19 @@ def reach(stack: Stack, address: str) -> socket.socket | None:
 
 
 def reach_after(connected: socket.socket, stack: Stack, address: str) -> socket.socket | None:
-    """The same when the process there has answered on a socket that is connected; None if that is by the near road."""
-    return reach(stack, address) if connected.family != socket.AF_UNIX else None
+    """The same when the process there has answered on a socket that is connected, if it is none of a Unix socket; None for no address."""
+    try:
+        return reach(stack, address) if connected.family != socket.AF_UNIX else None
+    except ValueError:
+        return None
+
+
+def address_in(greeting: bytes) -> str:
+    """At which address others reach the peer that greets; "" if it does not say."""
+    try:
+        return greeting_of(greeting)[1]
+    except ProtocolError:
+        return ""
 
 
 def _connect(name: str) -> socket.socket | None:

@@ -139,6 +139,13 @@ cdef class Com(Layer):
         self.transmit(link, Message(body), HELLO)
         return 0
 
+    def link_anew(self, int link):
+        """The driver makes a link anew that it was asked for, before the other end has greeted: nothing but a greeting was sent by it."""
+        cdef Peer peer = self.links[link] if 0 <= link < len(self.links) else None
+        if peer is not None:
+            self.links[link] = None
+            peer.connecting = True
+
     cpdef link_down(self, int link, str why):
         """The link is gone, and what was under way on it."""
         cdef Peer peer = self.links[link] if 0 <= link < len(self.links) else None

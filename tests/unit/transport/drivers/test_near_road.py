@@ -33,15 +33,22 @@ NEAR, TCP = socket.AF_UNIX, socket.AF_INET
 
 
 class WatchedStack(Stack):
-    """A stack that records which deaths are certain."""
+    """A stack that records which deaths are certain, and which links are gone."""
 
     def died(self, incarnation: int, now: int, lease: int = 0, age: int = 0) -> None:
         dead.append(incarnation)
         super().died(incarnation, now, lease, age)
 
+    def link_down(self, link: int, why: str, now: int) -> None:
+        down.append(link)
+        super().link_down(link, why, now)
+
 
 dead: list[int] = []
 """The members of the test that have certainly died."""
+
+down: list[int] = []
+"""The links of all of them that are gone."""
 
 Ends = Callable[..., End]
 
@@ -51,6 +58,7 @@ def make_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ends]:
     """Makes members that share memory, which are closed with the test, however that ends."""
     made: list[End] = []
     dead.clear()
+    down.clear()
     monkeypatch.setattr(end_module, "Stack", WatchedStack)
 
     def make(address: str = HERE, key: bytes | None = None, **options: Any) -> End:
@@ -91,14 +99,18 @@ def together(end: End, *others: End, holds: Callable[[], object]) -> None:
     end.until(step)
 
 
-def join(first: End, second: End) -> None:
-    """The second one joins through the first."""
-    second.pump.call(second.stack.join, first.address)
-    ends = first, second
+def both_in(*ends: End) -> None:
+    """Drive two members until each is in a view of both."""
     views = [end.top for end in ends]
     together(
         *ends, holds=lambda: all(top.installed and len(top.installed.members) == 2 for top in views)
     )
+
+
+def join(first: End, second: End) -> None:
+    """The second one joins through the first."""
+    second.pump.call(second.stack.join, first.address)
+    both_in(first, second)
 
 
 def opens(end: End, other: End) -> bool:
@@ -162,27 +174,64 @@ def test_without_the_key_no_frame_is_read(make_end: Ends) -> None:
     assert end.peers == {}
 
 
+@pytest.mark.parametrize("key", [None, KEY], ids=["open", "sealed"])
 def test_a_connection_that_waited_for_the_process_is_made_anew(
-    make_end: Ends, roads: list[int], monkeypatch: pytest.MonkeyPatch
+    make_end: Ends, roads: list[int], monkeypatch: pytest.MonkeyPatch, key: bytes | None
 ) -> None:
     """A launcher makes the TCP socket before the process runs: until then no Unix socket stands beside it."""
     made = sockets.listen(HERE)
-    second = make_end(key=KEY, joins=False, rank=1)
+    second = make_end(key=key, joins=False, rank=1)
     second.pump.call(second.stack.join, made[1])
     second.pump.handle()
     with monkeypatch.context() as patch:
         patch.setattr(sockets, "listen", lambda address: made)
-        first = make_end(key=KEY, rank=0)
-    views = first.top, second.top
-    together(
-        first,
-        second,
-        holds=lambda: all(top.installed and len(top.installed.members) == 2 for top in views),
-    )
+        first = make_end(key=key, rank=0)
+    both_in(first, second)
     assert roads == [TCP]
+    assert len(down) == (key is None), (
+        "under a key it is found before any stack knows of the first one"
+    )
     assert opens(first, second)
     assert opens(second, first)
     assert second.top.problems == first.top.problems == []
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["open", "sealed"])
+def test_the_near_road_is_looked_for_at_the_address_that_a_peer_greets_with(
+    make_end: Ends, roads: list[int], monkeypatch: pytest.MonkeyPatch, key: bytes | None
+) -> None:
+    """It is reached at another one, too, which says nothing of its host."""
+    listener, everywhere = sockets.listen("tcp:0.0.0.0:0", beyond=True)
+    port = everywhere.rpartition(":")[2]
+    with monkeypatch.context() as patch:
+        patch.setattr(sockets, "listen", lambda address: (listener, f"tcp:127.0.0.1:{port}"))
+        first = make_end(key=key)
+    second = make_end(key=key, joins=False)
+    second.pump.call(second.stack.join, f"tcp:127.0.0.2:{port}")
+    both_in(first, second)
+    assert roads[0] == TCP
+    assert opens(first, second)
+    assert opens(second, first)
+    assert second.top.problems == first.top.problems == []
+    assert "refused" not in str(first.logged + second.logged)
+
+
+def test_a_peer_that_greets_with_what_leads_nowhere_is_linked_by_tcp(
+    make_end: Ends, roads: list[int]
+) -> None:
+    """It may say any address."""
+    second = make_end(joins=False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp:127.0.0.1:{server.getsockname()[1]}"
+        for said in (address, "tcp:127.0.0.1:no", "tcp:[::1", "sim:x", "unix:/x"):
+            second.pump.call(second.stack.join, address)
+            with server.accept()[0] as peer:
+                second.pump.handle()
+                peer.sendall(hello("group", said, 77))
+                second.until(lambda: second.pump.failure or max(second.peers.values()) >= 0)
+                assert second.pump.failure is None
+            second.until(lambda: not second.peers)
+    assert set(roads) == {TCP}
 
 
 # By TCP, as if there were no other road.
